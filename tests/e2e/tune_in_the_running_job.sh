@@ -38,6 +38,19 @@ run timeout 60 "$PP" exec --tune=advise -o "$T/advise.sqlite" -- "$PYTHON" $JOB 
 like "advice is put back" "$(cat "$ERR")" "num_workers 1 -> [0-9]+: .*, put back at batch"
 is "and the arguments are the job's own" "$(sql "$T/advise.sqlite" "SELECT CAST(value AS INT) FROM meta WHERE section = 'config' AND key = 'num_workers'")" 1
 
+# What is not touched, and said once: all at the same time, for they only sleep.
+for kind in "--workers 0" "--workers 1 --asks" "--workers 1 --sampler"; do
+    name=${kind##*[ -]}
+    # shellcheck disable=SC2086
+    timeout 60 "$PP" exec --tune -o "$T/$name.sqlite" -- "$PYTHON" $JOB $kind --sample-ms 15 --step-ms 30 --seconds 14 >"$T/$name.out" 2>"$T/$name.err" &
+done
+wait
+like "a loader without workers" "$(cat "$T/0.err")" "pipeprobe exec: --tune does not touch .*live_job.py:[0-9]+.*: num_workers=0: there is no worker to add one to"
+like "a data set that asks who it is" "$(cat "$T/asks.err")" "num_workers 1 -> [0-9]+: not tried: its samples may depend on their worker"
+like "a sampler of the job's own" "$(cat "$T/sampler.err")" "num_workers 1 -> [0-9]+: not tried: its sampler is the job's own"
+is "they go on as they are" "$(cat "$T"/{0,asks,sampler}.out | grep -c '^order as without: True')" 3
+is "one rank of several" "$(RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29400 "$PP" exec --tune -o "$T/rank.sqlite" -- true 2>&1 | grep -c 'of several ranks none is tuned')" 1
+
 # exec is killed while a trial runs.
 "$PP" exec --tune -q -o "$T/killed.sqlite" -- "$PYTHON" $JOB --workers 1 --sample-ms 15 --step-ms 30 --seconds 22 >"$T/killed.out" 2>&1 &
 exec_pid=$!

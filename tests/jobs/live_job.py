@@ -1,13 +1,13 @@
 """A training script of one long epoch whose samples sleep: what a change of its DataLoader gains depends on the change alone. Prints its rates in
 batches/s, one for each two seconds, and whether the samples came in the order that its sampler gives.
 
-live_job.py --workers N --sample-ms MS --step-ms MS --seconds S"""
+live_job.py --workers N --sample-ms MS --step-ms MS --seconds S [--asks | --sampler]: a data set that asks which worker it is in, a sampler of its own"""
 
 import argparse
 import time
 
 import torch
-from torch.utils.data import DataLoader, Dataset, RandomSampler
+from torch.utils.data import DataLoader, Dataset, RandomSampler, get_worker_info
 
 
 class Slow(Dataset):
@@ -22,14 +22,27 @@ class Slow(Dataset):
         return torch.tensor([i])
 
 
+class Asks(Slow):
+    def __getitem__(self, i):
+        assert get_worker_info().num_workers
+        return super().__getitem__(i)
+
+
+class Own(RandomSampler):
+    pass
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--workers", type=int)
     for name in ("--sample-ms", "--step-ms", "--seconds"):
         p.add_argument(name, type=float)
+    p.add_argument("--asks", action="store_true")
+    p.add_argument("--sampler", action="store_true")
     a = p.parse_args()
     torch.manual_seed(3)
-    loader = DataLoader(Slow(a.sample_ms), 8, shuffle=True, num_workers=a.workers)
+    data = (Asks if a.asks else Slow)(a.sample_ms)
+    loader = DataLoader(data, 8, sampler=(Own if a.sampler else RandomSampler)(data), num_workers=a.workers)
     got, rates, n = [], [], 0
     begin = last = time.monotonic()
     for batch in loader:

@@ -40,8 +40,8 @@ class _Tuner:
     on = True
 
 
-def _tell(kind, *fields):
-    line = "\t".join([kind, str(time.monotonic_ns())] + [str(f).replace("\t", " ").replace("\n", " ")[:150] for f in fields]) + "\n"
+def _tell(kind, loader, *fields):
+    line = "\t".join([kind, str(time.monotonic_ns()), "%d.%d" % (os.getpid(), loader)] + [str(f).replace("\t", " ").replace("\n", " ")[:150] for f in fields]) + "\n"
     try:
         fd = os.open(os.path.join(_Tuner.session, FILE_TOLD), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:

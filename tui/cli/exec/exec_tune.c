@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,7 +30,7 @@
 #define LEAST_BATCHES 8
 #define LINE_MAX_BYTES 1024
 #define TEXT_MAX 192
-enum { CANDIDATES = 3, DECISIONS_MAX = 12, ROWS_MAX = 1000 };
+enum { CANDIDATES = 3, DECISIONS_MAX = 12, ROWS_MAX = 1000, LEFT_MAX = 8 };
 
 struct candidate {
     int workers, prefetch; /* 0: as it is */
@@ -51,12 +53,16 @@ struct exec_tune {
     long long pid;             /* of the loader that is tuned: its row is "PID.NUMBER" */
     unsigned loader;
     char place[128]; /* where it is made; "": not known */
+    struct {
+        char loader[24], why[TEXT_MAX];
+    } left[LEFT_MAX]; /* what the job does not touch: said once it is known which loader is meant */
+    unsigned n_left;
 };
 
 /* ---- what the job told ---- */
 
 struct told {
-    char what[16], loader[16], text[TEXT_MAX];
+    char what[16], loader[24], text[TEXT_MAX];
     unsigned long long at_ns;
     unsigned batch;
     int workers, prefetch, old_workers, old_prefetch;
@@ -100,9 +106,9 @@ static void store_change(struct exec_tune *t, const struct told *c)
     if (t->rows == ROWS_MAX)
         return;
     int n = snprintf(text, sizeof(text),
-                     "at_ns=%llu loader=%lld.%s batch=%u num_workers=%d prefetch_factor=%d was=%d/%d why=%s",
-                     c->at_ns, t->pid, c->loader, c->batch, c->workers, c->prefetch, c->old_workers,
-                     c->old_prefetch, c->what);
+                     "at_ns=%llu loader=%s batch=%u num_workers=%d prefetch_factor=%d was=%d/%d why=%s",
+                     c->at_ns, c->loader, c->batch, c->workers, c->prefetch, c->old_workers, c->old_prefetch,
+                     c->what);
     if (isfinite(c->gain))
         snprintf(text + n, sizeof(text) - (size_t)n, " gain=%.4f low=%.4f high=%.4f before=%.4g after=%.4g",
                  c->gain, c->low, c->high, c->before, c->after);
@@ -138,7 +144,7 @@ static void say_decision(const struct exec_tune *t, const struct told *c)
     if (!end || t->quiet)
         return;
     change_words(change, sizeof(change), c);
-    snprintf(loader, sizeof(loader), *t->place ? "loader %s (%s)" : "loader %s", c->loader, t->place);
+    snprintf(loader, sizeof(loader), *t->place ? "loader %u (%s)" : "loader %u", t->loader, t->place);
     int n = 0;
     if (isfinite(c->gain))
         n = snprintf(measured, sizeof(measured), "%.3g -> %.3g samples/s, %+.0f %%", c->before, c->after,
@@ -149,17 +155,37 @@ static void say_decision(const struct exec_tune *t, const struct told *c)
     exec_say("%s: %s: %s%s%s%s at batch %u", loader, change, measured, n ? ", " : "", end, c->text, c->batch);
 }
 
+/* Whether it is about the loader that is tuned; NUMBER -1: about all of the process. */
+static int is_ours(const struct exec_tune *t, const char *loader)
+{
+    long long pid;
+    int number;
+    return t->pid && sscanf(loader, "%lld.%d", &pid, &number) == 2 && pid == t->pid &&
+           (number < 0 || (unsigned)number == t->loader);
+}
+
+static void say_left(struct exec_tune *t)
+{
+    for (unsigned i = 0; i < t->n_left; i++)
+        if (is_ours(t, t->left[i].loader)) {
+            if (!t->quiet && *t->left[i].why)
+                exec_say("--tune does not touch %s: %s", *t->place ? t->place : "the DataLoader",
+                         t->left[i].why);
+            t->left[i].why[0] = '\0';
+            t->said++;
+        }
+}
+
 static void take_told(struct exec_tune *t, const struct told *c)
 {
     static const char *const decisions[] = {"kept", "undone", "found", "refused", "failed"};
-    int decided = 0, ours = (unsigned)atoi(c->loader) == t->loader && t->pid;
-    if (strcmp(c->what, "left") == 0) {
-        if (!t->quiet && (ours || atoi(c->loader) < 0))
-            exec_say("--tune leaves %s as it is: %s", *t->place ? t->place : "the DataLoader", c->text);
-        t->said++;
-        return;
+    int decided = 0;
+    if (strcmp(c->what, "left") == 0 && t->n_left < LEFT_MAX) {
+        snprintf(t->left[t->n_left].loader, sizeof(t->left->loader), "%s", c->loader);
+        snprintf(t->left[t->n_left++].why, sizeof(t->left->why), "%s", c->text);
+        say_left(t);
     }
-    if (!ours)
+    if (!is_ours(t, c->loader) || strcmp(c->what, "left") == 0)
         return;
     store_change(t, c);
     for (size_t i = 0; i < sizeof(decisions) / sizeof(*decisions); i++)
@@ -261,6 +287,7 @@ static void look(struct exec_tune *t)
 {
     struct candidate candidates[CANDIDATES];
     size_t n = replay(t, candidates);
+    say_left(t);
     if (n)
         ask(t, candidates, n);
     t->wait_ns = t->wait_ns * 2 < LOOK_MOST_NS ? t->wait_ns * 2 : LOOK_MOST_NS;
@@ -270,6 +297,7 @@ static void look(struct exec_tune *t)
 static void *run_tune(void *arg)
 {
     struct exec_tune *t = arg;
+    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10); /* a replay beside the job's own work */
     while (!atomic_load_explicit(&t->over, memory_order_relaxed)) {
         nanosleep(&(struct timespec){.tv_nsec = TICK_NS}, NULL);
         read_told(t);

@@ -7,9 +7,9 @@
  * Session files, both of text. PP_TUNE_ASKED, written here as a whole: "process PID", "loader NUMBER" and up
  * to three lines "try WORKERS PREFETCH GAIN" (0: as it is). PP_TUNE_TOLD, lines of the job's with fields
  * apart by tabs: what ("trial", "back", "kept", "undone", "found", "refused", "failed"), ns of
- * CLOCK_MONOTONIC, loader, its batches so far, workers and prefetch of the candidate and as it was; of a
- * decision gain, low, high and both rates in samples/s as well; "refused" has a reason in their place.
- * "left": ns, loader, reason. */
+ * CLOCK_MONOTONIC, loader (PID.NUMBER), its batches so far, workers and prefetch of the candidate and as it
+ * was; of a decision gain, low, high and both rates in samples/s as well; "refused" has a reason in their
+ * place. "left": ns, loader, reason. */
 #ifndef PP_TUI_CLI_EXEC_EXEC_TUNE_H
 #define PP_TUI_CLI_EXEC_EXEC_TUNE_H
 
