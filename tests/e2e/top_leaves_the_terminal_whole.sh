@@ -199,6 +199,9 @@ run "$PP" top "$T/run.sqlite" --once --json
 check "--once --json is JSON" json_valid "$OUT"
 is "--once --json: schema" "$(json "$OUT" '$.schema')" pipeprobe.top/1
 holds "--once --json: two workers" "$(json "$OUT" '$.workers[1].samples_per_s') > 0"
+run "$PP" top "$T/run.sqlite" --line --json
+check "--line --json: a line of JSON" json_valid "$OUT"
+is "--line --json: schema" "$(wc -l <"$OUT") $(json "$OUT" '$.schema')" "1 pipeprobe.top/1"
 refuses "a file that is not there" 2 "does not exist|no such|cannot" "$PP" top "$T/nothing.sqlite"
 refuses "no file given" 2 "no recording given" "$PP" top
 refuses "two files" 2 "one recording" "$PP" top "$T/run.sqlite" "$T/run.sqlite"

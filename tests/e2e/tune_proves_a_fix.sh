@@ -99,6 +99,8 @@ run timeout 200 "$PP" tune --yes -q -o "$T/stay" -d 3s --proof-duration 3s --try
 like "persistent_workers=True: the job's loader has it" "$(row_of "$(ls "$T"/stay/0?-persistent_workers-1.sqlite)")" " persistent_workers=1 .* epochs=([2-9]|[0-9]{2})"
 is "and its workers stay" "$(sql "$(ls "$T"/stay/0?-persistent_workers-1.sqlite)" "SELECT count(*) FROM thread WHERE lane = 'worker'") $(sql "$(ls "$T"/stay/0?-persistent_workers-1.sqlite)" "SELECT count(DISTINCT epoch) > 1 FROM v_span WHERE phase = 'collate'")" "2 1"
 like "pin_memory=True without a GPU is left out, and why" "$(cat "$OUT" "$ERR")" "pin_memory=True.*there is no CUDA device"
+run timeout 200 "$PP" tune --yes -q --md -o "$T/md" -d 2s --proof-duration 2s --try workers=2 -- "$PYTHON" "$JOB" --workers 1 --sample-ms 20 --step-ms 40
+like "Markdown" "$(cat "$OUT")" '^\| `num_workers=2` \| [0-9.,]+ \| .* \| .* \|$'
 newest=$OLDPWD/build/venvs/torch/bin/python
 [ -x "$newest" ] || newest=$OLDPWD/build/venvs/newest/bin/python
 if [ ! -x "$newest" ]; then skip "in_order=False in a real PyTorch" "no environment of PyPI: tests/newest_torch.sh makes it"

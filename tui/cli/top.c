@@ -52,7 +52,7 @@ static const struct pp_opt opts[] = {
     {.name = "size", .type = PP_OPT_STRING, .offset = AT(size), .arg = "CxR",
      .help = "columns and rows of that frame (default: the terminal's, or 80x24)"},
     {.name = "line", .type = PP_OPT_FLAG, .offset = AT(line),
-     .help = "status lines instead of a screen; default when stdout is not a terminal; of ranks with --json a log"},
+     .help = "status lines instead of a screen; default when stdout is not a terminal; with --json lines of JSON"},
     {.name = "interval", .type = PP_OPT_DURATION, .offset = AT(interval_ns), .arg = "T", .dflt = "5s",
      .help = "time between status lines"},
     {.name = "mouse", .type = PP_OPT_FLAG, .offset = AT(mouse),
@@ -79,11 +79,11 @@ static const struct shown recording = {pp_dash_screen, pp_dash_lines, pp_dash_on
 static pp_status show(const struct options *o, const struct pp_dash_opts *d, const struct shown *what,
                       struct pp_err *err)
 {
-    int is_log = o->line && o->json && what == &ranks;
+    int is_log = o->line && o->json;
     if (!is_log && (o->once || o->json || o->text))
         return what->once(d, o->json, stdout, err);
     interrupt_catch(INTERRUPT_WAKES, NULL); /* before ncurses looks which signals are free */
-    if (is_log)
+    if (is_log && what == &ranks)
         return pp_job_log(d, stdout, err);
     if (o->line || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
         return what->lines(d, stdout, err);
@@ -148,6 +148,7 @@ static int run(int argc, char **argv)
         .view = o.view,
         .at_ns = o.at_ns,
         .interval_ns = o.interval_ns,
+        .json = o.json,
         .rows = pp_cli_rows(stdout),
         .cols = pp_cli_columns(stdout),
         .interrupted = interrupt_status,

@@ -10,6 +10,7 @@
 #include "tui/dash/verdict.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -153,12 +154,41 @@ pp_status pp_dash_once(const struct pp_dash_opts *o, int json, FILE *out, struct
     return status;
 }
 
+/* The document without its line breaks and the spaces behind them: texts in it have none as they are. */
+static int write_on_one_line(const struct dash *d, FILE *out)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *all = open_memstream(&text, &size);
+    int bad = !all || pp_dash_json(&d->state, &d->model, all) != 0;
+    bad |= all && fclose(all) != 0;
+    for (char *line = bad ? NULL : text, *next; line; line = next) {
+        next = strchr(line, '\n');
+        line += strspn(line, " ");
+        fprintf(out, "%.*s", next ? (int)(next++ - line) : (int)strlen(line), line);
+    }
+    free(text);
+    return bad || fputc('\n', out) == EOF;
+}
+
+static pp_status write_line(struct dash *d, FILE *out, struct pp_err *err)
+{
+    char line[1024];
+    int bad = 0;
+    if (d->o->json) {
+        bad = write_on_one_line(d, out);
+    } else {
+        pp_line_text(&d->state, &d->model, line, sizeof(line));
+        bad = fprintf(out, "%s\n", line) < 0;
+    }
+    return bad || fflush(out) != 0 ? pp_fail(err, PP_E_IO, "writing a status line failed") : PP_OK;
+}
+
 pp_status pp_dash_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *err)
 {
     struct dash d;
     struct pp_verdicts *verdicts = NULL;
     struct pp_report *last = NULL;
-    char line[1024];
     pp_status status = open_dash(&d, o, err);
     if (status != PP_OK)
         goto out;
@@ -172,17 +202,14 @@ pp_status pp_dash_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *
         d.model.report = pp_verdicts_newest(verdicts);
         if (d.snap.state != PP_LIVE_RUNNING)
             break;
-        pp_line_text(&d.state, &d.model, line, sizeof(line));
-        if (fprintf(out, "%s\n", line) < 0 || fflush(out) != 0) {
-            status = pp_fail(err, PP_E_IO, "writing a status line failed");
+        if ((status = write_line(&d, out, err)) != PP_OK)
             goto out;
-        }
     }
     if (d.snap.state != PP_LIVE_RUNNING && pp_verdict_of_all(o->path, &last, NULL) == PP_OK)
         d.model.report = last;
-    pp_line_text(&d.state, &d.model, line, sizeof(line));
-    fprintf(out, "%s\n", line);
-    status = o->interrupted(err);
+    status = write_line(&d, out, err);
+    if (status == PP_OK)
+        status = o->interrupted(err);
 out:
     pp_verdicts_stop(verdicts);
     pp_report_free(last);

@@ -19,6 +19,7 @@ struct pp_dash_opts {
     int view;             /* enum pp_view (state.h) */
     uint64_t at_ns;       /* since the start of the run; UINT64_MAX: the newest second */
     uint64_t interval_ns; /* of the line mode */
+    int json;             /* likewise: lines of JSON, each a document of schema pipeprobe.top/1 */
     int rows, cols;       /* of one frame */
     /* PP_E_INTERRUPTED with a sentence once the user asked for the end by a signal, which also wakes what
      * waits for a key; the caller catches it. Not asked for one frame. */

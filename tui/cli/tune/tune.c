@@ -23,7 +23,7 @@ struct options {
     const char *output;
     uint64_t duration_ns, proof_ns, start_limit_ns, grace_ns;
     int64_t repeats, loader_number;
-    int yes, json, quiet, no_reads;
+    int yes, json, md, quiet, no_reads;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -51,6 +51,7 @@ static const struct pp_opt opts[] = {
     {.name = "no-reads", .type = PP_OPT_FLAG, .offset = AT(no_reads), .dflt = "0",
      .help = "do not time file reads (no LD_PRELOAD)"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .help = "one document of schema pipeprobe.tune/1"},
+    {.name = "md", .type = PP_OPT_FLAG, .offset = AT(md), .help = "Markdown for a pull request"},
     {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet), .dflt = "0",
      .help = "no notes on stderr, only errors"},
     {.name = NULL},
@@ -291,7 +292,7 @@ static int tune_job(const struct options *o, char *const *program)
     if (planned && (st == PP_OK || was_measured(s))) { /* also of rounds that were broken off */
         struct pp_err why = {0};
         pp_status stored = tune_sum_up(s, &why);
-        (o->json ? tune_print_json : tune_print)(s, stdout);
+        (o->json ? tune_print_json : o->md ? tune_print_md : tune_print)(s, stdout);
         if (st == PP_OK && stored != PP_OK)
             st = stored, err = why;
     }

@@ -70,5 +70,6 @@ char *tune_percent(const struct tune_gain *g, char *text, size_t size);
 char *tune_loader_text(const struct tune_session *s, char *text, size_t size);
 void tune_print(const struct tune_session *s, FILE *out);
 void tune_print_json(const struct tune_session *s, FILE *out);
+void tune_print_md(const struct tune_session *s, FILE *out); /* nothing of a stranger's */
 
 #endif

@@ -203,6 +203,26 @@ void tune_print(const struct tune_session *s, FILE *out)
     free(dir);
 }
 
+void tune_print_md(const struct tune_session *s, FILE *out)
+{
+    char measured[64], predicted[64], rate[32], line[2 * TUNE_TEXT];
+    fprintf(out,
+            "**pipeprobe tune**\n\n| arguments | samples/s | measured | predicted |\n|---|--:|--:|--:|\n"
+            "| as they are | %s | | |\n",
+            pp_text_rate(rate, sizeof(rate), tune_median(&s->base)));
+    for (int i = 0; i < s->candidates; i++) {
+        const struct tune_candidate *c = &s->candidate[i];
+        fprintf(out, "| `%s` | %s | %s | %s |\n", c->words,
+                pp_text_rate(rate, sizeof(rate), c->sample.n ? tune_median(&c->sample) : NAN),
+                tune_percent(&c->measured, measured, sizeof(measured)),
+                tune_percent(&c->predicted, predicted, sizeof(predicted)));
+    }
+    if (s->best >= 0)
+        fprintf(out, "\nPaste: `%s`\n", line_of(s, &s->candidate[s->best], line));
+    else
+        fputs("\nNo argument of the DataLoader gains 3 % beyond the noise.\n", out);
+}
+
 /* ---- JSON ---- */
 
 static void put_gain(struct pp_json *j, const char *key, const struct tune_gain *g)
