@@ -435,6 +435,8 @@ static void end_recording(const struct options *o, char *const *program, struct 
         }
     }
     pp_status st = exec_record_end(rec, exit_code, outcome, &err);
+    exec_tune_end(s->tuner, st == PP_OK ? rec->path : NULL);
+    s->tuner = NULL;
     wait_for_top(s);
     metrics_beside_finish(&s->metrics);
     digest_beside_finish(&s->digest);
@@ -501,6 +503,7 @@ static int run_program(const struct options *o, char *const *program)
         else
             exec_say("nothing of %s was recorded: %s", program[0], unrecorded.text);
     }
+    exec_tune_end(s->tuner, NULL); /* where there is nothing but recordings of ranks */
     exec_ranks_free(s->ranks);
     exec_record_free(&rec);
     exec_python_free(&s->python);

@@ -1,5 +1,6 @@
 #include "tui/cli/exec/exec_tune.h"
 
+#include "collectors/store/amend.h"
 #include "collectors/store/writer.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
@@ -34,7 +35,15 @@ enum { CANDIDATES = 3, DECISIONS_MAX = 12, ROWS_MAX = 1000, LEFT_MAX = 8 };
 
 struct candidate {
     int workers, prefetch; /* 0: as it is */
-    double gain;
+    double gain, low, high;
+};
+
+/* What was predicted of a change of one argument, and came of it. */
+struct proof {
+    const char *change;
+    char value[16];
+    struct candidate predicted;
+    double before, after, low, high; /* samples/s */
 };
 
 struct exec_tune {
@@ -47,7 +56,10 @@ struct exec_tune {
     off_t told;      /* bytes of the job's lines that were read */
     unsigned rows, decisions, said;
     int done;
-    unsigned asked;    /* candidates that are not decided yet */
+    unsigned asked;                          /* candidates that are not decided yet */
+    struct candidate candidates[CANDIDATES]; /* that were asked for last */
+    struct proof proofs[DECISIONS_MAX];
+    unsigned n_proofs;
     uint64_t since_ns; /* since when the loader has the setting that it has; 0: from its first batch on */
     uint64_t look_ns, wait_ns; /* when the recording is replayed next; after how long the time after that */
     long long pid;             /* of the loader that is tuned: its row is "PID.NUMBER" */
@@ -176,6 +188,26 @@ static void say_left(struct exec_tune *t)
         }
 }
 
+static void keep_proof(struct exec_tune *t, const struct told *c)
+{
+    struct proof *p = &t->proofs[t->n_proofs];
+    int workers = c->workers != c->old_workers;
+    if (t->n_proofs == DECISIONS_MAX || !isfinite(c->gain) || workers == (c->prefetch != c->old_prefetch))
+        return;
+    for (size_t i = 0; i < CANDIDATES; i++)
+        if (workers ? t->candidates[i].workers == c->workers : t->candidates[i].prefetch == c->prefetch)
+            *p = (struct proof){.predicted = t->candidates[i]};
+    if (!p->predicted.workers && !p->predicted.prefetch)
+        return;
+    p->change = workers ? "num_workers" : "prefetch_factor";
+    snprintf(p->value, sizeof(p->value), "%d", workers ? c->workers : c->prefetch);
+    p->before = c->before;
+    p->after = c->after;
+    p->low = c->before * (1 + c->low);
+    p->high = c->before * (1 + c->high);
+    t->n_proofs++;
+}
+
 static void take_told(struct exec_tune *t, const struct told *c)
 {
     static const char *const decisions[] = {"kept", "undone", "found", "refused", "failed"};
@@ -196,6 +228,7 @@ static void take_told(struct exec_tune *t, const struct told *c)
     t->said++;
     t->asked = strcmp(c->what, "kept") == 0 || !t->asked ? 0 : t->asked - 1;
     say_decision(t, c);
+    keep_proof(t, c);
     if (strcmp(c->what, "kept") == 0) { /* predict anew from how it is now */
         t->since_ns = c->at_ns;
         t->wait_ns = LOOK_FIRST_NS;
@@ -240,7 +273,8 @@ static size_t choose_candidates(const struct pp_report *r, struct candidate out[
     size_t n = 0;
     for (size_t i = 0; i < r->verdict.n_fixes && n < CANDIDATES; i++) {
         const struct pp_report_fix *f = &r->verdict.fixes[i];
-        struct candidate c = {set_of(f, "num_workers"), set_of(f, "prefetch_factor"), f->gain};
+        struct candidate c = {set_of(f, "num_workers"), set_of(f, "prefetch_factor"), f->gain, f->low,
+                              f->high};
         if ((c.workers || c.prefetch) && f->advice != PP_ADVICE_NO && f->gain > LEAST_GAIN)
             out[n++] = c;
     }
@@ -256,6 +290,8 @@ static void ask(struct exec_tune *t, const struct candidate *c, size_t n)
         at += snprintf(text + at, sizeof(text) - (size_t)at, "try %d %d %.4f\n", c[i].workers, c[i].prefetch,
                        c[i].gain);
     snprintf(path, sizeof(path), "%s/" PP_TUNE_ASKED, t->session);
+    memset(t->candidates, 0, sizeof(t->candidates));
+    memcpy(t->candidates, c, n * sizeof(*c));
     t->asked = pp_io_write_atomic(path, text, (size_t)at, &err) == PP_OK ? (unsigned)n : 0;
 }
 
@@ -339,5 +375,28 @@ void exec_tune_stop(struct exec_tune *t, int ranks)
         exec_say(
             "--tune changed nothing: no other num_workers or prefetch_factor was expected to gain %.0f %%",
             100 * LEAST_GAIN);
+}
+
+void exec_tune_end(struct exec_tune *t, const char *recording)
+{
+    struct pp_proof_row rows[DECISIONS_MAX];
+    struct pp_err err;
+    for (unsigned i = 0; t && i < t->n_proofs; i++) {
+        const struct proof *p = &t->proofs[i];
+        rows[i] = (struct pp_proof_row){.kind = "fix",
+                                        .change = p->change,
+                                        .value = p->value,
+                                        .base = p->before,
+                                        .predicted = p->before * (1 + p->predicted.gain),
+                                        .predicted_low = p->before * (1 + p->predicted.low),
+                                        .predicted_high = p->before * (1 + p->predicted.high),
+                                        .measured = p->after,
+                                        .measured_low = p->low,
+                                        .measured_high = p->high,
+                                        .rounds = 1,
+                                        .ballast_cpus = NAN};
+    }
+    if (t && recording && t->n_proofs && pp_proof_write(recording, rows, t->n_proofs, &err) != PP_OK)
+        exec_say("%s does not hold what was predicted: %s", recording, err.text);
     free(t);
 }

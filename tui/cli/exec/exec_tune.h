@@ -25,8 +25,10 @@ enum exec_tune_mode { EXEC_TUNE_OFF, EXEC_TUNE_KEEP, EXEC_TUNE_ADVISE };
 /* recording and session are borrowed until exec_tune_stop; store takes the rows. NULL: off, or no memory. */
 struct exec_tune *exec_tune_start(enum exec_tune_mode mode, const char *recording, const char *session,
                                   struct pp_store *store, int quiet);
-/* After the program's end and before the recording's; frees. ranks: the job had several, of which none is
- * tuned. */
+/* After the program's end and before the recording's. ranks: the job had several, of which none is tuned. */
 void exec_tune_stop(struct exec_tune *t, int ranks);
+/* After the recording's end: what was predicted and measured goes into it (table proof); NULL: not kept.
+ * Frees. */
+void exec_tune_end(struct exec_tune *t, const char *recording);
 
 #endif
