@@ -24,7 +24,7 @@ struct stretch {
 
 struct stretches {
     const char *loader;
-    struct stretch at[CHANGES_MAX + 1];
+    struct stretch at[CHANGES_MAX + 1], decided; /* decided: what the loader has by the last decision */
     size_t n;
 };
 
@@ -40,6 +40,8 @@ static void take_change(void *ctx, const char *key, const char *value, const cha
                &at, loader, &workers, &prefetch, &old_workers, &old_prefetch, why) != 7 ||
         strcmp(loader, all->loader) != 0 || (all->n && at < all->at[all->n - 1].from_ns))
         return;
+    all->decided = strcmp(why, "kept") == 0 ? (struct stretch){at, workers, prefetch}
+                                            : (struct stretch){at, old_workers, old_prefetch};
     if (!all->n)
         all->at[all->n++] = (struct stretch){0, old_workers, old_prefetch};
     int changed = strcmp(why, "trial") == 0 || strcmp(why, "kept") == 0;
@@ -60,8 +62,8 @@ static void judge_stretch(const struct pp_source *source, double start, double e
     for (size_t i = 0; i < all.n; i++) {
         const struct stretch *s = &all.at[i], *last = &all.at[all.n - 1];
         uint64_t from = s->from_ns > began ? s->from_ns : began, to = s == last ? ended : s[1].from_ns;
-        if (all.n < 2 || s->workers != last->workers || s->prefetch != last->prefetch || to <= from ||
-            to - from < longest)
+        if (all.n < 2 || s->workers != all.decided.workers || s->prefetch != all.decided.prefetch ||
+            to <= from || to - from < longest)
             continue;
         longest = to - from;
         part->which = PP_PART_SETTING;

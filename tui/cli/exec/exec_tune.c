@@ -307,7 +307,8 @@ static size_t replay(struct exec_tune *t, struct candidate out[CANDIDATES])
         from = t->since_ns;
     if (pp_source_open_part(t->recording, from, now, &source, &err) == PP_OK) {
         const char *row = source.meta(source.ctx, "config", "dataloader"), *place;
-        if (row && sscanf(row, "%lld.%u", &t->pid, &t->loader) == 2 &&
+        int known = t->pid != 0;
+        if (row && sscanf(row, "%lld.%u", &t->pid, &t->loader) == 2 && known &&
             pp_report_from(&source, &report, &err) == PP_OK && report->window_batches >= LEAST_BATCHES)
             n = choose_candidates(report, out);
         place = row ? source.meta(source.ctx, "loader_place", row) : NULL;
@@ -318,11 +319,17 @@ static size_t replay(struct exec_tune *t, struct candidate out[CANDIDATES])
     return n;
 }
 
-/* Again later where nothing gains: what a job waits for changes with caches and epochs. */
+/* Again later where nothing gains: what a job waits for changes with caches and epochs. Until the job
+ * iterates a loader, which may take minutes, it is only looked for. */
 static void look(struct exec_tune *t)
 {
     struct candidate candidates[CANDIDATES];
+    int was_known = t->pid != 0;
     size_t n = replay(t, candidates);
+    if (!was_known) {
+        t->look_ns = pp_now_ns() + (t->pid ? LOOK_FIRST_NS : S_NS);
+        return;
+    }
     say_left(t);
     if (n)
         ask(t, candidates, n);
@@ -355,7 +362,7 @@ struct exec_tune *exec_tune_start(enum exec_tune_mode mode, const char *recordin
                             .store = store,
                             .quiet = quiet,
                             .wait_ns = LOOK_FIRST_NS,
-                            .look_ns = pp_now_ns() + LOOK_FIRST_NS};
+                            .look_ns = pp_now_ns() + S_NS};
     if (pthread_create(&t->thread, NULL, run_tune, t) == 0)
         return t;
     free(t);

@@ -59,6 +59,9 @@ static void one_stretch_is_judged(void **state)
         /* undone early: since then; undone late: up to the trial */
         {{{10, 8, "7.0", "trial"}, {20, 8, "7.0", "undone"}}, 2, 1, 20, 0, 2},
         {{{60, 8, "7.0", "trial"}, {70, 8, "7.0", "undone"}}, 2, 1, 0, 60, 0},
+        /* it ended in a trial: as it was */
+        {{{60, 8, "7.0", "trial"}}, 1, 1, 0, 60, 0},
+        {{{60, 8, "7.0", "trial"}, {62, 8, "7.0", "back"}}, 2, 1, 0, 60, 0},
         /* the run goes on: the newest */
         {{{60, 8, "7.0", "trial"}, {70, 8, "7.0", "undone"}}, 2, 0, 70, 0, 2},
         /* another loader's, and what was not tried, change nothing */
