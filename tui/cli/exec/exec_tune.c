@@ -17,8 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -340,7 +338,6 @@ static void look(struct exec_tune *t)
 static void *run_tune(void *arg)
 {
     struct exec_tune *t = arg;
-    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10); /* a replay beside the job's own work */
     while (!atomic_load_explicit(&t->over, memory_order_relaxed)) {
         nanosleep(&(struct timespec){.tv_nsec = TICK_NS}, NULL);
         read_told(t);
