@@ -185,28 +185,6 @@ static void set_window(const struct making *m, struct queue *q)
                  .state;
 }
 
-static void place(struct making *m, uint32_t *order)
-{
-    const struct pp_strata_share *h = m->share;
-    struct pp_rng rng = pp_rng_key(h->seed, h->epoch, h->rank, TURN_STREAM);
-    uint64_t turn = pp_rng_below(&rng, h->len);
-    for (size_t i = 0; i < m->n_queues; i++) {
-        set_window(m, &m->queue[i]);
-        push(m->waiting, &m->n_waiting, &m->queue[i], by_release);
-    }
-    for (uint64_t at = 1; at <= h->len; at++) {
-        while (m->n_waiting && m->waiting[0]->release <= at)
-            push(m->ready, &m->n_ready, pop(m->waiting, &m->n_waiting, by_release), by_due);
-        struct queue *q = pop(m->ready, &m->n_ready, by_due);
-        uint64_t position = at - 1 + turn;
-        order[position < h->len ? position : position - h->len] = m->drawn[q->first + q->placed++];
-        if (q->placed == q->n)
-            continue;
-        set_window(m, q);
-        push(m->waiting, &m->n_waiting, q, by_release);
-    }
-}
-
 pp_status pp_strata_order(const struct pp_strata *s, const struct pp_strata_share *share, uint32_t *order,
                           struct pp_err *err)
 {
@@ -220,7 +198,24 @@ pp_status pp_strata_order(const struct pp_strata *s, const struct pp_strata_shar
     pp_status st = PP_OK;
     if (m.drawn && m.queue && m.waiting && m.ready) {
         draw_share(&m);
-        place(&m, order);
+        const struct pp_strata_share *h = m.share;
+        struct pp_rng rng = pp_rng_key(h->seed, h->epoch, h->rank, TURN_STREAM);
+        uint64_t turn = pp_rng_below(&rng, h->len);
+        for (size_t i = 0; i < m.n_queues; i++) {
+            set_window(&m, &m.queue[i]);
+            push(m.waiting, &m.n_waiting, &m.queue[i], by_release);
+        }
+        for (uint64_t at = 1; at <= h->len; at++) {
+            while (m.n_waiting && m.waiting[0]->release <= at)
+                push(m.ready, &m.n_ready, pop(m.waiting, &m.n_waiting, by_release), by_due);
+            struct queue *q = pop(m.ready, &m.n_ready, by_due);
+            uint64_t position = at - 1 + turn;
+            order[position < h->len ? position : position - h->len] = m.drawn[q->first + q->placed++];
+            if (q->placed == q->n)
+                continue;
+            set_window(&m, q);
+            push(m.waiting, &m.n_waiting, q, by_release);
+        }
     } else {
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the stratified order of %" PRIu64 " samples", s->n);
     }

@@ -9,9 +9,15 @@
 
 /* ---- the answer ---- */
 
-/* "108 samples/s instead of 86.3: +25 %". */
-static void put_head(FILE *out, const struct pp_compare *c)
+static void put_answer(FILE *out, const struct pp_compare *c)
 {
+    int worse = c->answer == PP_REGRESSED, one_each = pp_compare_is_single(c) && !worse;
+    const char *class = worse ? "bad" : c->answer == PP_NOT_REGRESSED ? "good" : "neutral";
+    fprintf(
+        out,
+        "<section class=\"verdict %s\" id=\"verdict\"><p class=\"badge\"><span aria-hidden=\"true\">%s</span> %s</p>\n",
+        class, worse ? "\xe2\x96\xb2" : "\xe2\x97\x86", one_each ? "two runs" : pp_answer_name(c->answer));
+    /* "108 samples/s instead of 86.3: +25 %". */
     const struct pp_compare_metric *m = &c->metric[PP_CMP_SAMPLES_PER_S];
     const char *unit = "samples/s";
     char head[32], base[32], by[64];
@@ -25,17 +31,6 @@ static void put_head(FILE *out, const struct pp_compare *c)
                 pp_text_rate(base, sizeof(base), m->base_median),
                 pp_text_gain(by, sizeof(by), m->change, NAN, NAN));
     fputs("</h1>\n", out);
-}
-
-static void put_answer(FILE *out, const struct pp_compare *c)
-{
-    int worse = c->answer == PP_REGRESSED, one_each = pp_compare_is_single(c) && !worse;
-    const char *class = worse ? "bad" : c->answer == PP_NOT_REGRESSED ? "good" : "neutral";
-    fprintf(
-        out,
-        "<section class=\"verdict %s\" id=\"verdict\"><p class=\"badge\"><span aria-hidden=\"true\">%s</span> %s</p>\n",
-        class, worse ? "\xe2\x96\xb2" : "\xe2\x97\x86", one_each ? "two runs" : pp_answer_name(c->answer));
-    put_head(out, c);
     if (one_each)
         fputs(
             "<p class=\"cause\">One run on each side: a change may be the difference that there is from run to run.</p>\n",

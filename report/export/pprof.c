@@ -48,22 +48,6 @@ static uint64_t name_text(const struct pp_stack_sums *s, size_t location)
     return TEXTS + s->run->n_threads + 2 * location;
 }
 
-static void put_code(struct pp_proto *p, const struct pp_stack_sums *s, size_t i)
-{
-    size_t opened = pp_proto_begin(p, PROFILE_LOCATION), line;
-    pp_proto_uint(p, LOCATION_ID, i + 1);
-    line = pp_proto_begin(p, LOCATION_LINE);
-    pp_proto_uint(p, LINE_FUNCTION, i + 1);
-    pp_proto_uint(p, LINE_NUMBER, s->locations[i].line);
-    pp_proto_end(p, line);
-    pp_proto_end(p, opened);
-    opened = pp_proto_begin(p, PROFILE_FUNCTION);
-    pp_proto_uint(p, FUNCTION_ID, i + 1);
-    pp_proto_uint(p, FUNCTION_NAME, name_text(s, i));
-    pp_proto_uint(p, FUNCTION_FILE, s->locations[i].file[0] ? name_text(s, i) + 1 : TEXT_NONE);
-    pp_proto_end(p, opened);
-}
-
 /* Locations from the innermost one outwards. */
 static void put_sample(struct pp_proto *p, const struct pp_stack_sums *s, const struct pp_stack_sum *row)
 {
@@ -87,8 +71,20 @@ static void put_profile(struct pp_proto *p, const struct pp_stack_sums *s)
     put_type(p, TEXT_TIME, TEXT_NANOSECONDS);
     for (size_t i = 0; i < s->n_rows; i++)
         put_sample(p, s, &s->rows[i]);
-    for (size_t i = 0; i < s->n_locations; i++)
-        put_code(p, s, i);
+    for (size_t i = 0; i < s->n_locations; i++) {
+        size_t opened = pp_proto_begin(p, PROFILE_LOCATION), line;
+        pp_proto_uint(p, LOCATION_ID, i + 1);
+        line = pp_proto_begin(p, LOCATION_LINE);
+        pp_proto_uint(p, LINE_FUNCTION, i + 1);
+        pp_proto_uint(p, LINE_NUMBER, s->locations[i].line);
+        pp_proto_end(p, line);
+        pp_proto_end(p, opened);
+        opened = pp_proto_begin(p, PROFILE_FUNCTION);
+        pp_proto_uint(p, FUNCTION_ID, i + 1);
+        pp_proto_uint(p, FUNCTION_NAME, name_text(s, i));
+        pp_proto_uint(p, FUNCTION_FILE, s->locations[i].file[0] ? name_text(s, i) + 1 : TEXT_NONE);
+        pp_proto_end(p, opened);
+    }
     for (size_t i = 0; i < TEXTS; i++)
         pp_proto_str(p, PROFILE_STRING, texts[i]);
     for (size_t i = 0; i < run->n_threads; i++)

@@ -9,31 +9,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-static void put_frames(struct pp_json *j, const struct pp_stack_sums *s)
-{
-    pp_json_put_object(j, "shared");
-    pp_json_put_array(j, "frames");
-    for (size_t i = 0; i < s->n_locations; i++) {
-        pp_json_object(j);
-        pp_json_put_str(j, "name", s->locations[i].name);
-        if (s->locations[i].file[0])
-            pp_json_put_str(j, "file", s->locations[i].file);
-        if (s->locations[i].line)
-            pp_json_put_uint(j, "line", s->locations[i].line);
-        pp_json_object_end(j);
-    }
-    pp_json_array_end(j);
-    pp_json_object_end(j);
-}
-
-static void put_weights(struct pp_json *j, const struct pp_stack_sum *rows, size_t n)
-{
-    pp_json_put_array(j, "weights");
-    for (size_t i = 0; i < n; i++)
-        pp_json_uint(j, rows[i].ns);
-    pp_json_array_end(j);
-}
-
 /* The rows of one thread. */
 static void put_profile(struct pp_json *j, const struct pp_stack_sums *s, const struct pp_stack_sum *rows,
                         size_t n)
@@ -54,7 +29,10 @@ static void put_profile(struct pp_json *j, const struct pp_stack_sums *s, const 
         pp_json_array_end(j);
     }
     pp_json_array_end(j);
-    put_weights(j, rows, n);
+    pp_json_put_array(j, "weights");
+    for (size_t i = 0; i < n; i++)
+        pp_json_uint(j, rows[i].ns);
+    pp_json_array_end(j);
     pp_json_put_uint(j, "startValue", 0);
     pp_json_put_uint(j, "endValue", all);
     pp_json_object_end(j);
@@ -67,7 +45,19 @@ static int put_document(FILE *out, const struct pp_stack_sums *s)
     pp_json_object(&j);
     pp_json_put_str(&j, "$schema", "https://www.speedscope.app/file-format-schema.json");
     pp_json_put_str(&j, "exporter", "pipeprobe");
-    put_frames(&j, s);
+    pp_json_put_object(&j, "shared");
+    pp_json_put_array(&j, "frames");
+    for (size_t i = 0; i < s->n_locations; i++) {
+        pp_json_object(&j);
+        pp_json_put_str(&j, "name", s->locations[i].name);
+        if (s->locations[i].file[0])
+            pp_json_put_str(&j, "file", s->locations[i].file);
+        if (s->locations[i].line)
+            pp_json_put_uint(&j, "line", s->locations[i].line);
+        pp_json_object_end(&j);
+    }
+    pp_json_array_end(&j);
+    pp_json_object_end(&j);
     pp_json_put_array(&j, "profiles");
     for (size_t i = 0, n; i < s->n_rows; i += n) {
         for (n = 1; i + n < s->n_rows && s->rows[i + n].thread == s->rows[i].thread; n++)

@@ -99,15 +99,6 @@ void pp_help_version(FILE *out)
 #define HEADING(name, heading) heading,
 static const char *const headings[] = {PP_COMMANDS(HEADING)};
 
-static void put_topics(FILE *out)
-{
-    const struct pp_page page = {.out = out, .columns = 80};
-    char text[512] = "Guides, 'pipeprobe help TOPIC':";
-    for (int i = 0; pp_topics[i]; i++)
-        pp_text_add(text, sizeof(text), "%s %s", i ? "," : "", pp_topics[i]);
-    pp_page_text(&page, PP_TONE_PLAIN, "", 0, 0, text);
-}
-
 void pp_help_all(const struct pp_command *const *commands, FILE *out)
 {
     fputs("pipeprobe finds out why a training job waits for its data, and what to change.\n\n"
@@ -119,7 +110,11 @@ void pp_help_all(const struct pp_command *const *commands, FILE *out)
         fprintf(out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
     }
     fputs("  help      this list, or 'pipeprobe help COMMAND [--all]'\n\n", out);
-    put_topics(out);
+    const struct pp_page page = {.out = out, .columns = 80};
+    char text[512] = "Guides, 'pipeprobe help TOPIC':";
+    for (int i = 0; pp_topics[i]; i++)
+        pp_text_add(text, sizeof(text), "%s %s", i ? "," : "", pp_topics[i]);
+    pp_page_text(&page, PP_TONE_PLAIN, "", 0, 0, text);
     fputs("\n"
           "Exit codes:\n"
           "  0    success\n"
