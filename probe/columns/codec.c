@@ -98,11 +98,6 @@ static const struct {
     [PP_CODEC_LZ4_HADOOP] = {"LZ4 (Hadoop)", "liblz4.so.1", "liblz4-1", &lz4.loaded, unpack_hadoop},
 };
 
-const char *pp_codec_name(enum pp_codec codec)
-{
-    return codecs[codec].name;
-}
-
 static void load_libraries(void)
 {
     static const char *const snappy_names[] = {"libsnappy.so.1", NULL};

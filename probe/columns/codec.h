@@ -20,7 +20,6 @@ enum pp_codec {
     PP_CODECS
 };
 
-const char *pp_codec_name(enum pp_codec codec); /* "Snappy" */
 /* PP_E_UNSUPPORTED: the library is not installed; the sentence says which. */
 pp_status pp_codec_ready(enum pp_codec codec, struct pp_err *err);
 /* Exactly out_size bytes. 0; or -1 when the block is damaged or of another size. Only after pp_codec_ready.

@@ -16,7 +16,7 @@ struct pp_digest_follow {
     /* while a look goes on */
     const struct pp_source *source;
     struct pp_timeline_batch held; /* the newest, which may go on */
-    int any_held, met_last;
+    int any_held;
     uint32_t renumber; /* a recording that numbers no batches begins with 0 in every look */
     uint64_t last_end_ns;
     /* of the batches that count */

@@ -77,7 +77,10 @@ static void say_stalled(const struct pp_live_snapshot *s, struct lines *out)
         "Do: Check that sample and its storage: a mount that does not answer, a damaged or very large file, a lock.");
 }
 
-static void clock_of(const struct pp_live_snapshot *s, uint64_t t_ns, char *buf);
+static void clock_of(const struct pp_live_snapshot *s, uint64_t t_ns, char *buf)
+{
+    pp_clock_text(buf, PP_CELL, ((double)t_ns - (double)s->origin_ns) / 1e9);
+}
 
 /* The trainer has batches still: what hangs will hold it up. */
 static void say_hung(const struct pp_live_snapshot *s, struct lines *out)
@@ -92,11 +95,6 @@ static void say_hung(const struct pp_live_snapshot *s, struct lines *out)
     snprintf(
         out->next, TEXT,
         "Do: Check that sample and its storage: a mount that does not answer, a very large file, a lock.");
-}
-
-static void clock_of(const struct pp_live_snapshot *s, uint64_t t_ns, char *buf)
-{
-    pp_clock_text(buf, PP_CELL, ((double)t_ns - (double)s->origin_ns) / 1e9);
 }
 
 static void add(char *buf, const char *before, const char *what, const char *after)
