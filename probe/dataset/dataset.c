@@ -105,8 +105,11 @@ static pp_status open_with(const struct pp_dataset_format *f, struct pp_dataset_
 {
     p->format = f;
     pp_status st = f->open(p, out, err);
-    if (st != PP_OK)
+    if (st != PP_OK) {
+        pp_dataset_close(*out);
+        *out = NULL;
         return st;
+    }
     (*out)->format = f;
     if (!f->no_place) {
         (*out)->storage = p->storage;

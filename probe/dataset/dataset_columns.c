@@ -388,6 +388,7 @@ static pp_status columns_open(struct pp_dataset_place *place, struct pp_dataset 
     if (!c)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
     c->base.ops = &ops_of[PP_CONTENT_IMAGE];
+    *out = &c->base;
     c->kind = place->format->kind;
     c->storage = place->storage;
     c->keep_open = pp_storage_flags(place->storage) & PP_STORAGE_LOCAL ? pp_each_descriptors() : UINT64_MAX;
@@ -400,23 +401,14 @@ static pp_status columns_open(struct pp_dataset_place *place, struct pp_dataset 
     if (st == PP_OK)
         st = pp_pages_create(KEEP_PAGES, &c->pages, err);
     if (st != PP_OK)
-        goto out;
+        return st;
     c->table = calloc(c->names.n, sizeof(*c->table));
     c->first = calloc(c->names.n, sizeof(*c->first));
-    if (!c->table || !c->first) {
-        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu files", c->names.n);
-        goto out;
-    }
+    if (!c->table || !c->first)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu files", c->names.n);
     each.n = c->names.n;
     st = pp_each_run(&each, err);
-    if (st == PP_OK)
-        st = use_columns(c, place->options->feature, place->spec, err);
-out:
-    if (st != PP_OK)
-        pp_dataset_close(&c->base);
-    else
-        *out = &c->base;
-    return st;
+    return st == PP_OK ? use_columns(c, place->options->feature, place->spec, err) : st;
 }
 
 static int columns_probe(const struct pp_dataset_place *place, struct pp_err *why)

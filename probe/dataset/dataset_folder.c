@@ -330,6 +330,7 @@ static pp_status folder_open(struct pp_dataset_place *place, struct pp_dataset *
     uint64_t others = root->others.n;
     struct pp_warnings *w = &f->base.warnings;
     f->base.ops = &folder_ops;
+    *out = &f->base;
     f->root_dir = place->root;
     place->root = (struct pp_object){0};
     f->class_names = root->subdirs;
@@ -365,10 +366,6 @@ static pp_status folder_open(struct pp_dataset_place *place, struct pp_dataset *
         st = judge_decoders(f, place->opts->decoders, err);
 out:
     free(flat);
-    if (st != PP_OK)
-        pp_dataset_close(&f->base);
-    else
-        *out = &f->base;
     return st;
 }
 

@@ -364,6 +364,7 @@ static pp_status mds_open(struct pp_dataset_place *place, struct pp_dataset **ou
     if (!m)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
     m->base.ops = &image_ops;
+    *out = &m->base;
     m->storage = place->storage;
     m->remote = pp_storage_request_bytes(place->storage) > 0;
     pp_status st = read_index(m, place, err);
@@ -375,10 +376,6 @@ static pp_status mds_open(struct pp_dataset_place *place, struct pp_dataset **ou
     if (st == PP_OK)
         st = find_shards(m, place->opts, place->options->shards.index_dir, err);
     m->base.len = m->index.samples;
-    if (st != PP_OK)
-        pp_dataset_close(&m->base);
-    else
-        *out = &m->base;
     return st;
 }
 

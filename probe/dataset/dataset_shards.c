@@ -286,6 +286,7 @@ pp_status pp_shards_open(const struct pp_dataset_place *place, const struct pp_s
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
     }
     s->base.ops = kind->streams ? &stream_ops : &shards_ops;
+    *out = &s->base;
     s->storage = place->storage;
     s->spec = place->spec;
     s->kind = kind;
@@ -300,22 +301,15 @@ pp_status pp_shards_open(const struct pp_dataset_place *place, const struct pp_s
                            .what = s->stream ? "looking for shards" : "indexing shards"};
     pp_status st = pp_shard_names(place->storage, place->spec, s->kind->files, &s->names, err);
     if (st != PP_OK)
-        goto out;
+        return st;
     s->shard = calloc(s->names.n, sizeof(*s->shard));
-    if (!s->shard) {
-        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu shards", s->names.n);
-        goto out;
-    }
+    if (!s->shard)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu shards", s->names.n);
     each.n = s->names.n;
     st = pp_each_run(&each, err);
     if (st == PP_OK && !s->stream)
         st = number_samples(s, err);
-out:
     s->spec = s->index_dir = NULL;
-    if (st != PP_OK)
-        pp_dataset_close(&s->base);
-    else
-        *out = &s->base;
     return st;
 }
 

@@ -308,6 +308,7 @@ static pp_status synthetic_open(struct pp_dataset_place *place, struct pp_datase
     m->spec = spec;
     m->image = calloc(spec.unique, sizeof(*m->image));
     y->base.ops = &synthetic_ops;
+    *out = &y->base;
     y->base.len = spec.n;
     y->base.storage = &m->base;
     y->made = m;
@@ -324,10 +325,6 @@ static pp_status synthetic_open(struct pp_dataset_place *place, struct pp_datase
         st = pp_storage_wrap_model(&m->base, place->opts->model, &y->base.storage, err);
     if (st == PP_OK)
         st = pp_storage_wrap_faults(y->base.storage, place->opts->read_faults, &y->base.storage, err);
-    if (st != PP_OK)
-        pp_dataset_close(&y->base);
-    else
-        *out = &y->base;
     return st;
 }
 

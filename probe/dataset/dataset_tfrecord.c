@@ -374,8 +374,6 @@ static pp_status tfrecord_open(struct pp_dataset_place *place, struct pp_dataset
     pp_sample_free(&first);
     if (st != PP_E_UNSUPPORTED || !strstr(why.text, "features are"))
         return PP_OK;
-    pp_dataset_close(*out);
-    *out = NULL;
     return pp_fail(err, st, "%s", why.text);
 }
 

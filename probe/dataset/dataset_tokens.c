@@ -228,6 +228,7 @@ static pp_status tokens_open(struct pp_dataset_place *place, struct pp_dataset *
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
     }
     t->base.ops = &tokens_ops;
+    *out = &t->base;
     t->window = o->window ? (uint64_t)o->window : DEFAULT_WINDOW;
     pp_status st = open_file(t, place->storage, err);
     if (st == PP_OK)
@@ -236,13 +237,9 @@ static pp_status tokens_open(struct pp_dataset_place *place, struct pp_dataset *
         (__builtin_mul_overflow(t->window, (uint64_t)t->token_bytes, &window_bytes) || t->count < t->window))
         st = pp_fail(err, PP_E_EMPTY, "%s holds %llu tokens, fewer than one window of %llu", t->path,
                      (unsigned long long)t->count, (unsigned long long)t->window);
-    if (st != PP_OK) {
-        pp_dataset_close(&t->base);
-        return st;
-    }
-    t->base.len = (t->count - t->window) / stride_of(t) + 1;
-    *out = &t->base;
-    return PP_OK;
+    if (st == PP_OK)
+        t->base.len = (t->count - t->window) / stride_of(t) + 1;
+    return st;
 }
 
 /* NAME or NAME.idx for a pair of Megatron-LM's files. */

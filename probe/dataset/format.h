@@ -95,8 +95,8 @@ struct pp_dataset_format {
     /* How sure the format is that place is its own: 0 no, 100 beyond doubt; a guess by suffix is 60 to 80.
      * With 0 it may say in why what is wrong with a place that is nearly its own. */
     int (*probe)(const struct pp_dataset_place *place, struct pp_err *why);
-    /* On failure *out is NULL and nothing is left behind; PP_E_EMPTY: nothing of
-     * this format is here, and the format with the next lower score is tried. */
+    /* *out is set as soon as the data set has its ops: on failure the opener closes what is there.
+     * PP_E_EMPTY: nothing of this format is here, and the format with the next lower score is tried. */
     pp_status (*open)(struct pp_dataset_place *place, struct pp_dataset **out, struct pp_err *err);
 
     /* The rows of its options, with their offsets in struct pp_dataset_options (options.h). A format that is
