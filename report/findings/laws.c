@@ -147,9 +147,7 @@ static int add_to_queues(struct pp_laws_pass *p, pp_lane lane, const struct pp_s
 
 int pp_laws_chunk(struct pp_laws_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
 {
-    size_t at = 0;
-    while (at < p->n_threads && p->threads[at].id != thread)
-        at++;
+    size_t at = pp_thread_at(p->threads, p->n_threads, thread);
     if (at == p->n_threads)
         return 0;
     struct account *a = &p->accounts[at];

@@ -145,9 +145,7 @@ struct pp_periodic_pass *pp_periodic_begin(const struct pp_source *source, const
 
 int pp_periodic_chunk(struct pp_periodic_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
 {
-    size_t at = 0;
-    while (at < p->n_threads && p->threads[at].id != thread)
-        at++;
+    size_t at = pp_thread_at(p->threads, p->n_threads, thread);
     if (at == p->n_threads || !p->found.found)
         return 0;
     pp_lane lane = p->threads[at].lane;

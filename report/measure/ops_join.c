@@ -136,9 +136,7 @@ static void take_span(struct joining *j, size_t at, const struct pp_span *s)
 static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     struct joining *j = ctx;
-    size_t at = 0;
-    while (at < j->n_threads && j->threads[at].id != thread)
-        at++;
+    size_t at = pp_thread_at(j->threads, j->n_threads, thread);
     for (size_t i = 0; at < j->n_threads && i < n; i++)
         take_span(j, at, &spans[i]);
     return j->no_memory;

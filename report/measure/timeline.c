@@ -57,13 +57,12 @@ static int is_trainer(struct pass *p, uint32_t thread)
 {
     if (p->tl->has_trainer)
         return thread == p->tl->trainer;
-    for (size_t i = 0; i < p->n_threads; i++)
-        if (p->threads[i].id == thread && p->threads[i].lane == PP_LANE_TRAINER) {
-            p->tl->has_trainer = 1;
-            p->tl->trainer = thread;
-            return 1;
-        }
-    return 0;
+    size_t at = pp_thread_at(p->threads, p->n_threads, thread);
+    if (at == p->n_threads || p->threads[at].lane != PP_LANE_TRAINER)
+        return 0;
+    p->tl->has_trainer = 1;
+    p->tl->trainer = thread;
+    return 1;
 }
 
 static void add_stall(struct pass *p, const struct pp_span *s)
@@ -424,10 +423,9 @@ static void add_any_span(struct pp_timeline *tl, pp_lane lane, const struct pp_s
 
 static pp_lane lane_of(const struct pass *p, uint32_t thread)
 {
-    for (size_t i = 0; i < p->n_threads; i++)
-        if (p->threads[i].id == thread && (unsigned)p->threads[i].lane < PP_LANE_COUNT)
-            return p->threads[i].lane;
-    return PP_LANE_MAIN;
+    size_t at = pp_thread_at(p->threads, p->n_threads, thread);
+    return at < p->n_threads && (unsigned)p->threads[at].lane < PP_LANE_COUNT ? p->threads[at].lane
+                                                                              : PP_LANE_MAIN;
 }
 
 static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)

@@ -45,9 +45,7 @@ void pp_visit_walk_free(struct pp_visit_walk *w)
 
 size_t pp_visit_walk_thread(const struct pp_visit_walk *w, uint32_t thread)
 {
-    size_t at = 0;
-    while (at < w->n_threads && w->threads[at].id != thread)
-        at++;
+    size_t at = pp_thread_at(w->threads, w->n_threads, thread);
     return at == w->n_threads || w->phase == PP_PHASE_NONE ||
                    (w->threads[at].lane != PP_LANE_WORKER && w->threads[at].lane != PP_LANE_READER)
                ? SIZE_MAX

@@ -179,7 +179,6 @@ static void add_copy(struct pp_series_pass *p, const struct pp_span *s)
 
 int pp_series_chunk(struct pp_series_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
 {
-    size_t k = 0;
     if (p->no_memory || p->slice_ns == 0)
         return p->no_memory;
     /* For pp_series_choose. */
@@ -194,8 +193,7 @@ int pp_series_chunk(struct pp_series_pass *p, uint32_t thread, const struct pp_s
     all->first_ns = c.first_ns < all->first_ns ? c.first_ns : all->first_ns;
     all->least = c.least < all->least ? c.least : all->least;
     all->most = c.most > all->most ? c.most : all->most;
-    while (k < p->n_threads && p->threads[k].id != thread)
-        k++;
+    size_t k = pp_thread_at(p->threads, p->n_threads, thread);
     if (k == p->n_threads)
         return 0;
     pp_lane lane = p->threads[k].lane;

@@ -151,9 +151,7 @@ static int wanted(const struct pp_series_target *t, const struct pp_span *s)
 static int keep_of_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     struct pass *p = ctx;
-    uint32_t k = 0;
-    while (k < p->n_threads && p->threads[k].id != thread)
-        k++;
+    size_t k = pp_thread_at(p->threads, p->n_threads, thread);
     struct catch *c = &p->catch;
     for (size_t i = 0; k < p->n_threads && i < n && !c->too_many && !p->no_memory; i++) {
         if (!wanted(c->target, &spans[i]))
@@ -163,7 +161,7 @@ static int keep_of_chunk(void *ctx, uint32_t thread, const struct pp_span *spans
             break;
         p->no_memory = !pp_grow(&c->kept, &c->room, c->n + 1, sizeof(*c->kept));
         if (!p->no_memory)
-            c->kept[c->n++] = (struct kept){spans[i], k};
+            c->kept[c->n++] = (struct kept){spans[i], (uint32_t)k};
     }
     return p->no_memory || c->too_many;
 }

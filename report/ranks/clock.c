@@ -170,10 +170,8 @@ static int is_trainer(const struct pp_source *s, uint32_t id)
 {
     const struct pp_thread_row *rows;
     size_t n = s->threads(s->ctx, &rows);
-    for (size_t i = 0; i < n; i++)
-        if (rows[i].id == id)
-            return rows[i].lane == PP_LANE_TRAINER;
-    return 0;
+    size_t at = pp_thread_at(rows, n, id);
+    return at < n && rows[at].lane == PP_LANE_TRAINER;
 }
 
 static int on_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)

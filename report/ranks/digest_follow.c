@@ -77,10 +77,8 @@ static pp_lane lane_of(const struct pp_source *s, uint32_t thread)
 {
     const struct pp_thread_row *rows;
     size_t n = s->threads(s->ctx, &rows);
-    for (size_t i = 0; i < n; i++)
-        if (rows[i].id == thread)
-            return rows[i].lane;
-    return PP_LANE_TRAINER;
+    size_t at = pp_thread_at(rows, n, thread);
+    return at < n ? rows[at].lane : PP_LANE_TRAINER;
 }
 
 /* Spans that ended in the steps that were counted by this look. */

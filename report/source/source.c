@@ -90,26 +90,26 @@ static pp_status each_meta(void *ctx, const char *section, pp_meta_fn *fn, void 
 struct lives {
     const struct pp_thread_row *rows;
     struct pp_lane_life *life;
-    size_t n, at;
+    size_t n;
 };
 
-static size_t row_of(const struct pp_thread_row *rows, size_t n, uint32_t id, size_t near)
+size_t pp_thread_at(const struct pp_thread_row *rows, size_t n, uint32_t id)
 {
-    if (near < n && rows[near].id == id)
-        return near;
-    for (size_t i = 0; i < n; i++)
-        if (rows[i].id == id)
-            return i;
-    return n;
+    if (id < n && rows[id].id == id) /* ids count from 0 */
+        return id;
+    size_t at = 0;
+    while (at < n && rows[at].id != id)
+        at++;
+    return at;
 }
 
 static void note_life(void *ctx, uint32_t thread, uint64_t first_start_ns, uint64_t last_end_ns)
 {
     struct lives *l = ctx;
-    l->at = row_of(l->rows, l->n, thread, l->at);
-    if (l->at == l->n)
+    size_t at = pp_thread_at(l->rows, l->n, thread);
+    if (at == l->n)
         return;
-    struct pp_lane_life *life = &l->life[l->at];
+    struct pp_lane_life *life = &l->life[at];
     life->first_ns = first_start_ns < life->first_ns ? first_start_ns : life->first_ns;
     life->last_ns = last_end_ns > life->last_ns ? last_end_ns : life->last_ns;
 }

@@ -76,6 +76,9 @@ pp_status pp_source_judge(struct pp_source *source, const char *loader, struct p
 struct pp_kept_requests;
 void pp_source_keep_requests(struct pp_source *source, struct pp_kept_requests *kept);
 
+/* Which of n rows is the thread with this id; n: none. */
+size_t pp_thread_at(const struct pp_thread_row *rows, size_t n, uint32_t id);
+
 /* A value of the section as a number, also where it was stored as text (options as they were given);
  * otherwise, where it is absent or empty. */
 double pp_source_number(const struct pp_source *source, const char *section, const char *key,
