@@ -11,6 +11,34 @@
 
 #define ALL_BYTES (UINT64_C(4) << 30) /* of one session: 16 processes that fill theirs */
 
+/* Texts one behind the other, n of them, that fill the bytes. */
+static int are_texts(const uint8_t *at, size_t bytes, int n)
+{
+    for (; n > 0 && bytes; n--) {
+        size_t length = strnlen((const char *)at, bytes) + 1;
+        if (length > bytes)
+            return 0;
+        at += length;
+        bytes -= length;
+    }
+    return !n && !bytes;
+}
+
+/* By its kind; what is behind the head is there. */
+static int is_sound(const struct pp_order_block *b, const uint8_t *behind)
+{
+    const size_t times = sizeof(struct pp_state_times);
+    switch (b->magic) {
+    case PP_ORDER_MAGIC: return b->batches && b->batches <= b->bytes;
+    case PP_USE_MAGIC: return !b->bytes && b->samples <= b->batches;
+    case PP_FACT_MAGIC: return are_texts(behind, b->bytes, 2);
+    case PP_STATE_MAGIC:
+        return b->bytes > times && are_texts(behind + times, b->bytes - times, PP_STATE_TEXTS);
+    case PP_CONTENT_MAGIC: return b->samples && b->bytes / 16 == b->samples && b->bytes % 16 == 0;
+    }
+    return 0;
+}
+
 /* The block at `at` into b and list; 0: there is none, and the rest of the window is empty. -1: damaged. */
 static int read_block(int fd, uint64_t at, uint64_t size, struct pp_order_block *b, uint8_t *list)
 {
@@ -22,10 +50,9 @@ static int read_block(int fd, uint64_t at, uint64_t size, struct pp_order_block 
         return -1;
     if (!b->magic)
         return 0;
-    int sound = b->magic == PP_ORDER_MAGIC && b->batches && b->batches <= b->bytes &&
-                b->bytes <= end - at - sizeof(*b) &&
+    int there = b->bytes <= end - at - sizeof(*b) &&
                 pp_io_pread_full(fd, list, b->bytes, (off_t)(at + sizeof(*b))) == (ssize_t)b->bytes;
-    return sound ? 1 : -1;
+    return there && is_sound(b, list) ? 1 : -1;
 }
 
 /* 0: no file of blocks, or it ends in a damaged one. *left: bytes that may still be read, of all files. */

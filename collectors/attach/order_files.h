@@ -5,7 +5,8 @@
 #include "collectors/attach/order_file.h"
 #include "collectors/attach/session_files.h"
 
-/* list has block->bytes bytes and is the caller's until the function returns. */
+/* A block of any kind, as its magic says. list has block->bytes bytes, its texts end in them, and is the
+ * caller's until the function returns. */
 typedef void pp_order_block_fn(void *ctx, int64_t pid, const struct pp_order_block *block,
                                const uint8_t *list);
 /* Hands each sound block to fn (NULL: to none) and removes all files of the kind. taken: files; unsound:

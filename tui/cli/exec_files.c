@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 void exec_files_unhooked(const char *dir, char text[EXEC_UNHOOKED])
@@ -86,18 +87,84 @@ static void stored_already(void *ctx, const struct pp_loaders_file *f)
 {
 }
 
-static void take_order(void *ctx, int64_t pid, const struct pp_order_block *b, const uint8_t *list)
+static void take_list(struct pp_store *store, int64_t pid, const struct pp_order_block *b,
+                      const uint8_t *list)
 {
-    pp_store_order(((const struct taking *)ctx)->store,
-                   &(struct pp_order_row){.pid = pid,
-                                          .loader = b->loader,
-                                          .epoch = b->epoch,
-                                          .first_batch = b->first_batch,
-                                          .batches = b->batches,
-                                          .samples = b->samples,
-                                          .ended = (b->flags & PP_ORDER_ENDED) != 0,
-                                          .list = list,
-                                          .list_bytes = b->bytes});
+    pp_store_order(store, &(struct pp_order_row){.pid = pid,
+                                                 .loader = b->loader,
+                                                 .epoch = b->epoch,
+                                                 .first_batch = b->first_batch,
+                                                 .batches = b->batches,
+                                                 .samples = b->samples,
+                                                 .ended = (b->flags & PP_ORDER_ENDED) != 0,
+                                                 .list = list,
+                                                 .list_bytes = b->bytes});
+}
+
+/* Those that were trained on come first. */
+static void take_use(struct pp_store *store, int64_t pid, const struct pp_order_block *b)
+{
+    struct pp_use_row u = {.pid = pid,
+                           .loader = b->loader,
+                           .epoch = b->epoch,
+                           .first_batch = b->first_batch,
+                           .batches = b->samples,
+                           .trained = 1,
+                           .step = b->flags};
+    if (u.batches)
+        pp_store_use(store, &u);
+    u.first_batch += b->samples;
+    u.batches = b->batches - b->samples;
+    u.trained = 0;
+    u.step += b->samples;
+    if (u.batches)
+        pp_store_use(store, &u);
+}
+
+static void take_state(struct pp_store *store, int64_t pid, const struct pp_order_block *b,
+                       const uint8_t *behind)
+{
+    struct pp_state_times times;
+    const char *text[PP_STATE_TEXTS], *at = (const char *)behind + sizeof(times);
+    memcpy(&times, behind, sizeof(times));
+    for (int i = 0; i < PP_STATE_TEXTS; i++, at += strlen(at) + 1)
+        text[i] = i < 2 || *at ? at : NULL;
+    pp_store_state(store, &(struct pp_state_row){.pid = pid,
+                                                 .t_ns = times.t_ns,
+                                                 .dur_ns = times.dur_ns,
+                                                 .action = text[0],
+                                                 .via = text[1],
+                                                 .path = text[2],
+                                                 .place = text[3],
+                                                 .value = text[4],
+                                                 .iterations = b->loader,
+                                                 .batch = b->first_batch,
+                                                 .step = b->flags});
+}
+
+static void take_block(void *ctx, int64_t pid, const struct pp_order_block *b, const uint8_t *behind)
+{
+    struct pp_store *store = ((const struct taking *)ctx)->store;
+    const char *key = (const char *)behind;
+    switch (b->magic) {
+    case PP_ORDER_MAGIC: take_list(store, pid, b, behind); break;
+    case PP_USE_MAGIC: take_use(store, pid, b); break;
+    case PP_STATE_MAGIC: take_state(store, pid, b, behind); break;
+    case PP_FACT_MAGIC:
+        pp_store_fact(store, &(struct pp_fact_row){.pid = pid,
+                                                   .loader = b->loader,
+                                                   .epoch = b->epoch,
+                                                   .key = key,
+                                                   .value = key + strlen(key) + 1});
+        break;
+    case PP_CONTENT_MAGIC:
+        pp_store_content(store, &(struct pp_content_row){.pid = b->loader,
+                                                         .batch = b->first_batch,
+                                                         .samples = b->samples,
+                                                         .content = behind,
+                                                         .files = behind + 8 * (size_t)b->samples});
+        break;
+    }
 }
 
 void exec_files_take(struct pp_store *store, const char *dir, struct exec_totals *totals)
@@ -107,7 +174,7 @@ void exec_files_take(struct pp_store *store, const char *dir, struct exec_totals
     struct pp_session_taken loaders = pp_loaders_files_take(dir, stored_already, NULL);
     lose_files(store, "loaders", loaders);
     totals->loading = loaders.taken;
-    lose_files(store, "sample lists", pp_order_files_take(dir, take_order, &g));
+    lose_files(store, "sample lists", pp_order_files_take(dir, take_block, &g));
 }
 
 void exec_files_recover(struct pp_store *store, const char *dir)

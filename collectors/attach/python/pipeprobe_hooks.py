@@ -8,6 +8,7 @@ import sys
 
 import pipeprobe_members
 import pipeprobe_names
+import pipeprobe_origin
 
 record = None
 _iterators_are_seen = False  # when they are made
@@ -235,6 +236,8 @@ def _state_of(loader):
 @_guard
 def _loader_made(loader):
     pipeprobe_names.loader_made(loader)
+    if record.session():
+        _extra("classes of loaders", pipeprobe_origin.loader_made, loader)
 
 
 def _hook_made(module):
@@ -259,6 +262,17 @@ def row_of(loader):
     return state["number"] if of is not None and of() is loader else -1
 
 
+def _extra(what, function, *args):
+    """What the rest of the recording goes on without."""
+    try:
+        return function(*args)
+    except Exception as e:
+        if _is_a_handlers(e):
+            raise
+        record.note("%s: not recorded (%s: %s)" % (what, type(e).__name__, str(e)[:80]))
+        return {}
+
+
 @_guard
 def _iterator_made(iterator, loader, *args, **kwargs):
     _take_rank()
@@ -281,6 +295,9 @@ def _iteration_begins(iterator, loader, state, round_):
         not state["lengths"][1] and _comes_later(loader),
         state.get("made_again", False),
     )
+    if not isinstance(loader, _Loader):
+        facts = _extra("facts of iterations", pipeprobe_origin.facts_of, loader, iterator._base_seed, round_)
+        record.facts(iterator._pipeprobe_iteration, facts)
     iterator._pipeprobe_round = round_
     iterator._pipeprobe_session = state["session"]
     state["epochs"] += 1
@@ -417,8 +434,10 @@ def _hook_iterators(module):
 
 
 @_guard
-def _loader_begins(*args):
+def _loader_begins(loader, *args):
     _take_rank()
+    if record.session():
+        _extra("facts of iterations", pipeprobe_origin.begins, loader)
 
 
 def _hook_begin(module, class_="DataLoader"):
@@ -659,6 +678,52 @@ def _hook_torchvision_read(module):
 
 def _hook_save(module):
     _replace(module, "save", "save")
+    _hook_state(module, "save", "save", 1, "f")
+
+
+# ---- state that is saved and restored ----
+
+
+def _hook_state(module, action, name, at, *names):
+    """A function whose argument number `at`, or the one of these names, is a path; what this version does not have is none."""
+    function, package = getattr(module, name, None), sys.modules.get(module.__name__.rpartition(".")[0])
+    if function is None:
+        return
+    via = "%s.%s" % (module.__name__.replace("torch.serialization", "torch"), name)
+    timed = record.timed("state", function, _guard(pipeprobe_origin.call(action, via, at, *names)))
+    if getattr(package, name, None) is function:
+        setattr(package, name, timed)
+    setattr(module, name, timed)
+
+
+def _hook_load(module):
+    _hook_state(module, "restore", "load", 0, "f")
+
+
+def _hook_safetensors(module):
+    for name in ("save_file", "save_model"):
+        _hook_state(module, "save", name, 1, "filename")
+    _hook_state(module, "restore", "load_file", 0, "filename")
+    _hook_state(module, "restore", "load_model", 1, "filename")
+
+
+def _hook_lightning(module):
+    _hook_state(module, "save", "_atomic_save", 1, "filepath")
+    _hook_state(module, "restore", "_load", 0, "path_or_url")
+
+
+def _hook_sharded_save(module):
+    for name in ("save", "async_save", "save_state_dict"):
+        _hook_state(module, "save", name, 9, "checkpoint_id", "storage_writer")
+
+
+def _hook_sharded_load(module):
+    for name in ("load", "load_state_dict"):
+        _hook_state(module, "restore", name, 9, "checkpoint_id", "storage_reader")
+
+
+def _hook_streams(module):
+    pipeprobe_origin.hook_class(module.IterableDataset)
 
 
 # ---- the thread that trains, where another takes the batches ----
@@ -876,7 +941,13 @@ _HOOKS = {
     "torch.utils.data._utils.pin_memory": (("pinning", _hook_pin_memory),),
     "torchdata.stateful_dataloader.worker": (("workers", _hook_worker),),
     "torchdata.stateful_dataloader.stateful_dataloader": (("later epochs", _hook_stateful_reset), ("beginnings of epochs", _hook_stateful_begin)),
-    "torch.serialization": (("checkpoints", _hook_save),),
+    "torch.serialization": (("checkpoints", _hook_save), ("restores", _hook_load)),
+    "safetensors.torch": (("checkpoints and restores", _hook_safetensors),),
+    "lightning.fabric.utilities.cloud_io": (("checkpoints and restores", _hook_lightning),),
+    "lightning_fabric.utilities.cloud_io": (("checkpoints and restores", _hook_lightning),),
+    "torch.distributed.checkpoint.state_dict_saver": (("checkpoints", _hook_sharded_save),),
+    "torch.distributed.checkpoint.state_dict_loader": (("restores", _hook_sharded_load),),
+    "datasets.iterable_dataset": (("restores", _hook_streams),),
     "torchvision.io.image": (("decoding", _hook_torchvision_decode), ("reading", _hook_torchvision_read)),
     "PIL.Image": (("decoding", _hook_pil_image),),
     "PIL.ImageFile": (("decoding", _hook_pil_imagefile),),
@@ -991,7 +1062,8 @@ def install(extension):
     if record is None:
         import atexit
 
-        record = extension
+        record = pipeprobe_origin.record = extension
+        pipeprobe_origin._guard = _guard
         atexit.register(_say_how_it_ended)
         record.handlers(_is_a_handlers)
         record.names(_sample_name)

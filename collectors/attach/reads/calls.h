@@ -72,6 +72,9 @@ static inline int is_counting(void)
 void reads_count(enum pp_read_class as, uint64_t from_ns, uint64_t to_ns, ssize_t bytes);
 void reads_count_on(enum fd_kind kind, uint64_t from_ns, ssize_t bytes);
 
+/* Where identities are asked for: bytes of a file were read at an offset, or (-1) behind those before. */
+void reads_identify(int fd, off_t at, ssize_t bytes);
+
 /* CALL forwards. Only the thread that counts is looked at; what it returned, in bytes, is BYTES of `out`. */
 #define COUNTED(TYPE, CALL, KIND, BYTES) \
     if (!is_counting()) \

@@ -7,8 +7,10 @@
 #include <stdarg.h>
 #include <sys/syscall.h>
 
-static void count_read(int fd, enum fd_kind kind, uint64_t from_ns, const void *data, ssize_t bytes)
+static void count_read(int fd, enum fd_kind kind, uint64_t from_ns, const void *data, ssize_t bytes, off_t at)
 {
+    if (reads_counted.identifying && reads_counted.counting && kind == FD_FILE && bytes > 0)
+        reads_identify(fd, at, bytes);
     if (kind == FD_SOCKET && bytes > 0)
         requests_received(fd, data, (size_t)bytes, pp_now_ns());
     if (reads_counted.counting)
@@ -26,7 +28,7 @@ static const void *begin_of(const struct iovec *v, int n)
 
 /* CALL forwards. DATA is looked at only where it was filled. Of threads that do not count only sockets
  * matter. */
-#define READING(FD, DATA, CALL) \
+#define READING(FD, DATA, AT, CALL) \
     if (__builtin_expect(is_off(), 1)) \
         return CALL; \
     enum fd_kind kind = fds_kind(FD); \
@@ -34,12 +36,12 @@ static const void *begin_of(const struct iovec *v, int n)
         return CALL; \
     uint64_t from = pp_now_ns(); \
     ssize_t out = CALL; \
-    count_read(FD, kind, from, out > 0 ? (DATA) : NULL, out); \
+    count_read(FD, kind, from, out > 0 ? (DATA) : NULL, out, AT); \
     return out
 
 static ssize_t counted_read(int fd, void *buf, size_t n)
 {
-    READING(fd, buf, real.read ? real.read(fd, buf, n) : (ssize_t)syscall(SYS_read, fd, buf, n));
+    READING(fd, buf, -1, real.read ? real.read(fd, buf, n) : (ssize_t)syscall(SYS_read, fd, buf, n));
 }
 
 SHOWN ssize_t read(int fd, void *buf, size_t n)
@@ -49,7 +51,7 @@ SHOWN ssize_t read(int fd, void *buf, size_t n)
 
 static ssize_t counted_pread(int fd, void *buf, size_t n, off_t at)
 {
-    READING(fd, buf,
+    READING(fd, buf, at,
             real.pread64 ? real.pread64(fd, buf, n, at) : (ssize_t)syscall(SYS_pread64, fd, buf, n, at));
 }
 
@@ -65,13 +67,14 @@ SHOWN ssize_t pread64(int fd, void *buf, size_t n, off64_t at)
 
 SHOWN ssize_t readv(int fd, const struct iovec *v, int n)
 {
-    READING(fd, begin_of(v, n), real.readv ? real.readv(fd, v, n) : (ssize_t)syscall(SYS_readv, fd, v, n));
+    READING(fd, begin_of(v, n), -1,
+            real.readv ? real.readv(fd, v, n) : (ssize_t)syscall(SYS_readv, fd, v, n));
 }
 
 /* Behind both names: a call of an exported one may be another library's that is in front. */
 static ssize_t counted_preadv(int fd, const struct iovec *v, int n, off_t at)
 {
-    READING(fd, NULL,
+    READING(fd, NULL, at,
             real.preadv64 ? real.preadv64(fd, v, n, at) : (ssize_t)syscall(SYS_preadv, fd, v, n, at, 0));
 }
 
@@ -87,7 +90,7 @@ SHOWN ssize_t preadv64(int fd, const struct iovec *v, int n, off64_t at)
 
 static ssize_t counted_recv(int fd, void *buf, size_t n, int flags)
 {
-    READING(fd, FILLED(flags, buf), REAL(recv)(fd, buf, n, flags));
+    READING(fd, FILLED(flags, buf), -1, REAL(recv)(fd, buf, n, flags));
 }
 
 SHOWN ssize_t recv(int fd, void *buf, size_t n, int flags)
@@ -98,7 +101,7 @@ SHOWN ssize_t recv(int fd, void *buf, size_t n, int flags)
 static ssize_t counted_recvfrom(int fd, void *buf, size_t n, int flags, __SOCKADDR_ARG from_whom,
                                 socklen_t *size)
 {
-    READING(fd, FILLED(flags, buf), REAL(recvfrom)(fd, buf, n, flags, from_whom, size));
+    READING(fd, FILLED(flags, buf), -1, REAL(recvfrom)(fd, buf, n, flags, from_whom, size));
 }
 
 SHOWN ssize_t recvfrom(int fd, void *buf, size_t n, int flags, __SOCKADDR_ARG from_whom, socklen_t *size)
@@ -108,7 +111,7 @@ SHOWN ssize_t recvfrom(int fd, void *buf, size_t n, int flags, __SOCKADDR_ARG fr
 
 SHOWN ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 {
-    READING(fd, FILLED(flags, begin_of(m->msg_iov, (int)m->msg_iovlen)), REAL(recvmsg)(fd, m, flags));
+    READING(fd, FILLED(flags, begin_of(m->msg_iov, (int)m->msg_iovlen)), -1, REAL(recvmsg)(fd, m, flags));
 }
 
 /* What a program that was built with checks calls. */
@@ -159,10 +162,22 @@ static enum fd_kind kind_of_stream(FILE *f)
     return fd < 0 ? FD_FILE : fds_kind(fd);
 }
 
+static size_t forward_fread(void *buf, size_t size, size_t n, FILE *f)
+{
+    return real.fread ? real.fread(buf, size, n, f) : fread_unlocked(buf, size, n, f);
+}
+
 SHOWN size_t fread(void *buf, size_t size, size_t n, FILE *f)
 {
-    COUNTED(size_t, real.fread ? real.fread(buf, size, n, f) : fread_unlocked(buf, size, n, f),
-            kind_of_stream(f), (ssize_t)(out * size));
+    if (!is_counting())
+        return forward_fread(buf, size, n, f);
+    uint64_t from = pp_now_ns();
+    size_t out = forward_fread(buf, size, n, f);
+    enum fd_kind kind = kind_of_stream(f);
+    if (reads_counted.identifying && kind == FD_FILE && out)
+        reads_identify(fileno(f), ftello(f) - (off_t)(out * size), (ssize_t)(out * size));
+    reads_count_on(kind, from, (ssize_t)(out * size));
+    return out;
 }
 
 static FILE *counted_fopen(const char *path, const char *mode)

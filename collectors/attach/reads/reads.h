@@ -40,6 +40,9 @@ struct pp_reads {
         at_cpu_ns; /* of counting 2: when the thread's CPU clock was read last, and what it said */
     uint64_t class_ns[PP_READ_CLASSES];
     uint64_t child_cpu_ns; /* of children that were waited for; no part of ns */
+    int identifying;       /* set by the thread itself: what is read is told apart */
+    uint64_t identity;     /* then: a hash of path (its last three names), offset and length of each read of a
+                            * file, in their order, without programs' own files; 0: there was none */
     uint64_t backoff_ns;   /* slept after an answer that refused the request; no part of ns */
 };
 

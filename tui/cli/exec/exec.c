@@ -38,7 +38,7 @@ struct options {
     const char *output;
     const char *json;
     double gpu_hour;
-    int force, quiet, no_reads, no_lines, serve, top, tune;
+    int force, quiet, no_reads, no_lines, serve, top, tune, content;
     double lines_hz;
     int64_t ring_spans, gpu_records;
     uint64_t duration_ns;                  /* 0: until the program ends */
@@ -51,6 +51,12 @@ struct options {
 static const struct pp_opt_choice tune_modes[] = {{"keep", "as --tune"},
                                                   {"advise", "put everything back, and say what gained"},
                                                   {NULL, NULL}};
+
+/* Of --content=HOW; --content alone is the first. */
+static const struct pp_opt_choice contents[] = {
+    {"part", "of a sample of more than 64 KiB its first and last bytes, and some between"},
+    {"whole", "all bytes of it"},
+    {NULL, NULL}};
 
 #define AT(field) offsetof(struct options, field)
 /* clang-format off */
@@ -85,6 +91,8 @@ static const struct pp_opt opts[] = {
      .max = 100, .help = "read the job's Python stacks HZ times a second, from outside; 0: never"},
     {.name = "no-lines", .type = PP_OPT_FLAG, .offset = AT(no_lines), .dflt = "0",
      .help = "do not look which line of the job's Python costs how much"},
+    {.name = "content", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(content), .dflt = "0", .choices = contents,
+     .help = "hash each sample of a PyTorch job, and which files were read for it (=whole: all its bytes)"},
     {.name = "gpu-records", .advanced = 1, .type = PP_OPT_INT, .offset = AT(gpu_records), .arg = "N",
      .dflt = GPU_RECORDS, .max = 100000000,
      .help = "kernels, copies and calls of a PyTorch job's GPU to record (CUPTI); 0: none"},
@@ -138,6 +146,8 @@ static void make_environment(struct surroundings *s, const struct pp_identity *r
         pp_rank_key(rank, key, sizeof(key));
     snprintf(s->set_ranks, sizeof(s->set_ranks), PP_RANKS_VARIABLE "=%d:%s", (int)getpid(), key);
     size_t n = 0;
+    if (s->options->content) /* for the job's hooks, as for an exec in it */
+        setenv("PIPEPROBE_CONTENT", contents[s->options->content - 1].name, 1);
     s->env[n++] = s->set_session;
     s->env[n++] = s->set_ranks;
     if (*s->library) {

@@ -4,7 +4,7 @@
  * is the object's. The GIL is held throughout. Each part below uses only those above it:
  *
  *     proxy.c        the stand-ins, and functions whose calls are timed
- *     fingerprint.c  the content of a sample as a number
+ *     content.c      the content of a sample as a number
  *     samples.c      data sets and fetchers: samples, and what they are made with
  *     tensors.c      the tensors of a batch, and their bytes
  *     iterator.c     a DataLoader's iterator: the batches of an epoch
@@ -72,10 +72,12 @@ int is_named(PyObject *object, const char *type); /* by its type's name */
 /* A number that fits; a sample may have any key. No exception is left. */
 int number_of(PyObject *key, uint64_t *number);
 
-/* ---- fingerprint.c ---- */
+/* ---- content.c ---- */
 
 /* A sample of an iterable data set that the thread has made, one of its first. */
-void fingerprint_sample(struct record_local *l, PyObject *sample);
+void content_first(struct record_local *l, PyObject *sample);
+/* With content: what the thread is about to collate, a list of samples, or one that is a batch by itself. */
+void content_batch(struct record_local *l, PyObject *samples);
 
 /* ---- samples.c ---- */
 
@@ -161,6 +163,7 @@ timed_call handover_resolve; /* a Future's set_result: as put */
 timed_call steps_save;       /* torch.save: a span of the thread that takes the batches */
 void steps_on_host(int on);  /* whether the job's collectives end when their calls do, until one does not */
 timed_call steps_collective; /* a call that waits for the other ranks */
+timed_call steps_state;      /* state is saved or restored: the callback gives its number */
 /* Its thread is the trainer; the end of it waits for other ranks. The callback is called with the arguments
  * before the pass and asks for steps_arrived; what it gives is removed. */
 timed_call steps_backward;

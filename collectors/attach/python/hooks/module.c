@@ -2,9 +2,12 @@
 #include "collectors/attach/python/hooks/hooks.h"
 #include "collectors/attach/rank_session.h"
 
+#define XXH_INLINE_ALL /* the library is not the job's */
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <structmember.h>
+#include <xxhash.h>
 
 static PyObject *join(PyObject *self, PyObject *args)
 {
@@ -129,6 +132,7 @@ static PyObject *timed(PyObject *self, PyObject *args)
         {"outcome", handover_result, 0},  {"batch", loops_next, 0},
         {"take", loops_get, 0},           {"give", loops_put, 0},
         {"task", loops_task, 0},          {"dispatch", loops_dispatch, 0},
+        {"state", steps_state, 1},
     };
     const char *name;
     PyObject *f, *callback = NULL;
@@ -352,6 +356,56 @@ static PyObject *iteration(PyObject *self, PyObject *args)
     return iteration_new(&it);
 }
 
+/* facts(iteration, {key: value}), both texts */
+static PyObject *facts(PyObject *self, PyObject *args)
+{
+    PyObject *held, *known, *key, *value;
+    Py_ssize_t at = 0;
+    if (!PyArg_ParseTuple(args, "OO", &held, &known))
+        return NULL;
+    struct record_iteration *it = iteration_held(held);
+    while (it && PyDict_Check(known) && PyDict_Next(known, &at, &key, &value)) {
+        PyObject *pair = PyTuple_Pack(2, key, value);
+        const char *text[2];
+        int ok = pair && PyArg_ParseTuple(pair, "ss", &text[0], &text[1]);
+        if (ok)
+            record_fact(it, text[0], text[1]);
+        Py_XDECREF(pair);
+        PyErr_Clear();
+    }
+    Py_RETURN_NONE;
+}
+
+/* hash(bytes) -> 16 hex digits */
+static PyObject *hash(PyObject *self, PyObject *bytes)
+{
+    char *at, digits[17];
+    Py_ssize_t n;
+    if (PyBytes_AsStringAndSize(bytes, &at, &n) != 0)
+        return NULL;
+    snprintf(digits, sizeof(digits), "%016llx", (unsigned long long)XXH3_64bits(at, (size_t)n));
+    return PyUnicode_FromString(digits);
+}
+
+static PyObject *state_begin(PyObject *self, PyObject *args)
+{
+    const char *text[5];
+    int lasts = 1;
+    if (!PyArg_ParseTuple(args, "sssss|p", &text[0], &text[1], &text[2], &text[3], &text[4], &lasts))
+        return NULL;
+    return PyLong_FromUnsignedLongLong(record_state_begin(text, lasts));
+}
+
+static PyObject *state_end(PyObject *self, PyObject *args)
+{
+    unsigned long long number;
+    if (!PyArg_ParseTuple(args, "K", &number))
+        return NULL;
+    if (record_is_on())
+        record_state_end(number);
+    Py_RETURN_NONE;
+}
+
 static PyObject *lengths(PyObject *self, PyObject *args)
 {
     PyObject *held;
@@ -436,6 +490,11 @@ static PyMethodDef functions[] = {
     {"loader", loader, METH_VARARGS, "loader(arguments): its number"},
     {"arguments", arguments, METH_VARARGS, "arguments(loader, workers, prefetch): those it has from now on"},
     {"iteration", iteration, METH_VARARGS, "iteration(arguments): what its iterator holds"},
+    {"facts", facts, METH_VARARGS, "facts(iteration, {key: value}): what its order comes from"},
+    {"hash", hash, METH_O, "hash(bytes): XXH3, as hex digits"},
+    {"state_begin", state_begin, METH_VARARGS,
+     "state_begin(action, via, path, place, value[, lasts]): its number; state is saved, restored or set"},
+    {"state_end", state_end, METH_VARARGS, "state_end(number)"},
     {"lengths", lengths, METH_VARARGS, "lengths(iteration, samples, batches, samples of an epoch)"},
     {"reseed", reseed, METH_VARARGS, "reseed(iteration, base seed)"},
     {"pickled", pickled, METH_VARARGS, "pickled(bytes): within iter(loader), what a worker is started from"},

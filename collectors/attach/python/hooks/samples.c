@@ -99,7 +99,7 @@ static PyObject *stream_next(PyObject *self)
     else if (l) /* the end of the data is no sample */
         l->sample.depth--;
     if (l && out && l->worker.fingerprints && !l->sample.depth)
-        fingerprint_sample(l, out);
+        content_first(l, out);
     if (l && out && !name_sample(l, Py_None, Py_None, out, PP_NO_SAMPLE))
         Py_CLEAR(out);
     return out;

@@ -25,6 +25,24 @@ PyObject *steps_save(PyObject *function, PyObject *args, PyObject *kwargs, PyObj
     return out;
 }
 
+/* What it calls is a part of it. */
+PyObject *steps_state(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    static __thread int depth;
+    PyObject *said = depth || !record_is_on() ? NULL : PyObject_Call(callback, args, kwargs);
+    if (!said && PyErr_Occurred() && !exception_is_ours())
+        return NULL;
+    uint64_t number = said && PyLong_Check(said) ? PyLong_AsUnsignedLongLong(said) : 0;
+    PyErr_Clear();
+    Py_XDECREF(said);
+    depth++;
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    depth--;
+    if (number && record_is_on())
+        record_state_end(number);
+    return out;
+}
+
 /* The thread's own state, within a step of the trainer's, where waits are seen. */
 static struct record_local *in_step(void)
 {

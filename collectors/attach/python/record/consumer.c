@@ -69,6 +69,8 @@ static enum record_role settle_role(struct record_local *l)
     for (unsigned i = 0; c->lane.trace && i < c->n_held; i++)
         put_as_role(c, &c->held[i]);
     c->n_held = 0;
+    for (uint64_t i = c->own.got; role == RECORD_TRAINER && i < c->own.put; i++)
+        record_use_taken(&c->own.parcel[i % RECORD_HANDED_MAX].about);
     return role;
 }
 
@@ -114,6 +116,10 @@ void record_trains(struct record_local *l)
     l->consumer.step.flags |= PP_SPAN_TRAINED; /* of the batch at hand; the next one sets them anew */
     trained.any = 1;
     trained.forks = record_forks();
+    if (record_lane_is_open(&l->consumer.lane))
+        settle_role(l);
+    if (record_is_on())
+        record_use_trained();
 }
 
 /* A span of it, as the trainer's; a thread that prefetches has it as what it is for it, or not at all. */
@@ -166,6 +172,8 @@ static void step_begins(struct record_local *l, const struct record_mark *from,
     l->consumer.step_from = *from;
     l->consumer.step = *about;
     put_parcel(&l->consumer.own, (struct record_parcel){*about, 1});
+    if (l->consumer.role == RECORD_TRAINER)
+        record_use_taken(about);
 }
 
 int record_may_hand_over(struct record_local *l, int known)
@@ -336,10 +344,15 @@ void record_take_end(struct record_local *l, struct record_iteration *it, const 
 {
     struct record_consumer *c = &l->consumer;
     struct record_mark now = record_now(&c->lane, 1);
-    struct record_about about = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)it->epoch};
+    struct record_about about = {.sample = PP_NO_SAMPLE,
+                                 .batch = PP_NO_BATCH,
+                                 .epoch = (uint16_t)it->epoch,
+                                 .loader = it->loader};
     if (got <= 0) {
         it->ended |= got == 0;
         c->epoch_ended |= got == 0;
+        if (!got)
+            record_use_ended(it->loader);
         about.flags = got ? PP_SPAN_ERROR : 0;
         put_span(l, got ? PP_PHASE_DATA_WAIT : PP_PHASE_EPOCH_BOUNDARY, from, &now, &about);
         return;

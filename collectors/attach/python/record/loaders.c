@@ -147,6 +147,7 @@ void record_iteration_begin(struct record_iteration *it)
     it->ended = 0;
     it->session = record_session();
     it->row = NULL;
+    record_uses.iterations++;
     loaders.newest = it;
     record_process.has_loader = 1;
     record_own_loop(0);

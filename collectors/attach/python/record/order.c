@@ -1,5 +1,5 @@
-/* Which samples the job's samplers gave, block by block into the process's order file (order_file.h). All of
- * it under the interpreter's lock. */
+/* Which samples the job's samplers gave, and the other blocks of the process's order file (order_file.h). All
+ * of it under the interpreter's lock. */
 #include "collectors/attach/python/record/record.h"
 
 #include "collectors/attach/order_file.h"
@@ -23,11 +23,13 @@ static struct {
     off_t at;           /* of the window in the file */
     struct pp_order_block head;
     const struct record_iteration *it; /* whose it is; NULL: there is none */
+    int closed;                        /* another block lies behind it: it does not grow */
     uint64_t last;
     size_t before; /* of the batch that is begun: where it begins, and the sample before it */
     uint64_t last_before;
     uint32_t n;     /* its samples */
     uint64_t forks; /* of the process whose window it is: a child has nothing of it to write */
+    void (*before_unmap)(void);
     int off;
 } order;
 
@@ -43,7 +45,8 @@ static void stop(const char *why)
  * mapped file is the kernel's. */
 static void put_head(void)
 {
-    order.head.bytes = (uint32_t)(order.used - order.block - sizeof(order.head));
+    if (!order.closed)
+        order.head.bytes = (uint32_t)(order.used - order.block - sizeof(order.head));
     atomic_signal_fence(memory_order_release); /* the list stands there before the head says so */
     memcpy(order.buf + order.block, &order.head, sizeof(order.head));
 }
@@ -57,6 +60,8 @@ static int open_file(void)
 
 static void unmap_window(void)
 {
+    if (order.buf && order.before_unmap && order.forks == record_forks())
+        order.before_unmap();
     if (order.buf) {
         pp_guard_remove(order.buf);
         munmap(order.buf, PP_ORDER_BYTES);
@@ -91,7 +96,7 @@ static void map_window(void)
                 : 0;
     }
     if (!e && (uint64_t)order.at + PP_ORDER_BYTES > PP_ORDER_FILE_BYTES) {
-        stop("256 MiB of them are");
+        stop("256 MiB of what is known of them are");
     } else if (e || (e = posix_fallocate(fd, order.at, PP_ORDER_BYTES))) {
         stop(strerror(e));
     } else {
@@ -114,10 +119,9 @@ void record_order_forget(const struct record_iteration *it)
         order.it = NULL;
 }
 
-/* Room for a batch of n, in a block of the iteration. 0: none is to be had. */
-static int make_room(const struct record_iteration *it, uint64_t n)
+/* So many bytes of a window. 0: they are not to be had. */
+static int has_room(uint64_t need)
 {
-    uint64_t need = sizeof(order.head) + (n + 1) * PP_SAMPLE_LIST_NUMBER;
     record_before_leave(close_window);
     if (order.forks != record_forks()) { /* forked, or another session */
         unmap_window();
@@ -129,12 +133,43 @@ static int make_room(const struct record_iteration *it, uint64_t n)
         unmap_window();
     if (!order.buf)
         map_window();
-    if (!order.buf)
+    return order.buf != NULL;
+}
+
+void *record_order_block(uint32_t magic, size_t bytes, const struct pp_order_block *head, const void *behind)
+{
+    struct pp_order_block b = *head;
+    if (!has_room(sizeof(b) + bytes))
+        return NULL;
+    uint8_t *at = order.buf + order.used;
+    b.magic = 0;
+    b.bytes = (uint32_t)bytes;
+    if (bytes)
+        memcpy(at + sizeof(b), behind, bytes);
+    memcpy(at, &b, sizeof(b));
+    atomic_signal_fence(memory_order_release); /* all of it stands there before the magic says so */
+    memcpy(at, &magic, sizeof(magic));
+    order.used += sizeof(b) + bytes;
+    order.closed = 1;
+    return at;
+}
+
+void record_order_before_unmap(void (*fn)(void))
+{
+    order.before_unmap = fn;
+}
+
+/* Room for a batch of n, in a block of the iteration. 0: none is to be had. */
+static int make_room(const struct record_iteration *it, uint64_t n)
+{
+    if (!has_room(sizeof(order.head) + (n + 1) * PP_SAMPLE_LIST_NUMBER))
         return 0;
     /* A block has samples in each of its batches, or in none. */
-    if (order.it != it || order.head.first_batch + order.head.batches != it->first_batch + it->sent ||
+    if (order.it != it || order.closed ||
+        order.head.first_batch + order.head.batches != it->first_batch + it->sent ||
         !order.head.samples != !n) {
         order.it = it;
+        order.closed = 0;
         order.block = order.used;
         order.used += sizeof(order.head);
         order.last = 0;

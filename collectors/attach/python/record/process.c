@@ -73,6 +73,7 @@ static void end_thread(void *arg)
     close_lanes(l);
     pthread_mutex_unlock(&locals_lock);
     self = NULL;
+    free(l->worker.files);
     free(l);
 }
 
@@ -102,6 +103,11 @@ int record_join(const char *dir)
     if (!prepared || pp_session_join(dir, &record_process.session, NULL) != PP_OK)
         return 0;
     record_process.sessions++;
+    const char *content = getenv("PIPEPROBE_CONTENT");
+    record_process.content = !content                        ? RECORD_CONTENT_NONE
+                             : strcmp(content, "whole") == 0 ? RECORD_CONTENT_WHOLE
+                             : strcmp(content, "part") == 0  ? RECORD_CONTENT_PART
+                                                             : RECORD_CONTENT_NONE;
     memcpy(record_process.dir, dir, strlen(dir) + 1);
     /* Held until the process has gone, and by the children it forks: should exec be killed, the rings are not
      * taken for abandoned while they fill. */

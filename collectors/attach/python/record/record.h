@@ -3,12 +3,15 @@
  * (../hooks) and records here. Each part below calls only those above it:
  *
  *     process.c    the session, the process's threads, and their lanes
- *     order.c      which samples the job's samplers gave
+ *     order.c      which samples the job's samplers gave; the blocks of the order file
+ *     uses.c       which batches were taken, and trained on
+ *     states.c     facts of iterations; state that was saved, restored or set
  *     gpu.c        what the GPU does, by CUPTI
  *     loaders.c    the process's DataLoaders and the iterations made of them
  *     requests.c   the requests that a sample was made of
  *     slow.c       the slowest samples of each loader, by name
  *     worker.c     threads that make batches: workers, and the one that pins memory
+ *     content.c    hashes of the samples of their batches
  *     exchange.c   what the process's other threads lacked a CPU during a collective
  *     consumer.c   threads that take batches, among them the trainer
  *     loop.c       loops without a DataLoader: what they take, and the threads and processes that make it
@@ -56,14 +59,16 @@ struct record_about {
     uint64_t bytes;
     uint32_t batch;
     uint16_t epoch, flags;
+    uint32_t loader;
 };
 
 enum {
-    RECORD_LENGTHS = 1024,    /* more batches than a loader asks for ahead */
-    RECORD_FINGERPRINTS = 16, /* samples of a worker and epoch whose content is hashed */
-    RECORD_HELD_MAX = 32,     /* spans of a thread whose role is not known yet */
-    RECORD_HANDED_MAX = 256,  /* batches on their way from one thread to another */
-    RECORD_MEASURED_MAX = 256 /* tensors of a batch whose bytes are asked for */
+    RECORD_LENGTHS = 1024,      /* more batches than a loader asks for ahead */
+    RECORD_FINGERPRINTS = 16,   /* samples of a worker and epoch whose content is hashed */
+    RECORD_HELD_MAX = 32,       /* spans of a thread whose role is not known yet */
+    RECORD_HANDED_MAX = 256,    /* batches on their way from one thread to another */
+    RECORD_CONTENT_MAX = 16000, /* samples of a batch that are hashed */
+    RECORD_MEASURED_MAX = 256   /* tensors of a batch whose bytes are asked for */
 };
 
 /* One epoch of a DataLoader, in the process that takes its batches. */
@@ -160,6 +165,8 @@ struct record_worker {
     uint32_t place;          /* of the next one in its batch */
     uint64_t helper_cpu_ns;  /* of this batch's samples: of the process's other threads and its children */
     int worth_cpu;           /* the last sample was long enough for reading the CPU clock */
+    uint64_t *files;         /* of the samples of the batch in work, with content; NULL: none yet */
+    uint32_t n_files;
 };
 
 /* The sample in work. */
@@ -220,6 +227,7 @@ extern struct record_process {
     int has_framework;          /* another framework's loader is imported, whose waits are known by name */
     int own_loop;               /* batches are taken without a DataLoader */
     int64_t parent_pid;         /* of a process of multiprocessing: who started it; 0: it is none */
+    enum { RECORD_CONTENT_NONE, RECORD_CONTENT_PART, RECORD_CONTENT_WHOLE } content; /* of samples, hashed */
 } record_process;
 
 static inline int record_is_on(void)
@@ -329,6 +337,33 @@ void record_order_unknown(const struct record_iteration *it); /* a batch whose s
 void record_order_end(const struct record_iteration *it);     /* the sampler has no more */
 void record_order_forget(const struct record_iteration *it);  /* another may have its address */
 
+/* A block of another kind into the file, whole; where it lies. NULL: there is no file. It is mapped until
+ * before_unmap was called, or the process is another. */
+struct pp_order_block;
+void *record_order_block(uint32_t magic, size_t bytes, const struct pp_order_block *head, const void *behind);
+void record_order_before_unmap(void (*fn)(void)); /* of one part: its last chance to write into it */
+
+/* ---- uses.c: which batches were taken, and trained on ---- */
+
+/* By the thread that trains, from a loader or from a thread that has them from it. */
+void record_use_taken(const struct record_about *about);
+/* A backward: the newest batch of each loader, if it was taken since the last one, was trained on. */
+void record_use_trained(void);
+void record_use_ended(uint32_t loader); /* it has no more in this iteration */
+struct record_uses {
+    uint32_t iterations, newest; /* begun in this process; the batch that was taken last */
+    uint32_t trained;            /* batches, so far */
+};
+extern struct record_uses record_uses; /* uses.c writes it */
+
+/* ---- states.c: facts of iterations; state that was saved, restored or set ---- */
+
+void record_fact(const struct record_iteration *it, const char *key, const char *value);
+/* action, via, path, place, value. Its number, for the end; 0: it is not recorded. An action that takes no
+ * time: lasts 0. */
+uint64_t record_state_begin(const char *const text[5], int lasts);
+void record_state_end(uint64_t number);
+
 /* ---- gpu.c: what the GPU does, where CUDA is in use ---- */
 
 /* A thread has a batch and works on it from now on; the trainer, or one that prefetches. The first one that
@@ -406,6 +441,13 @@ struct record_slow {
  * gets a name, which may be "". */
 int record_slow_is(struct record_local *l, uint64_t sample, struct record_slow *slow);
 void record_slow_name(const struct record_slow *slow, const char *name);
+
+/* ---- content.c: hashes of samples, and of the files read for them ---- */
+
+/* A sample of the batch in work was made alone; what was read for it (reads.h). */
+void record_content_files(struct record_local *l, uint64_t identity);
+/* All n of the batch, about to be collated. */
+void record_content(struct record_local *l, uint32_t n, const uint64_t *hashes);
 
 /* The thread that pins memory: it begins, got a batch, has pinned it, has handed it on. The lane is open. */
 void record_pin_begin(struct record_local *l);

@@ -71,7 +71,8 @@ static void choose_detail(struct record_worker *w)
     double cost = w->sample_ns > 0 ? SAMPLE_COST_NS / (COST_SHARE * w->sample_ns) : 1;
     uint32_t every = cost <= 1 ? 1 : cost > EVERY_MAX ? EVERY_MAX : (uint32_t)cost + 1;
     w->place = 0;
-    w->detailed = w->batches_seen++ % every == 0 || w->fingerprints;
+    w->detailed = w->batches_seen++ % every == 0 || w->fingerprints || record_process.content;
+    w->n_files = 0;
 }
 
 /* A span of the batch in work, until now; the next one begins there. */
@@ -202,6 +203,7 @@ void record_sample_begin(struct record_local *l)
     s->others_cpu_ns = w->sample_ns >= WORTH_HELPERS_NS && !l->loop.making ? cpu_of_others() : 0;
     if (s->reads)
         *s->reads = (struct pp_reads){.counting = w->worth_cpu ? 2 : 1,
+                                      .identifying = record_process.content != RECORD_CONTENT_NONE,
                                       .at_ns = pp_now_ns(),
                                       .at_cpu_ns = w->at.cpu_ns};
 }
@@ -322,6 +324,8 @@ void record_sample_end(struct record_local *l, uint64_t sample, int many, int fa
         credit_helpers(s, w, part, n);
     put_parts(w, part, n, about);
     double each_ns = (double)wall_ns / (double)(many && sample ? sample : 1);
+    if (record_process.content && !many)
+        record_content_files(l, r->identity);
     record_requests(many ? PP_NO_SAMPLE : sample, w->epoch);
     w->sample_took_ns = many ? 0 : wall_ns;
     w->place++;

@@ -84,6 +84,11 @@ static void take(void *ctx, int64_t pid, const struct pp_order_block *b, const u
     s->epochs |= 1u << b->epoch;
 }
 
+static void count_block(void *ctx, int64_t pid, const struct pp_order_block *b, const uint8_t *behind)
+{
+    ++*(int *)ctx;
+}
+
 static void sound_blocks_are_taken(void **state)
 {
     struct seen s = {0};
@@ -115,6 +120,42 @@ static void zeros_end_a_window(void **state)
     put("order-79", zeros, sizeof(zeros));
     struct pp_session_taken t = pp_order_files_take(dir, take, &s);
     assert_true(t.taken == 2 && t.unsound == 1 && s.n == 3 && s.epochs == 3);
+}
+
+/* Blocks of other kinds, each by its own rules. */
+static void kinds_are_told_by_their_magic(void **state)
+{
+    static const struct {
+        uint32_t magic, bytes, batches, samples;
+        int sound;
+        const char *behind;
+    } cases[] = {
+        {PP_USE_MAGIC, 0, 5, 5, 1, ""},
+        {PP_USE_MAGIC, 0, 5, 6, 0, ""}, /* more trained on than taken */
+        {PP_USE_MAGIC, 4, 5, 5, 0, "abcd"},
+        {PP_FACT_MAGIC, 4, 0, 0, 1, "a\0b"},
+        {PP_FACT_MAGIC, 2, 0, 0, 1, "\0"},
+        {PP_FACT_MAGIC, 3, 0, 0, 0, "a\0b"},    /* the value does not end */
+        {PP_FACT_MAGIC, 6, 0, 0, 0, "a\0b\0c"}, /* a third text */
+        {PP_STATE_MAGIC, 21, 0, 0, 1, "0123456789abcdef\0\0\0\0"},
+        {PP_STATE_MAGIC, 20, 0, 0, 0, "0123456789abcdef\0\0\0"},
+        {PP_STATE_MAGIC, 16, 0, 0, 0, "0123456789abcde"},
+        {PP_CONTENT_MAGIC, 16, 1, 1, 1, "0123456789abcde"},
+        {PP_CONTENT_MAGIC, 16, 1, 2, 0, "0123456789abcde"},
+        {PP_CONTENT_MAGIC, 0, 1, 0, 0, ""},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct pp_order_block b = {.magic = cases[i].magic,
+                                   .bytes = cases[i].bytes,
+                                   .batches = cases[i].batches,
+                                   .samples = cases[i].samples};
+        int n = 0;
+        put("order-77", &b, sizeof(b));
+        put("order-77", cases[i].behind, b.bytes);
+        struct pp_session_taken t = pp_order_files_take(dir, count_block, &n);
+        if (t.taken != (unsigned)cases[i].sound || n != cases[i].sound)
+            fail_msg("case %zu: %u sound, %d given", i, t.taken, n);
+    }
 }
 
 static void what_is_damaged_is_counted_and_goes(void **state)
@@ -232,6 +273,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sound_blocks_are_taken, setup, teardown),
+        cmocka_unit_test_setup_teardown(kinds_are_told_by_their_magic, setup, teardown),
         cmocka_unit_test_setup_teardown(zeros_end_a_window, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_damaged_is_counted_and_goes, setup, teardown),
         cmocka_unit_test_setup_teardown(the_store_gives_back_what_it_got, setup, teardown),

@@ -472,6 +472,8 @@ struct lists {
 static void count_lists(void *ctx, int64_t pid, const struct pp_order_block *b, const uint8_t *list)
 {
     struct lists *g = ctx;
+    if (b->magic != PP_ORDER_MAGIC)
+        return;
     struct pp_sample_list l = {.at = list, .end = list + b->bytes};
     uint64_t n, sample;
     while (pp_sample_list_batch(&l, &n))
@@ -534,6 +536,134 @@ static void a_kill_loses_nothing_of_the_order(void **state)
     }
 }
 
+/* Batches by what became of them: '.' was taken, '+' was trained on; and how often each is in the file. */
+struct marks {
+    char is[64];
+    int times[64];
+    uint32_t step[64];
+};
+
+static void mark_uses(void *ctx, int64_t pid, const struct pp_order_block *b, const uint8_t *behind)
+{
+    struct marks *m = ctx;
+    for (uint32_t i = 0; b->magic == PP_USE_MAGIC && i < b->batches; i++) {
+        uint32_t batch = (b->first_batch + i) % 64;
+        m->is[batch] = i < b->samples ? '+' : '.';
+        m->times[batch]++;
+        m->step[batch] = b->flags + (i < b->samples ? i : b->samples);
+    }
+}
+
+/* t: a batch of the first loader is taken, v: of the second; b: a backward; e: the second has no more; w: so
+ * many lists that the window is left. */
+static void act(const char *what, struct record_iteration *it, struct record_iteration *val)
+{
+    uint64_t sample = 0;
+    for (; *what; what++) {
+        if (*what == 'b') {
+            record_trains(record_local());
+        } else if (*what == 'w') {
+            draw(it, 20000, &sample);
+        } else {
+            struct record_iteration *of = *what == 't' ? it : val;
+            struct record_mark from;
+            assert_true(record_consumer_open(record_local()));
+            record_take_begin(record_local(), of, &from);
+            of->given = of->taken;
+            record_take_end(record_local(), of, &from, *what != 'e');
+            record_local()->worker.making = NULL;
+        }
+    }
+}
+
+static void batches_that_were_trained_on_are_told_up_to_a_kill(void **state)
+{
+    static const struct {
+        const char *what, *first, *second; /* loader's batches, the second's from 32 on */
+    } cases[] = {
+        {"tbtbtb", "+++", ""},       {"tbtbt", "++.", ""}, {"ttbtbtb", ".+++", ""}, /* looks one ahead */
+        {"ttttbtb", "...++", ""},                                                   /* skips three */
+        {"tbttbtb", "+.++", ""},                                                    /* one without */
+        {"tvbtvbtvb", "+++", "+++"},                                                /* by turns */
+        {"tbvvetbtb", "+++", ".."},                                                 /* validation */
+        {"tbvvvtbtb", "+++", "..."},                                                /* that is left */
+        {"tbwtbtwbt", "+++.", ""},                                                  /* beyond the window */
+        {"twvwbtb", "++", "+"},
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
+        struct seen s;
+        struct marks m = {{0}, {0}, {0}};
+        int status;
+        open_session(&s);
+        pid_t pid = fork();
+        if (pid == 0) {
+            struct record_iteration it = {.batch_size = 4, .batches = 32, .in_order = 1},
+                                    val = {.batch_size = 4, .batches = 32, .loader = 1, .in_order = 1};
+            assert_true(record_join(s.dir));
+            record_iteration_begin(&it);
+            record_iteration_begin(&val);
+            act(cases[k].what, &it, &val);
+            raise(SIGKILL);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status));
+        struct pp_session_taken t = pp_order_files_take(s.dir, mark_uses, &m);
+        assert_true(t.taken == 1 && t.unsound == 0);
+        m.is[63] = '\0';
+        for (int i = 0; i < 63; i++)
+            if (m.is[i])
+                assert_int_equal(m.times[i], 1);
+        m.is[31] = '\0';
+        if (strcmp(m.is, cases[k].first) != 0 || strcmp(m.is + 32, cases[k].second) != 0)
+            fail_msg("%s: %s %s", cases[k].what, m.is, m.is + 32);
+        for (size_t i = 1; i < strlen(cases[k].first); i++)
+            assert_true(m.step[i] >= m.step[i - 1]);
+        close_session(&s);
+    }
+}
+
+/* State that begins is in the file before it has ended, and then once more. */
+struct told {
+    int n, ended;
+    char texts[128];
+};
+
+static void note_state(void *ctx, int64_t pid, const struct pp_order_block *b, const uint8_t *behind)
+{
+    struct told *told = ctx;
+    struct pp_state_times times;
+    if (b->magic != PP_STATE_MAGIC)
+        return;
+    memcpy(&times, behind, sizeof(times));
+    told->n++;
+    told->ended += times.dur_ns != UINT64_MAX;
+    char *to = told->texts;
+    for (const char *at = (const char *)behind + sizeof(times); at < (const char *)behind + b->bytes;
+         at += strlen(at) + 1)
+        to += snprintf(to, (size_t)(told->texts + sizeof(told->texts) - to), "%s|", at);
+}
+
+static void state_is_told_before_it_has_ended(void **state)
+{
+    for (int ends = 0; ends < 2; ends++) {
+        struct seen s;
+        struct told told = {0};
+        open_session(&s);
+        assert_true(record_join(s.dir));
+        uint64_t number = record_state_begin((const char *const[]){"save", "torch.save", "/a/b.pt", "", "v"},
+                                             1);
+        assert_true(number > 0);
+        for (int i = 0; i < 2 && ends; i++) /* not twice */
+            record_state_end(number);
+        record_leave();
+        struct pp_session_taken t = pp_order_files_take(s.dir, note_state, &told);
+        assert_true(t.taken == 1 && t.unsound == 0);
+        assert_true(told.n == 1 + ends && told.ended == ends);
+        assert_string_equal(told.texts, "save|torch.save|/a/b.pt||v|");
+        close_session(&s);
+    }
+}
+
 /* The longest samples of a loader, each once, whichever order they come in. */
 static void the_slowest_samples_are_kept(void **state)
 {
@@ -587,6 +717,8 @@ int main(void)
         cmocka_unit_test(an_epoch_may_be_entered_in_the_middle),
         cmocka_unit_test(threads_of_a_worker_work_for_its_sample),
         cmocka_unit_test(a_kill_loses_nothing_of_the_order),
+        cmocka_unit_test(batches_that_were_trained_on_are_told_up_to_a_kill),
+        cmocka_unit_test(state_is_told_before_it_has_ended),
         cmocka_unit_test(the_slowest_samples_are_kept),
     };
     return cmocka_run_group_tests_name("python recorder", tests, NULL, NULL);

@@ -1,0 +1,120 @@
+/* Which batches the training thread took, and which of them it trained on: a block per run of batches, whose
+ * head is brought up to date with every batch (order_file.h). All of it under the interpreter's lock. */
+#include "collectors/attach/python/record/record.h"
+
+#include "collectors/attach/order_file.h"
+
+#include <string.h>
+
+enum { LOADERS = 8 }; /* that are iterated by turns */
+
+struct record_uses record_uses = {.newest = PP_NO_BATCH};
+
+/* The run of a loader's iteration that is going on. */
+struct run {
+    struct pp_order_block head; /* batches 0: none */
+    void *at;                   /* of the head in the file; NULL: not yet */
+    unsigned since;             /* batches that were taken since the last backward */
+    int pending, ended;         /* the newest may still be trained on; the iteration had no more */
+};
+static struct run runs[LOADERS];
+static unsigned turn;
+static uint64_t forks; /* of the process whose runs they are */
+
+static void put_head(struct run *r)
+{
+    if (r->at)
+        memcpy(r->at, &r->head, sizeof(r->head));
+    else
+        r->at = record_order_block(PP_USE_MAGIC, 0, &r->head, NULL);
+}
+
+/* Its newest batch begins another run, which is not written yet. */
+static void split_off(struct run *r)
+{
+    r->head.batches--;
+    put_head(r);
+    r->at = NULL;
+    r->head.first_batch += r->head.batches;
+    r->head.batches = 1;
+    r->head.samples = 0;
+    r->head.flags = record_uses.trained;
+}
+
+/* What may still become of a batch is written into the next window. */
+static void leave_window(void)
+{
+    for (unsigned i = 0; i < LOADERS; i++) {
+        if (runs[i].pending && runs[i].at)
+            split_off(&runs[i]);
+        else if (!runs[i].pending)
+            runs[i].head.batches = 0;
+        runs[i].at = NULL;
+    }
+}
+
+static struct run *run_of(uint32_t loader)
+{
+    if (forks != record_forks()) {
+        memset(runs, 0, sizeof(runs));
+        forks = record_forks();
+        record_order_before_unmap(leave_window);
+    }
+    for (unsigned i = 0; i < LOADERS; i++)
+        if (runs[i].head.batches && runs[i].head.loader == loader)
+            return &runs[i];
+    return memset(&runs[turn++ % LOADERS], 0, sizeof(*runs));
+}
+
+/* A loader that has come to its end, or was left behind several batches (a few for validation), has no part
+ * in the next backward; one whose batches are taken by turns with another's has. */
+static void give_up_others(const struct run *taken)
+{
+    for (unsigned i = 0; i < LOADERS; i++)
+        if (&runs[i] != taken && (runs[i].ended || runs[i].since > 1))
+            runs[i].pending = 0;
+}
+
+void record_use_taken(const struct record_about *about)
+{
+    struct run *r = run_of(about->loader);
+    record_uses.newest = about->batch;
+    if (!r->head.batches || r->head.epoch != about->epoch ||
+        r->head.first_batch + r->head.batches != about->batch) {
+        *r = (struct run){.head = {.magic = PP_USE_MAGIC,
+                                   .loader = about->loader,
+                                   .epoch = about->epoch,
+                                   .first_batch = about->batch,
+                                   .flags = record_uses.trained}};
+    }
+    r->head.batches++;
+    r->since++;
+    r->pending = 1;
+    put_head(r);
+    give_up_others(r);
+}
+
+void record_use_trained(void)
+{
+    if (forks != record_forks())
+        return;
+    for (unsigned i = 0; i < LOADERS; i++) {
+        struct run *r = &runs[i];
+        r->since = 0;
+        if (!r->pending)
+            continue;
+        r->pending = 0;
+        if (r->head.samples + 1 < r->head.batches) /* those before it were not */
+            split_off(r);
+        r->head.samples = r->head.batches;
+        put_head(r);
+        record_uses.trained++;
+    }
+}
+
+void record_use_ended(uint32_t loader)
+{
+    for (unsigned i = 0; i < LOADERS; i++)
+        if (runs[i].head.loader == loader)
+            runs[i].ended = 1;
+}
