@@ -140,7 +140,8 @@ static void fill_answer(struct judging *j, const struct pp_resume_start *s, cons
         behind += i > due && control->iteration[i].n && control->iteration[i].first < c->from + c->compared;
     a->resumed_at = j->number[PP_RESUME_FACT_RESUMED_AT] = (double)c->from;
     a->compared = j->number[PP_RESUME_FACT_COMPARED] = (double)c->compared;
-    a->epochs_behind = j->number[PP_RESUME_FACT_EPOCHS_BEHIND] = (double)behind;
+    a->epochs_behind = (double)behind;
+    j->number[PP_RESUME_FACT_EPOCHS_BEHIND] = behind ? (double)behind : NAN;
     if (c->first == PP_RESUME_NOWHERE)
         return;
     struct pp_resume_spot at = pp_resume_spot_of(control, c->first);

@@ -373,7 +373,7 @@ static void fill_loaders(struct reading *g)
 static const char *why_unknown(const struct reading *g)
 {
     return !g->loaders   ? "no batch that was taken is recorded (not a PyTorch job, or an older version)"
-           : g->unlisted ? "some batches have no list of samples; an iterable data set needs exec --content"
+           : g->unlisted ? "some batches have no list of samples; an iterable data set needs --content"
            : !g->run->n  ? "no batch was trained on"
                          : NULL;
 }

@@ -49,6 +49,8 @@ static void note_block(void *ctx, int64_t pid, const struct pp_order_block *b, c
     uint64_t end = (uint64_t)b->first_batch + b->batches;
     size_t i = p->iterations;
     (void)list;
+    if (b->magic != PP_ORDER_MAGIC) /* the other kinds count something else */
+        return;
     p->newest = end > p->newest ? end : p->newest;
     while (i > 0 && (p->iteration[i - 1].pid != pid || p->iteration[i - 1].loader != b->loader ||
                      p->iteration[i - 1].epoch != b->epoch))
