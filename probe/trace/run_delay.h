@@ -24,4 +24,12 @@ static inline int pp_run_delay_read(int fd, uint64_t *out)
     return 1;
 }
 
+/* Of what was waited since the last look, the part that can be of a span: it neither ran nor waited longer
+ * than it lasted. The rest is of the time before it, or of the moment of the look. */
+static inline uint64_t pp_run_delay_within(uint64_t waited_ns, uint64_t wall_ns, uint64_t cpu_ns)
+{
+    uint64_t most = wall_ns > cpu_ns ? wall_ns - cpu_ns : 0;
+    return waited_ns < most ? waited_ns : most;
+}
+
 #endif

@@ -128,7 +128,7 @@ static uint64_t advance_run_delay(struct pp_thread *t, uint64_t wall_ns, uint64_
     uint64_t now;
     if (wall_ns <= cpu_ns + UNEXPLAINED_NS || !pp_run_delay_read(t->schedstat_fd, &now))
         return 0;
-    uint64_t delay = now - t->run_delay_ns;
+    uint64_t delay = pp_run_delay_within(now - t->run_delay_ns, wall_ns, cpu_ns);
     t->run_delay_ns = now;
     return delay;
 }
@@ -372,7 +372,8 @@ void pp_span_end(struct pp_thread *t, uint64_t bytes, unsigned flags)
             s->cpu_ns = pp_thread_cpu_ns() - t->opened[which].cpu_ns;
             s->flags |= PP_SPAN_HAS_CPU;
             if (pp_run_delay_read(t->schedstat_fd, &delay)) {
-                s->run_delay_ns = delay - t->opened[which].run_delay_ns;
+                s->run_delay_ns = pp_run_delay_within(delay - t->opened[which].run_delay_ns,
+                                                      ticks_to_ns(t, o->start, now), s->cpu_ns);
                 s->flags |= PP_SPAN_HAS_DELAY;
             }
         }

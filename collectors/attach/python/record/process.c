@@ -308,7 +308,7 @@ int record_run_delay(struct record_lane *lane, uint64_t wall_ns, uint64_t cpu_ns
     if (!known && !pp_run_delay_read(lane->accounts.fd, &now))
         return 0;
     if (lane->delay_ns && now > lane->delay_ns)
-        *out = now - lane->delay_ns;
+        *out = pp_run_delay_within(now - lane->delay_ns, wall_ns, cpu_ns);
     lane->delay_ns = now > lane->delay_ns ? now : lane->delay_ns;
     return 1;
 }

@@ -210,6 +210,41 @@ static void test_resources_are_measured(void **state)
     pp_session_close(s, 0);
 }
 
+/* What the kernel says of this thread is a file of ours: it waited for seconds before the span began. */
+static void test_a_span_waits_no_longer_than_it_lasts(void **state)
+{
+    struct pp_session *s = open_session(0, 1);
+    struct pp_thread *t = pp_thread_register(s, PP_LANE_WORKER, "w");
+    struct pp_span out[2];
+    char path[] = "/tmp/pp-schedstat-XXXXXX", link[64], to[256];
+    int said = mkstemp(path), found = 0;
+    assert_true(said >= 0);
+    for (int fd = 3; fd < 256; fd++) {
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        ssize_t n = readlink(link, to, sizeof(to) - 1);
+        to[n > 0 ? n : 0] = '\0';
+        if (strstr(to, "schedstat"))
+            found = dup2(said, fd) == fd;
+    }
+    if (found) {
+        assert_int_equal(pwrite(said, "1 1000 1\n", 9, 0), 9);
+        pp_lap_start(t);
+        assert_int_equal(pwrite(said, "1 9000000000 1\n", 15, 0), 15);
+        usleep(2000);
+        pp_lap_end(t, PP_PHASE_READ, NULL);
+        pp_span_begin(t, PP_PHASE_DECODE, NULL);
+        assert_int_equal(pwrite(said, "1 99000000000 1\n", 16, 0), 16);
+        usleep(2000);
+        pp_span_end(t, 0, 0);
+        assert_int_equal(ring_peek(s, 0, out, 2), 2);
+        for (int i = 0; i < 2; i++)
+            assert_true(out[i].run_delay_ns > 0 && out[i].cpu_ns + out[i].run_delay_ns <= out[i].dur_ns);
+    }
+    unlink(path);
+    close(said);
+    pp_session_close(s, 0);
+}
+
 static void test_full_ring_drops_and_counts(void **state)
 {
     struct pp_session *s = open_session(64, 0);
@@ -697,6 +732,7 @@ int main(void)
         cmocka_unit_test(test_first_lap_end_only_stamps),
         cmocka_unit_test(test_records_of_all_kinds_in_any_order),
         cmocka_unit_test(test_resources_are_measured),
+        cmocka_unit_test(test_a_span_waits_no_longer_than_it_lasts),
         cmocka_unit_test(test_full_ring_drops_and_counts),
         cmocka_unit_test(test_half_full_wakes),
         cmocka_unit_test(test_names),
