@@ -2,7 +2,8 @@
  * lines (threads, streams), which hold events, whose names are numbers: a plane's table of names follows its
  * lines, so that the file is read twice. Names: tensorflow/core/profiler/utils/xplane_schema.cc (step_num,
  * memcpy_details, IteratorGetNextOp::DoCompute), jax/_src/profiler.py (StepTraceAnnotation; Python functions
- * as "$file.py:12 name"), tensorflow/core/framework/dataset.h (Iterator::Root::Prefetch::Map). */
+ * as "$file.py:12 name"), tensorflow/core/framework/dataset.h (Iterator::Root::Prefetch::Map),
+ * grain/_src/python/dataset/stats.py (Class.method, of iterators, sources and the threads that prefetch). */
 #include "collectors/import/fields.h"
 #include "collectors/import/import.h"
 #include "collectors/import/names.h"
@@ -22,6 +23,9 @@ static const char known_names[] = "IteratorGetNextOp\\:\\:DoCompute = data_wait\
                                   "$iterator_ops.py\\:* __next__ = data_wait\n"
                                   "$dataloader.py\\:* __next__ = data_wait\n"
                                   "$data_loader.py\\:* __next__ = data_wait\n"
+                                  "*DatasetIterator.__next__* = data_wait\n"
+                                  "*SourceMapDataset.__getitem__* = read\n"
+                                  "Prefetch._getitem* = transform\n"
                                   "Iterator\\:\\:*TFRecord = read\n"
                                   "Iterator\\:\\:*TextLine = read\n"
                                   "Iterator\\:\\:*FixedLengthRecord = read\n"
