@@ -30,6 +30,9 @@ struct pp_collect_opts {
      * Only the thread that polls calls it. */
     size_t (*processes)(void *ctx, int64_t *pids, size_t max);
     void *processes_ctx;
+    /* Likewise, with the same ctx: those that take batches; none while another process makes some of them and
+     * records that. NULL: none. */
+    size_t (*takers)(void *ctx, int64_t *pids, size_t max);
     const char *session_dir;                /* where the processes that record keep their files; NULL: none */
     uint64_t period_ns;                     /* between polls of the collectors that block; 0: 1 s */
     const struct pp_collector *const *rows; /* NULL: pp_collector_rows */

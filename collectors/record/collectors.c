@@ -8,6 +8,7 @@
 #include "collectors/nvtx/nvtx.h"
 #include "collectors/record/counters.h"
 #include "collectors/stacks/stacks.h"
+#include "collectors/stacks/threads.h"
 #include "collectors/system/counters.h"
 #include "collectors/system/job_cpus.h"
 #include "collectors/system/memory.h"
@@ -27,15 +28,25 @@
 
 #define PERIOD_NS 1000000000u
 
-const struct pp_collector *const pp_collector_rows[] = {&pp_collector_process,      &pp_collector_machine,
-                                                        &pp_collector_pressure,     &pp_collector_cgroup,
-                                                        &pp_collector_memory,       &pp_collector_traffic,
-                                                        &pp_collector_job_requests, &pp_collector_counters,
-                                                        &pp_collector_requests,     &pp_collector_cupti,
-                                                        &pp_collector_nvml,         &pp_collector_nvtx,
-                                                        &pp_collector_loaders,      &pp_collector_activity,
-                                                        &pp_collector_neighbours,   &pp_collector_job_cpus,
-                                                        &pp_collector_stacks,       NULL};
+const struct pp_collector *const pp_collector_rows[] = {&pp_collector_process,
+                                                        &pp_collector_machine,
+                                                        &pp_collector_pressure,
+                                                        &pp_collector_cgroup,
+                                                        &pp_collector_memory,
+                                                        &pp_collector_traffic,
+                                                        &pp_collector_job_requests,
+                                                        &pp_collector_counters,
+                                                        &pp_collector_requests,
+                                                        &pp_collector_cupti,
+                                                        &pp_collector_nvml,
+                                                        &pp_collector_nvtx,
+                                                        &pp_collector_loaders,
+                                                        &pp_collector_activity,
+                                                        &pp_collector_neighbours,
+                                                        &pp_collector_job_cpus,
+                                                        &pp_collector_stacks,
+                                                        &pp_collector_threads,
+                                                        NULL};
 
 struct running {
     const struct pp_collector *row; /* that applies */

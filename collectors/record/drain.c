@@ -187,6 +187,30 @@ static size_t list_processes(void *ctx, int64_t *pid, size_t most)
     return n;
 }
 
+/* See struct pp_collect_opts. */
+static size_t list_takers(void *ctx, int64_t *pid, size_t most)
+{
+    const struct pp_drain *d = ctx;
+    uint32_t threads = pp_session_threads(d->opts.session);
+    size_t n = 0;
+    for (int workers = 0; workers <= 1; workers++)
+        for (uint32_t i = 0; i < threads; i++) {
+            struct pp_ring_info info;
+            pp_session_ring_info(d->opts.session, i, &info);
+            if (d->stage[i] == STORED || !info.pid || info.retired ||
+                info.lane != (workers ? PP_LANE_WORKER : PP_LANE_TRAINER))
+                continue;
+            size_t k = n;
+            while (k > 0 && pid[k - 1] != info.pid)
+                k--;
+            if (workers && k == 0)
+                return 0;
+            if (!workers && k == 0 && n < most)
+                pid[n++] = info.pid;
+        }
+    return n;
+}
+
 static uint64_t thread_faults(void)
 {
     struct rusage u = {.ru_minflt = 0};
@@ -250,6 +274,7 @@ pp_status pp_drain_start(const struct pp_drain_opts *opts, struct pp_drain **out
                                                                .lines_hz = opts->lines_hz,
                                                                .processes = list_processes,
                                                                .processes_ctx = d,
+                                                               .takers = list_takers,
                                                                .data_path = opts->data_path,
                                                                .session_dir = pp_session_dir(opts->session)},
                                      &d->collectors, err);

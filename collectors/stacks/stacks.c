@@ -1,5 +1,6 @@
 #include "collectors/stacks/stacks.h"
 
+#include "collectors/stacks/pace.h"
 #include "collectors/stacks/process.h"
 #include "collectors/store/writer.h"
 #include "probe/base/array.h"
@@ -23,9 +24,7 @@
 #define SAMPLES 65536u /* that wait to be written */
 #define HELD_POLLS 3   /* until a process that has recorded nothing is taken for none of the job's */
 #define LATE_NS UINT64_C(5000000)
-#define LOOK_NS UINT64_C(400000000) /* for new processes: workers may live for one epoch */
-#define SLOWER 1.25
-#define MEASURED_NS UINT64_C(5000000000)
+#define LOOK_NS UINT64_C(400000000)       /* for new processes: workers may live for one epoch */
 #define CHILDLESS_NS UINT64_C(2000000000) /* between looks for children of a process that had none */
 #define HELPER_WAKES \
     8 /* a helper of multiprocessing is read in one wake of as many: it runs for every batch, and says \
@@ -160,18 +159,18 @@ static void sample_all(struct stacks *s, int is_late)
 static void *sampler_main(void *arg)
 {
     struct stacks *s = arg;
-    double period = 1e9 / s->hz;
-    uint64_t begin = pp_now_ns(), looked = 0, measured = begin, measured_cpu = 0;
-    const double cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t begin = pp_now_ns(), looked = 0;
+    struct pp_pace pace = pp_pace_begin(s->hz, begin);
     pthread_setname_np(pthread_self(), "pp-stacks");
     pthread_mutex_lock(&s->lock);
     while (!s->stop) {
-        uint64_t due = begin + (uint64_t)(period * pp_rng_unit(&s->rng));
-        begin += (uint64_t)period;
+        uint64_t due = begin + (uint64_t)(pace.period_ns * pp_rng_unit(&s->rng));
+        begin += (uint64_t)pace.period_ns;
         while (!s->stop && pp_now_ns() < due)
             pp_cond_wait_until(&s->wake, &s->lock, due);
         uint64_t now = pp_now_ns();
-        if (s->stop || now - due > 2 * (uint64_t)period) { /* stopped meanwhile, with the job perhaps */
+        if (s->stop ||
+            now - due > 2 * (uint64_t)pace.period_ns) { /* stopped meanwhile, with the job perhaps */
             begin = now;
             continue;
         }
@@ -182,16 +181,8 @@ static void *sampler_main(void *arg)
         s->wakes++;
         sample_all(s, now - due > LATE_NS);
         s->cpu_ns = pp_thread_cpu_ns();
-        if (now - measured < MEASURED_NS)
-            continue;
-        double share = (double)(s->cpu_ns - measured_cpu) / (double)(now - measured) / (cpus > 0 ? cpus : 1);
-        if (share > PP_STACKS_SHARE && measured_cpu) /* not of the first time, in which all is new */
-            period = period * SLOWER < 1e9 ? period * SLOWER : 1e9;
-        else if (SLOWER * SLOWER * share < PP_STACKS_SHARE && period > 1e9 / s->hz)
-            period = period / SLOWER > 1e9 / s->hz ? period / SLOWER : 1e9 / s->hz;
-        s->rate_hz = 1e9 / period;
-        measured = now;
-        measured_cpu = s->cpu_ns;
+        pp_pace_adapt(&pace, now, s->cpu_ns);
+        s->rate_hz = 1e9 / pace.period_ns;
     }
     pthread_mutex_unlock(&s->lock);
     return NULL;

@@ -3,14 +3,12 @@
  * processes from outside: they are not stopped, nothing is put into them. The rows are written once a second,
  * by the thread that polls.
  *
- * The rate is the one that was asked for, or less: reading takes PP_STACKS_SHARE of the machine's CPU at
- * most. */
+ * The rate is the one that was asked for, or less: reading takes PP_STACKS_SHARE (pace.h) of the
+ * machine's CPU at most. */
 #ifndef PP_STACKS_STACKS_H
 #define PP_STACKS_STACKS_H
 
 #include "collectors/collector.h"
-
-#define PP_STACKS_SHARE 0.001
 
 extern const struct pp_collector pp_collector_stacks;
 

@@ -187,6 +187,16 @@ struct pp_stack_walk {
 };
 pp_status pp_reader_each_stack(struct pp_reader *r, const struct pp_stack_walk *to, struct pp_err *err);
 
+/* What the job's threads did: all threads, then all looks in the order stored. Texts are valid during the
+ * call. None in a file without them, or from before these tables. */
+struct pp_thread_walk {
+    void *ctx;
+    void (*thread)(void *ctx, const struct pp_native_thread_row *row);
+    void (*look)(void *ctx, const struct pp_thread_look_row *row);
+};
+pp_status pp_reader_each_thread_look(struct pp_reader *r, const struct pp_thread_walk *to,
+                                     struct pp_err *err);
+
 typedef void pp_loss_fn(void *ctx, const char *what, uint64_t count, const char *why);
 pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, struct pp_err *err);
 

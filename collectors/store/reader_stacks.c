@@ -1,4 +1,5 @@
-/* Python stacks as rows: functions, members of transforms, the trie of frames, samples of it. */
+/* Python stacks as rows: functions, members of transforms, the trie of frames, samples of it. Looks at the
+ * job's threads. */
 #include "collectors/store/reader_impl.h"
 
 static pp_status each_function(struct pp_reader *r, const struct pp_stack_walk *to, struct pp_err *err)
@@ -58,4 +59,31 @@ pp_status pp_reader_each_stack(struct pp_reader *r, const struct pp_stack_walk *
     if (status == PP_OK)
         status = each_frame(r, to, err);
     return status == PP_OK ? each_sample(r, to, err) : status;
+}
+
+static pp_status each_native_thread(struct pp_reader *r, const struct pp_thread_walk *to, struct pp_err *err)
+{
+    struct query q = reader_query(r, "SELECT id, pid, tid, name FROM native_thread ORDER BY id");
+    while (query_row(&q))
+        to->thread(to->ctx, &(struct pp_native_thread_row){.id = col_id_or_none(&q, 0),
+                                                           .pid = (int64_t)col_num(&q, 1),
+                                                           .tid = (int64_t)col_num(&q, 2),
+                                                           .name = col_text(&q, 3)});
+    return query_end(&q, err);
+}
+
+pp_status pp_reader_each_thread_look(struct pp_reader *r, const struct pp_thread_walk *to, struct pp_err *err)
+{
+    pp_status status;
+    if (!reader_has_table(r, "thread_look", &status, err) || status)
+        return status;
+    status = each_native_thread(r, to, err);
+    if (status != PP_OK)
+        return status;
+    struct query q = reader_query(r, "SELECT t_ns, states FROM thread_look");
+    while (query_row(&q)) {
+        to->look(to->ctx, &(struct pp_thread_look_row){.t_ns = col_num(&q, 0), .states = col_text(&q, 1)});
+        query_fetched(&q, 1);
+    }
+    return query_end(&q, err);
 }

@@ -1,5 +1,5 @@
 /* What a file holds beside spans, a row each: facts, threads, names, errors, queues, counters, losses; what
- * the GPU did, what each thread was in once a second, requests. */
+ * the GPU did, what each thread was in once a second, what the job's threads did, requests. */
 #include "collectors/store/store.h"
 
 #include <stdio.h>
@@ -41,6 +41,8 @@ static const char *const sql[ST_COUNT] = {
     [ST_STACK_THREAD] = "INSERT OR REPLACE INTO stack_thread VALUES(?,?,?)",
     [ST_STACK_SAMPLE] =
         "INSERT INTO stack_sample(rowid, t_ns, thread, stack, state, flags) VALUES(?,?,?,?,?,?)",
+    [ST_NATIVE_THREAD] = "INSERT OR REPLACE INTO native_thread VALUES(?,?,?,?)",
+    [ST_THREAD_LOOK] = "INSERT INTO thread_look(rowid, t_ns, states) VALUES(?,?,?)",
 };
 
 int pp_store_prepare(struct pp_store *s, enum pp_store_statement which)
@@ -289,4 +291,28 @@ pp_status pp_store_request_place(struct pp_store *s, uint32_t id, const char *ad
         return pp_store_leave(s, PP_OK);
     return pp_store_leave(s, pp_store_put_row(s, ST_REQUEST_PLACE,
                                               PP_ROW(v_int(id), v_text(address), v_text(prefix))));
+}
+
+pp_status pp_store_native_thread(struct pp_store *s, const struct pp_native_thread_row *t)
+{
+    return pp_store_put_locked(s, ST_NATIVE_THREAD,
+                               PP_ROW(v_int(t->id), v_int((uint64_t)t->pid), v_int((uint64_t)t->tid),
+                                      v_text(t->name)));
+}
+
+pp_status pp_store_thread_look(struct pp_store *s, const struct pp_thread_look_row *look)
+{
+    char oldest[96];
+    pthread_mutex_lock(&s->lock);
+    if (s->detail == PP_DETAIL_ROLLUP)
+        return pp_store_leave(s, PP_OK);
+    pp_status status = pp_store_put_row(s, ST_THREAD_LOOK,
+                                        PP_ROW(v_int(++s->looks), v_int(look->t_ns), v_text(look->states)));
+    if (!status && s->looks - s->looks_first > PP_STORE_THREAD_LOOKS) {
+        s->looks_first += FORGOTTEN_ROWS;
+        snprintf(oldest, sizeof(oldest), "DELETE FROM thread_look WHERE rowid <= %llu",
+                 (unsigned long long)s->looks_first);
+        status = run_sql(s, oldest);
+    }
+    return pp_store_leave(s, status);
 }

@@ -130,4 +130,38 @@ struct pp_stack_sample_row {
     uint32_t flags;  /* enum pp_stack_flag */
 };
 
+/* ---- what the threads of a job's processes do, looked at from outside ---- */
+
+/* One character of a look for each thread. What is not listed: the thread was not there. */
+#define PP_THREAD_DOES_MAP(X) \
+    X(COMPUTES, 'R', "on a CPU") \
+    X(READY, 'W', "ready: it has waited for a CPU longer than it ran since the last look") \
+    X(READS, 'r', "in a call on a file: open, read, stat, list a directory") \
+    X(FAULTS, 'D', "in a page fault or another wait that no signal ends: mostly a disk") \
+    X(NETWORK, 'n', "in a call on a socket; in poll or epoll_wait that ended within the last second") \
+    X(PIPE, 'p', "in a read or write of a pipe: of another process") \
+    X(WAITS, 'f', "in futex: a lock, a queue, a condition; of Python's threads the GIL too") \
+    X(SLEEPS, 's', "in a sleep") \
+    X(OTHER, 'o', "in another call")
+
+enum pp_thread_does {
+#define PP_THREAD_DOES_ENUM(symbol, letter, text) PP_THREAD_##symbol = letter,
+    PP_THREAD_DOES_MAP(PP_THREAD_DOES_ENUM)
+#undef PP_THREAD_DOES_ENUM
+        PP_THREAD_ABSENT = '-'
+};
+
+enum { PP_LOOKED_THREADS = 512 }; /* that are followed at a time */
+
+struct pp_native_thread_row {
+    uint32_t id; /* from 1: its place in the texts of looks */
+    int64_t pid, tid;
+    const char *name; /* of the kernel; another one of that process and name may have had the number before */
+};
+
+struct pp_thread_look_row {
+    uint64_t t_ns;      /* CLOCK_MONOTONIC, as of spans */
+    const char *states; /* enum pp_thread_does, of thread 1, 2, ...; at most PP_LOOKED_THREADS */
+};
+
 #endif

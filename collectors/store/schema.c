@@ -62,6 +62,10 @@ const char pp_schema_tables[] =
     "CREATE TABLE stack_thread(id INTEGER PRIMARY KEY, pid INTEGER NOT NULL, tid INTEGER NOT NULL);"
     "CREATE TABLE stack_sample(t_ns INTEGER NOT NULL, thread INTEGER NOT NULL, stack INTEGER NOT NULL, state TEXT, flags INTEGER NOT NULL);"
     "CREATE TABLE stack_rollup(minute INTEGER NOT NULL, thread INTEGER NOT NULL, stack INTEGER NOT NULL, state TEXT, n INTEGER NOT NULL);"
+    /* What the threads of the job's processes did, looked at from outside; a character of states per thread
+       (rows.h). */
+    "CREATE TABLE native_thread(id INTEGER PRIMARY KEY, pid INTEGER NOT NULL, tid INTEGER NOT NULL, name TEXT NOT NULL);"
+    "CREATE TABLE thread_look(t_ns INTEGER NOT NULL, states TEXT NOT NULL);"
     "CREATE TABLE loss(what TEXT NOT NULL, count INTEGER NOT NULL, why TEXT NOT NULL);" PROOF_TABLE
     /* Both roll-ups grow with the chunks, in the same transactions, and hold parts: sum over (second, thread,
      * phase), over (batch, phase). A row that is appended costs a third of one that is looked up and changed.
@@ -124,6 +128,10 @@ const char pp_schema_tables[] =
     " ON t.id = s.stack UNION SELECT u.leaf, t.parent, t.op FROM up u JOIN stack t ON t.id = u.parent)"
     " SELECT o.id, o.path, o.class, o.arguments, sum(s.n) AS samples, sum(s.cpu) AS on_cpu FROM (SELECT DISTINCT leaf, op FROM up WHERE op IS NOT NULL) l"
     " JOIN seen s ON s.stack = l.leaf JOIN stack_op o ON o.id = l.op GROUP BY o.id ORDER BY samples DESC;"
+    /* Shares of the looks at which the thread was there. */
+    "CREATE VIEW v_native_thread AS SELECT t.id, t.pid, t.tid, t.name, count(*) AS looks, avg(l.s = 'R') AS computes, avg(l.s = 'W') AS ready, avg(l.s IN ('r', 'D')) AS reads,"
+    " avg(l.s = 'n') AS network, avg(l.s IN ('f', 'p')) AS waits, avg(l.s = 's') AS sleeps FROM native_thread t JOIN (SELECT n.id, substr(k.states, n.id, 1) AS s"
+    " FROM native_thread n, thread_look k) l ON l.id = t.id WHERE l.s NOT IN ('', '-') GROUP BY t.id ORDER BY computes + ready + reads + network DESC;"
     /* path and reason of one and the same row: the first of its kind */
     "CREATE VIEW v_error AS SELECT g.kind, g.action, g.count, e.path AS example_path, e.reason AS example_reason, g.files"
     " FROM (SELECT kind, action, sum(count) AS count, count(DISTINCT path) AS files, min(id) AS first FROM error GROUP BY kind, action) g"

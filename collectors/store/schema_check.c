@@ -59,6 +59,8 @@ static const struct {
     {"stack_thread", 0, "id pid tid"},
     {"stack_sample", 0, "t_ns thread stack state flags"},
     {"stack_rollup", 0, "minute thread stack state n"},
+    {"native_thread", 0, "id pid tid name"},
+    {"thread_look", 0, "t_ns states"},
     {"gpu", 0,
      "id kind start_ns dur_ns correlation device context stream thread bytes source target asynchronous name result"},
     {"gpu_batch", 0, "correlation batch"},

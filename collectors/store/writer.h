@@ -172,6 +172,11 @@ pp_status pp_store_stack_sample(struct pp_store *s, const struct pp_stack_sample
  * or there are too many. Ask again later: a thread may record its first span after its first sample. */
 pp_status pp_store_stack_thread(struct pp_store *s, int64_t pid, int64_t tid, uint32_t *thread);
 
+/* What the threads of the job's processes did at one moment (rows.h), and who they are. The newest 65,536
+ * looks stay; under PP_DETAIL_ROLLUP none is kept. */
+pp_status pp_store_native_thread(struct pp_store *s, const struct pp_native_thread_row *t);
+pp_status pp_store_thread_look(struct pp_store *s, const struct pp_thread_look_row *look);
+
 /* Which samples batches had; with max_bytes a quarter of it at the most, the rest is a loss. */
 pp_status pp_store_order(struct pp_store *s, const struct pp_order_row *o);
 /* What became of batches, why they came in that order, and what their samples were (rows.h). Lists of hashes

@@ -436,6 +436,13 @@ static pp_status each_stack(void *ctx, const struct pp_stack_walk *to, struct pp
     return pp_reader_each_stack(o->reader, &clipped, err);
 }
 
+/* Looks belong to stalls, so that those outside a part are of no stall. */
+static pp_status each_thread_look(void *ctx, const struct pp_thread_walk *to, struct pp_err *err)
+{
+    const struct opened *o = ctx;
+    return pp_reader_each_thread_look(o->reader, to, err);
+}
+
 static pp_status each_gpu(void *ctx, pp_gpu_fn *fn, void *fn_ctx, struct pp_err *err)
 {
     const struct opened *o = ctx;
@@ -468,6 +475,7 @@ static pp_status open_source(const char *path, const struct opened *how, struct 
         .each_content = each_content,
         .each_proof = each_proof,
         .each_stack = each_stack,
+        .each_thread_look = each_thread_look,
         .each_gpu = each_gpu,
         .each_request = each_request,
         .each_request_by_start = each_request_by_start,

@@ -49,6 +49,8 @@ struct pp_source {
     pp_status (*each_content)(void *ctx, pp_content_fn *fn, void *fn_ctx, struct pp_err *err);
     pp_status (*each_stack)(void *ctx, const struct pp_stack_walk *to,
                             struct pp_err *err); /* NULL: none is recorded */
+    pp_status (*each_thread_look)(void *ctx, const struct pp_thread_walk *to,
+                                  struct pp_err *err); /* NULL: none is recorded */
     pp_status (*each_proof)(void *ctx, pp_proof_fn *fn, void *fn_ctx,
                             struct pp_err *err); /* NULL: nothing was proved */
 };

@@ -43,6 +43,8 @@ static void make_recording(void)
                       &(struct pp_stack_op_row){.id = 1, .path = "dataset.t", .class = "C", .arguments = ""});
     pp_store_stack(s, &(struct pp_stack_row){.id = 1, .function = 1, .line = 4, .op = 1});
     pp_store_stack_sample(s, &(struct pp_stack_sample_row){.t_ns = 7, .stack = 1, .state = 'S'});
+    pp_store_native_thread(s, &(struct pp_native_thread_row){.id = 1, .pid = 1, .tid = 2, .name = "t"});
+    pp_store_thread_look(s, &(struct pp_thread_look_row){.t_ns = 7, .states = "R"});
     pp_store_request_place(s, 1, "127.0.0.1:80", "http://h");
     pp_store_request(s, &(struct pp_request_row){.start_ns = 3, .first_byte_ns = 9, .place = 1});
     pp_store_open_phase(s, &(struct pp_store_open_phase){.t_ns = 9, .since_ns = 3, .phase = PP_PHASE_READ});
@@ -524,9 +526,12 @@ static void test_unsound_spans_are_left_out(void **state)
 /* Whichever table a damaged page belongs to, reading says so. */
 static void test_a_damaged_page_is_said(void **state)
 {
-    static const char *const unread[] = {"span",         "rollup_batch",   "phase",    "gpu_clock",
-                                         "stack",        "stack_function", "stack_op", "stack_thread",
-                                         "stack_sample", "stack_rollup"}; /* for other programs */
+    static const char *const unread[] = {"span",          "rollup_batch",
+                                         "phase",         "gpu_clock",
+                                         "stack",         "stack_function",
+                                         "stack_op",      "stack_thread",
+                                         "stack_sample",  "stack_rollup",
+                                         "native_thread", "thread_look"}; /* for other programs */
     sqlite3 *db;
     struct table {
         char name[32];
