@@ -9,6 +9,7 @@
 #include "report/rules/held.h"
 #include "report/source/rows.h"
 #include "report/verdict/causes.h"
+#include "report/verdict/signals_measured.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -259,6 +260,25 @@ static void add_leases(const struct pp_facts_from *from, struct pp_facts *f)
     f->text[PP_METRIC_LEASE_HOLDER] = u->holder;
 }
 
+/* ---- PP_FROM_THREADS ---- */
+
+/* Where there are no costs, the machine's CPUs are counted all the same. */
+static void add_threads(const struct pp_facts_from *from, int has_costs, struct pp_facts *f)
+{
+    const struct pp_thread_work *w = &from->gathered->threads;
+    double *m = f->metric, all = pp_thread_work_all(w), computing = w->computes + w->ready;
+    if (!(w->looks > 0))
+        return;
+    m[PP_METRIC_THREADS_LOOKS] = w->looks;
+    m[PP_METRIC_THREADS_WORK] = all;
+    m[PP_METRIC_THREADS_COMPUTE] = all > 0 ? computing / all : NAN;
+    m[PP_METRIC_THREADS_READY] = computing > 0 ? w->ready / computing : NAN;
+    m[PP_METRIC_THREADS_READ] = all > 0 ? (w->reads + w->network) / all : NAN;
+    f->text[PP_METRIC_THREADS_NAMES] = *w->names ? pp_arena_copy(from->arena, w->names) : NULL;
+    if (!has_costs)
+        pp_signals_cpus(&from->gathered->costs, m);
+}
+
 /* ---- PP_FROM_COSTS, REPLAY ---- */
 
 /* CPU contention stretches the trainer's own step instead of its wait. */
@@ -315,6 +335,7 @@ static void add_replay(const struct pp_facts_from *from, struct pp_facts *f, str
         if (pp_metric_facts[m].from == PP_FROM_COUNTERS ||
             (pp_metric_facts[m].from == PP_FROM_REPLAY && out->replayed))
             f->metric[m] = out->signals.metric[m];
+    add_threads(from, st == PP_OK, f);
     if (isnan(f->metric[PP_METRIC_BUSY_CPUS])) /* of no other process's is anything known */
         f->metric[PP_METRIC_BUSY_CPUS] = f->metric[PP_METRIC_SATURATION];
 }

@@ -6,6 +6,7 @@
 #define PP_REPORT_BUILD_GATHER_H
 
 #include "report/findings/checks.h"
+#include "report/measure/threads.h"
 #include "report/model/model.h"
 #include "report/replay/costs.h"
 #include "report/pictures/series.h"
@@ -16,6 +17,7 @@ struct pp_gathered {
     struct pp_costs costs;
     pp_status costs_status;     /* PP_E_INCONCLUSIVE: there is nothing to replay, */
     struct pp_err why_no_costs; /* and this says why; without a steady state it does not */
+    struct pp_thread_work threads;
     struct pp_series_targets targets;
 };
 

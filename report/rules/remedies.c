@@ -177,6 +177,11 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          "half the decode, transform and collate work: smaller images offline, cached decoded data, cheaper augmentation",
          "Make {owner} cheaper: smaller images offline, cached decoded data, a cheaper augmentation; or add CPUs.",
          LESS_WORK, .amount = "decode=0.7", .set = "decode=0.5 transform=0.5 collate=0.5"},
+    [PP_REMEDY_LESS_WORK_THREADS] =
+        {.by = "work",
+         .sentence =
+             "Make samples cheaper: smaller images offline, cached decoded data, a cheaper augmentation; or add CPUs.",
+         LESS_WORK},
     [PP_REMEDY_OP] =
         {"op", "half of one operation of the transforms: its work once, for a whole batch, or offline", NULL,
          WORDS(

@@ -21,6 +21,7 @@ enum pp_remedy_id {
     PP_REMEDY_COPY_LESS,
     PP_REMEDY_CACHED,
     PP_REMEDY_LESS_WORK,
+    PP_REMEDY_LESS_WORK_THREADS, /* where no phase is known */
     PP_REMEDY_OP,
     PP_REMEDY_ERRORS,
     PP_REMEDY_LOCK,

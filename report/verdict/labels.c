@@ -12,7 +12,8 @@
 const struct pp_label pp_labels[] = {
     {"storage", NULL, "Workers wait for reads.",
      "Workers spend the stall in `read`, and the recording has too little for the kind of slowness."},
-    {"transform", NULL, "The workers' CPU work uses the CPUs that the run can get.", NULL},
+    {"transform", NULL, "The workers' CPU work uses the CPUs that the run can get.",
+     "Threads of the loader compute while training waits, and how busy the CPUs are was not recorded."},
     {"loader", NULL,
      "The loader's own arrangement holds batches back: workers, queues, order, locks, start-up.",
      "Workers are blocked, or wait for each other, without using a CPU or the disk."},
@@ -186,6 +187,9 @@ const struct pp_rule_set *pp_rule_sets(size_t *n)
          pp_cause_rules_replay, 0},
         {"shares", "by the phase that owns the stalls, and its shares of time", pp_metric_facts,
          PP_METRIC_COUNT, pp_cause_rules_shares, 0},
+        {"threads",
+         "by what the job's threads do in the stalls: where no span tells what makes the batches, or where spans say blocked and threads compute",
+         pp_metric_facts, PP_METRIC_COUNT, pp_cause_rules_threads, 0},
         {"outside",
          "outside the steady state; asked when it is not input-bound, or when epoch boundaries take more than its waits",
          pp_metric_facts, PP_METRIC_COUNT, pp_outside_rules, 0},
@@ -199,9 +203,10 @@ const struct pp_rule_set *pp_rule_sets(size_t *n)
          pp_looks_facts, PP_LOOKS_FACT_COUNT, pp_looks_rules, 0},
         {"resume", "of `pipeprobe resume-test`", pp_resume_facts, PP_RESUME_FACT_COUNT, pp_resume_rules, 0},
     };
-    const size_t counts[] = {pp_cause_rules_replay_n, pp_cause_rules_shares_n, pp_outside_rules_n,
-                             pp_trace_rules_n,        pp_finding_rules_n,      pp_audit_rules_n,
-                             pp_ranks_rules_n,        pp_looks_rules_n,        pp_resume_rules_n};
+    const size_t counts[] = {pp_cause_rules_replay_n, pp_cause_rules_shares_n, pp_cause_rules_threads_n,
+                             pp_outside_rules_n,      pp_trace_rules_n,        pp_finding_rules_n,
+                             pp_audit_rules_n,        pp_ranks_rules_n,        pp_looks_rules_n,
+                             pp_resume_rules_n};
     *n = sizeof(sets) / sizeof(*sets);
     for (size_t i = 0; i < *n; i++)
         sets[i].n_rules = counts[i];

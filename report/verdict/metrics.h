@@ -19,6 +19,7 @@ enum pp_metric_from {
     PP_FROM_COUNTERS, /* counters and costs, without a replay: they hold where it misses the run (signals.h)
                        */
     PP_FROM_REPLAY,   /* signals of the costs, and replays of them (signals.h) */
+    PP_FROM_THREADS,  /* looks at the job's native threads in the stalls (measure/threads.h) */
     PP_FROM_GPU,      /* the GPU's own records (CUPTI) */
 };
 
@@ -196,6 +197,12 @@ enum pp_metric_from {
     X(THROTTLED, "throttled", "throttled by a CPU quota, all CPUs together", SHARE, COUNTERS) \
     X(THROTTLED_CPU, "throttled_cpu", "of each CPU's time, on average", SHARE, COUNTERS) \
     X(MAJOR_FAULTS, "major_faults", "major page faults per sample", FACTOR, COUNTERS) \
+    X(THREADS_LOOKS, "threads_looks", "looks at the job's threads in stalls", COUNT, THREADS) \
+    X(THREADS_WORK, "threads_work", "threads at work in stalls", FACTOR, THREADS) \
+    X(THREADS_COMPUTE, "threads_compute", "of them: on a CPU, or waiting for one", SHARE, THREADS, .explains = PP_EXPLAINS_ITSELF) \
+    X(THREADS_READY, "threads_ready", "of those: waiting for a CPU", SHARE, THREADS) \
+    X(THREADS_READ, "threads_read", "of them: in reads and on the network", SHARE, THREADS, .explains = PP_EXPLAINS_ITSELF) \
+    X(THREADS_NAMES, "threads_names", "their names", NONE, THREADS) \
     X(GPU_TOLD, "gpu_told", "GPU activity measured (CUPTI)", FACTOR, GPU) \
     X(GPU_NOT_MEASURED, "gpu_not_measured", "why it is not", NONE, GPU) \
     X(GPU_IDLE, "gpu_idle", "GPU idle", SHARE, GPU) \

@@ -76,6 +76,14 @@ static double idle_cpus(const struct pp_costs *c)
     return isnan(c->process_cpus + c->outside_cpus) ? NAN : fmax(left, 0) / c->usable_cpus;
 }
 
+void pp_signals_cpus(const struct pp_costs *c, double *m)
+{
+    m[PP_METRIC_CONTENDED] = c->outside_cpus / c->machine_cpus;
+    m[PP_METRIC_SUBPROCESSES] = c->subprocess_cpus / c->machine_cpus;
+    m[PP_METRIC_IDLE_CPUS] = idle_cpus(c);
+    m[PP_METRIC_BUSY_CPUS] = 1 - idle_cpus(c);
+}
+
 /* Limits of the block layer and of memory, as far as the recording knows them. The page cache counts for the
  * group that read first; what is read again after it was dropped is a refault. */
 static void add_limits(const struct pp_costs *c, double *m)
@@ -114,10 +122,7 @@ static void add_parts(const struct pp_costs *c, double *m)
     m[PP_METRIC_COPY_BLOCKS] = c->pageable_call_ns > 0
                                    ? c->pageable_call_ns * c->samples_per_s / c->batch_size / 1e9
                                    : NAN;
-    m[PP_METRIC_CONTENDED] = c->outside_cpus / c->machine_cpus;
-    m[PP_METRIC_SUBPROCESSES] = c->subprocess_cpus / c->machine_cpus;
-    m[PP_METRIC_IDLE_CPUS] = idle_cpus(c);
-    m[PP_METRIC_BUSY_CPUS] = 1 - idle_cpus(c);
+    pp_signals_cpus(c, m);
     m[PP_METRIC_CONTENDED_BEFORE] = c->outside_before / c->machine_cpus;
     m[PP_METRIC_CONTENDED_RISE] = (c->outside_cpus - c->outside_before) / c->machine_cpus;
     m[PP_METRIC_CONTENDED_AT] = c->outside_rose_at;

@@ -10,4 +10,7 @@
  * room for c->n. */
 void pp_signals_measure(const struct pp_costs *c, float *v, double *m);
 
+/* Of those the ones that need no sample: what CPUs the run and others use. */
+void pp_signals_cpus(const struct pp_costs *c, double *m);
+
 #endif

@@ -75,16 +75,27 @@ void pp_judge_next_step(const struct judge *j, const char *text)
 
 /* ---- what the owner is bound by ---- */
 
+/* Time without CPU is called blocked, where how long the thread waited for a CPU is not recorded: of ranges
+ * of NVTX it is not. */
+static int blames_a_wait(const struct pp_rule *cause)
+{
+    const struct pp_condition *blocked = pp_rule_asks(cause, PP_METRIC_OWNER_BLOCKED);
+    return pp_rule_asks(cause, PP_METRIC_W_LOCK) || pp_rule_asks(cause, PP_METRIC_BLOCKED_ELSEWHERE) ||
+           (blocked && blocked->compare == PP_AT_LEAST);
+}
+
 /* Where the trainer hardly waits, what stretches its steps is a want of CPU. Without an owner of the stalls,
  * the replay may still know it. */
 const struct pp_rule *pp_judge_cause(const struct pp_facts *f)
 {
     if (f->starved_alone) /* what little wait there is has owners of its own, which are none of this */
         return pp_cause_of_starving(f);
+    const struct pp_rule *threads = pp_cause_first(f, pp_cause_rules_threads, pp_cause_rules_threads_n);
     if (isnan(f->metric[PP_METRIC_OWNER]) && !f->starved)
-        return NULL;
+        return threads;
     const struct pp_rule *cause = pp_cause_first(f, pp_cause_rules_replay, pp_cause_rules_replay_n);
-    return cause ? cause : pp_cause_first(f, pp_cause_rules_shares, pp_cause_rules_shares_n);
+    cause = cause ? cause : pp_cause_first(f, pp_cause_rules_shares, pp_cause_rules_shares_n);
+    return threads && (!cause || blames_a_wait(cause)) ? threads : cause;
 }
 
 static int is_of(const struct pp_rule *cause, const struct pp_rule *rules, size_t n)

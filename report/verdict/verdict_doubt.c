@@ -139,7 +139,7 @@ void pp_judge_inconclusive(const struct judge *j, const struct pp_guard_rule *g)
         pp_judge_next_step(
             j,
             f->python
-                ? "Measure PyTorch's DataLoader on the data, `pipeprobe run --loader pytorch DATASET`, or annotate the job's data_wait and step (pipeprobe help recording-your-own-job)."
+                ? "Mark the wait for the next batch and the step in the training loop, data_wait and step (pipeprobe help recording-your-own-job). What is recorded of which loader: pipeprobe help other-loaders."
                 : "Annotate the job's data_wait and step, and name their ranges in a --map (pipeprobe help recording-your-own-job).");
     } else if (!f->has_steady_state) {
         v->reason = "the recording ends before a steady state was reached";
@@ -212,6 +212,12 @@ static const char *missing_signals(const struct judge *j)
     const struct pp_facts *f = j->facts;
     if (f->starved_alone)
         return "the replay that would separate own threads from other processes does not reproduce the run";
+    if (isnan(f->metric[PP_METRIC_OWNER]) && f->metric[PP_METRIC_THREADS_LOOKS] >= PP_LEAST_LOOKS)
+        return pp_judge_fill(
+            j,
+            f->metric[PP_METRIC_THREADS_WORK] >= 0.5
+                ? "while training waits {threads_work|thread of the job is|threads of the job are} at work, some computing ({threads_compute}) and some reading ({threads_read})"
+                : "while training waits no thread of the job's processes is at work ({threads_work} on average). They wait for a lock, a queue or a timer, or for another program");
     if (!f->has_workers)
         return "the recording has no ranges of workers";
     if (isnan(f->metric[PP_METRIC_OWNER]))
@@ -238,6 +244,8 @@ static const char *advise_missing(const struct pp_facts *f)
         return "Record longer, or again without background load on these CPUs.";
     if ((!f->has_workers || isnan(f->metric[PP_METRIC_OWNER])) && f->text[PP_METRIC_SAMPLE_CODE])
         return "Record longer: no worker's sample was recorded while the trainer waited. What the hooks could not see is among the findings (partly-recorded).";
+    if (isnan(f->metric[PP_METRIC_OWNER]) && f->metric[PP_METRIC_THREADS_WORK] < 0.5)
+        return "Find what makes the batches: another program or machine that this one asks, a lock, or a sleep. py-spy dump -p PID shows where the training thread waits.";
     if (!f->has_workers || isnan(f->metric[PP_METRIC_OWNER]))
         return f->subject == PP_SUBJECT_PROGRAM
                    ? "Record the workers' stages too: threads of lane worker (pp_thread_open) with read, decode, transform and collate."

@@ -45,6 +45,11 @@ extern const size_t pp_cause_rules_replay_n;
 /* Then, by shares: which phase owns the stalls, and what it is doing. */
 extern const struct pp_rule pp_cause_rules_shares[];
 extern const size_t pp_cause_rules_shares_n;
+/* Where no span says what the loader does, and where spans say that it is blocked though it computes: by what
+ * the job's threads do in the stalls. */
+#define PP_LEAST_LOOKS 20
+extern const struct pp_rule pp_cause_rules_threads[];
+extern const size_t pp_cause_rules_threads_n;
 
 /* What a lane must have done in the stalls for a cause to be named: where it is known to have done otherwise,
  * no rule of that cause holds, whatever else the rule asks. */

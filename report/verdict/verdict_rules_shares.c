@@ -147,6 +147,40 @@ const struct pp_rule pp_cause_rules_shares[] = {
 };
 const size_t pp_cause_rules_shares_n = sizeof(pp_cause_rules_shares) / sizeof(pp_cause_rules_shares[0]);
 
+/* Half a thread: most of the stall something of the job is at work. 20 looks tell a half from a fifth, by
+ * three of their standard errors (binomial). */
+#define THREADS_AT_WORK \
+    AT_LEAST(THREADS_LOOKS, PP_LEAST_LOOKS, \
+             "a second of stalls: three standard errors tell a half from a fifth"), \
+        AT_LEAST(THREADS_WORK, 0.5, "most of the stall a thread of the job is at work")
+#define THREADS_SAID \
+    "While training waits, {threads_work|thread of the job is|threads of the job are} at work[ ({threads_names})]"
+const struct pp_rule pp_cause_rules_threads[] = {
+    {"storage", NULL, WHEN(THREADS_AT_WORK, AT_LEAST(THREADS_READ, MOST_TIME)),
+     .said = "reads wait for storage. " THREADS_SAID ", {threads_read} of them in calls on files and sockets",
+     .remedy = PP_REMEDY_STORAGE},
+    {"transform", "cpu-contended",
+     WHEN(THREADS_AT_WORK, AT_LEAST(THREADS_COMPUTE, MOST_TIME), AT_LEAST(THREADS_READY, MUCH_DELAY),
+          AT_LEAST(CONTENDED, OTHERS_COUNT), BELOW(IDLE_CPUS, CPUS_ARE_SHORT)),
+     .said = "CPUs are short. Other processes take {contended} of them. " THREADS_SAID
+             ", without a CPU for {threads_ready} of the time",
+     .remedy = PP_REMEDY_OTHER_LOAD},
+    {"transform", "cpu-saturated",
+     WHEN(THREADS_AT_WORK, AT_LEAST(THREADS_COMPUTE, MOST_TIME), AT_LEAST(BUSY_CPUS, SATURATED)),
+     .said = "making batches takes all CPUs: {busy_cpus} of them are in use. " THREADS_SAID
+             ", {threads_compute} of them computing",
+     .remedy = PP_REMEDY_LESS_WORK_THREADS},
+    {"loader", "under-parallel",
+     WHEN(THREADS_AT_WORK, AT_LEAST(THREADS_COMPUTE, MOST_TIME), BELOW(BUSY_CPUS, SATURATED)),
+     .said = "too few threads make batches: only {busy_cpus} of the CPUs are in use. " THREADS_SAID
+             ", {threads_compute} of them computing",
+     .remedy = PP_REMEDY_MORE_WORKERS},
+    {"transform", NULL, WHEN(THREADS_AT_WORK, AT_LEAST(THREADS_COMPUTE, MOST_TIME)),
+     .said = "making batches takes CPU time. " THREADS_SAID ", {threads_compute} of them computing",
+     .remedy = PP_REMEDY_LESS_WORK_THREADS},
+};
+const size_t pp_cause_rules_threads_n = sizeof(pp_cause_rules_threads) / sizeof(pp_cause_rules_threads[0]);
+
 /* Workers are idle in the stalls: what they compute is not what the trainer waits for, and more of them would
  * be idle too. Workers are at work: the batch is not there to be unpickled. */
 #define THEIR_WORK BELOW(WORKER_IDLE, MOST_OF_WAIT)

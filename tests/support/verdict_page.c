@@ -19,7 +19,7 @@ struct block {
     const struct pp_rule *rules;
     size_t n;
 };
-enum { BLOCKS = 4 };
+enum { BLOCKS = 5 };
 
 static void get_blocks(struct block b[BLOCKS])
 {
@@ -28,10 +28,14 @@ static void get_blocks(struct block b[BLOCKS])
     b[1] = (struct block){"shares", "by the phase that owns the stalls, and its shares of time",
                           pp_cause_rules_shares, pp_cause_rules_shares_n};
     b[2] = (struct block){
+        "threads",
+        "by what the job's threads do in the stalls: where no span tells what makes the batches, or where spans say blocked and threads compute",
+        pp_cause_rules_threads, pp_cause_rules_threads_n};
+    b[3] = (struct block){
         "outside",
         "outside the steady state; asked when it is not input-bound, or when epoch boundaries take more than its waits",
         pp_outside_rules, pp_outside_rules_n};
-    b[3] = (struct block){
+    b[4] = (struct block){
         "trace", "of a trace that another profiler wrote (`pipeprobe import`), in place of the others",
         pp_trace_rules, pp_trace_rules_n};
 }
@@ -46,6 +50,7 @@ static const char *measured_by(enum pp_metric m)
                                         [PP_FROM_COSTS] = "costs of samples and steps",
                                         [PP_FROM_COUNTERS] = "counters of the machine and costs of samples",
                                         [PP_FROM_REPLAY] = "the replay and its costs",
+                                        [PP_FROM_THREADS] = "looks at the job's threads in the stalls",
                                         [PP_FROM_GPU] = "the GPU's own records (CUPTI)"};
     return names[pp_metric_facts[m].from];
 }

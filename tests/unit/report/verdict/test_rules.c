@@ -18,6 +18,7 @@ static const struct {
     const size_t *n;
 } blocks[] = {{pp_cause_rules_replay, &pp_cause_rules_replay_n},
               {pp_cause_rules_shares, &pp_cause_rules_shares_n},
+              {pp_cause_rules_threads, &pp_cause_rules_threads_n},
               {pp_outside_rules, &pp_outside_rules_n},
               {pp_trace_rules, &pp_trace_rules_n}};
 enum { BLOCKS = sizeof(blocks) / sizeof(*blocks) };

@@ -38,6 +38,7 @@ static void test_every_label_has_a_meaning(void **state)
 {
     check_meanings(pp_cause_rules_replay, pp_cause_rules_replay_n);
     check_meanings(pp_cause_rules_shares, pp_cause_rules_shares_n);
+    check_meanings(pp_cause_rules_threads, pp_cause_rules_threads_n);
     check_meanings(pp_outside_rules, pp_outside_rules_n);
     check_meanings(pp_trace_rules, pp_trace_rules_n);
 }

@@ -1,0 +1,119 @@
+#include "report/measure/threads.h"
+
+#include "probe/base/err.h"
+#include "probe/base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMED = 3, NAME = 24 };
+#define WORTH_A_NAME 0.1 /* of all work */
+
+struct walk {
+    const struct pp_timeline *tl;
+    const struct pp_thread_row *lanes;
+    size_t n_lanes, cursor;
+    struct thread {
+        char name[NAME];
+        int is_there; /* and not the trainer's */
+        double works; /* looks */
+    } thread[PP_LOOKED_THREADS];
+    struct pp_thread_work *out;
+};
+
+static void take_thread(void *ctx, const struct pp_native_thread_row *row)
+{
+    struct walk *w = ctx;
+    if (row->id < 1 || row->id > PP_LOOKED_THREADS)
+        return;
+    struct thread *t = &w->thread[row->id - 1];
+    t->is_there = 1;
+    for (size_t i = 0; i < w->n_lanes; i++)
+        if (w->lanes[i].lane == PP_LANE_TRAINER && w->lanes[i].tid == row->tid && w->lanes[i].pid == row->pid)
+            t->is_there = 0;
+    char *plain = pp_text_plain(row->name);
+    pp_text_add(t->name, sizeof(t->name), "%s", plain ? plain : "");
+    free(plain);
+}
+
+static void take_look(void *ctx, const struct pp_thread_look_row *row)
+{
+    struct walk *w = ctx;
+    struct pp_thread_work *o = w->out;
+    if (row->t_ns < w->tl->start_ns || row->t_ns >= w->tl->end_ns ||
+        !pp_timeline_stalled_between(w->tl, row->t_ns, row->t_ns + 1, &w->cursor))
+        return;
+    o->looks++;
+    for (size_t i = 0; i < PP_LOOKED_THREADS && row->states[i]; i++) {
+        struct thread *t = &w->thread[i];
+        if (!t->is_there)
+            continue;
+        switch (row->states[i]) {
+        case PP_THREAD_COMPUTES: o->computes++; break;
+        case PP_THREAD_READY: o->ready++; break;
+        case PP_THREAD_READS:
+        case PP_THREAD_FAULTS: o->reads++; break;
+        case PP_THREAD_NETWORK: o->network++; break;
+        case PP_THREAD_SLEEPS: o->sleeps++; continue;
+        default: continue;
+        }
+        t->works++;
+    }
+}
+
+/* Threads of a pool often share a name. */
+static void name_workers(struct walk *w)
+{
+    double all = pp_thread_work_all(w->out);
+    for (size_t i = 0; i < PP_LOOKED_THREADS; i++)
+        for (size_t k = 0; k < i && w->thread[i].works > 0; k++)
+            if (strcmp(w->thread[k].name, w->thread[i].name) == 0) {
+                w->thread[k].works += w->thread[i].works;
+                w->thread[i].works = 0;
+            }
+    for (int n = 0; n < NAMED; n++) {
+        struct thread *most = &w->thread[0];
+        for (size_t i = 1; i < PP_LOOKED_THREADS; i++)
+            most = w->thread[i].works > most->works ? &w->thread[i] : most;
+        if (!(most->works > WORTH_A_NAME * all))
+            break;
+        pp_text_add(w->out->names, sizeof(w->out->names), "%s%s", n ? ", " : "", most->name);
+        most->works = 0;
+    }
+}
+
+/* Workers in processes of their own say themselves what they do. */
+static int has_worker_processes(const struct walk *w)
+{
+    int64_t trainer = 0;
+    for (size_t i = 0; i < w->n_lanes; i++)
+        trainer = w->lanes[i].lane == PP_LANE_TRAINER ? w->lanes[i].pid : trainer;
+    for (size_t i = 0; i < w->n_lanes; i++)
+        if (w->lanes[i].lane == PP_LANE_WORKER && w->lanes[i].pid != trainer)
+            return 1;
+    return 0;
+}
+
+pp_status pp_thread_work_read(const struct pp_source *source, const struct pp_timeline *all,
+                              struct pp_thread_work *out, struct pp_err *err)
+{
+    const struct pp_timeline judged = pp_timeline_of_judged(all);
+    struct walk *w = calloc(1, sizeof(*w));
+    *out = (struct pp_thread_work){0};
+    if (!w)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the threads of %s", source->path);
+    w->tl = &judged;
+    w->out = out;
+    w->n_lanes = source->threads(source->ctx, &w->lanes);
+    pp_status st = source->each_thread_look && judged.n_stalls && !has_worker_processes(w)
+                       ? source->each_thread_look(source->ctx,
+                                                  &(struct pp_thread_walk){w, take_thread, take_look}, err)
+                       : PP_OK;
+    if (st == PP_OK && out->looks > 0) {
+        name_workers(w);
+        out->computes /= out->looks, out->ready /= out->looks, out->reads /= out->looks;
+        out->network /= out->looks, out->sleeps /= out->looks;
+    }
+    free(w);
+    return st;
+}
