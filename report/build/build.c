@@ -22,7 +22,7 @@
 #include "report/source/proof.h"
 #include "report/source/rows.h"
 #include "report/verdict/action.h"
-#include "report/verdict/dali.h"
+#include "report/verdict/loader_words.h"
 #include "report/verdict/verdict.h"
 
 #include <math.h>
@@ -437,7 +437,7 @@ static void compute(struct build *b)
                     b->r);
     pp_changes_agree(b->r, b->arena);
     pp_neighbours_name(b->arena, b->r);
-    pp_dali_speak(b->r, b->arena);
+    pp_loader_words_speak(b->r, b->arena);
 }
 
 pp_status pp_report_from(const struct pp_source *source, struct pp_report **out, struct pp_err *err)

@@ -4,7 +4,7 @@
 #include "report/replay/nvjpeg.h"
 #include "report/rules/remedies.h"
 #include "report/verdict/action.h"
-#include "report/verdict/dali.h"
+#include "report/verdict/loader_words.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,7 +24,7 @@ void pp_changes_list(const struct pp_diagnosis *d, struct pp_arena *arena, struc
         char assumes[PP_NVJPEG_TEXT];
         const char *assumed = pp_nvjpeg_assumes(&f->knobs, assumes);
         assumed = assumed ? assumed : pp_whatif_assumes(&f->p, assumes, sizeof(assumes));
-        if (pp_dali_is(r) && pp_dali_lacks(f->knob))
+        if (pp_loader_words_lack(pp_loader_words_of(r), f->knob))
             continue;
         struct pp_report_fix *to = pp_arena_push(arena, (void **)&changes, &v->n_fixes, sizeof(*to));
         if (!to)

@@ -62,6 +62,7 @@ static void take_process(void *ctx, const struct pp_process_file *f)
         snprintf(g->totals->data, sizeof(g->totals->data), "%s", f->data);
     if (f->seen[0] && !g->totals->seen[0])
         snprintf(g->totals->seen, sizeof(g->totals->seen), "%s", f->seen);
+    g->totals->own_loop |= f->own_loop != 0;
     g->totals->files++;
     unsigned k = 0;
     while (k < g->totals->n_pids && g->totals->pids[k] != f->pid)

@@ -17,6 +17,7 @@ struct exec_totals {
     int64_t *pids;                     /* of those with a ring, rising; n_pids of them */
     unsigned n_pids;
     char seen[32];            /* another kind of loader that a process had imported: "grain"; "": none */
+    int own_loop;             /* a process took batches of no DataLoader (process_file.h) */
     char note[EXEC_UNHOOKED]; /* what a process said of hooks that are off or left out; "": none */
     unsigned files;           /* of processes with NVTX calls or our hooks */
     unsigned hooked;          /* of the processes, Python with our hooks */

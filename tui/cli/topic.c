@@ -14,6 +14,7 @@
 
 const char *const pp_topics[] = {"first-run",
                                  "recording-your-own-job",
+                                 "other-loaders",
                                  "python",
                                  "reading-a-report",
                                  "fixing-a-stall",

@@ -84,7 +84,7 @@ char *attach_hint(const struct attach_workers *w, const struct attach_machine *m
         snprintf(
             text, size,
             "No DataLoader worker was seen: the loader may have none (num_workers=0), be between two epochs, be "
-            "another program's, or none of PyTorch's, which exec does not record either.");
+            "another program's, or none of PyTorch's. What of other loaders is recorded: pipeprobe help other-loaders.");
     else if (!w->looks || isnan(w->cpu))
         snprintf(text, size, "The workers were not seen for long enough to say anything.");
     else if (w->delay >= DELAYED)

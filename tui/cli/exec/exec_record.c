@@ -153,6 +153,8 @@ pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outc
     exec_record_stop(r);
     exec_files_take(store, pp_recording_rings_dir(r->recording), &r->totals);
     pp_environment_store_data(store, *r->totals.data ? r->totals.data : NULL);
+    if (*r->totals.seen || r->totals.own_loop)
+        pp_store_meta_text(store, "config", "loader", *r->totals.seen ? r->totals.seen : "own");
     clear_session_dir(r);
     if (r->unhooked[0])
         pp_store_meta_text(store, "process_note", PP_UNHOOKED_FILE_NAME, r->unhooked);
