@@ -202,7 +202,7 @@ void pp_ops_tell(const struct pp_costs *c, int replayed, struct pp_arena *arena,
 {
     const struct pp_ops *o = &c->ops;
     r->op_samples = o->n_ops || o->step_n > 0 ? o->weighted : NAN;
-    if (o->step_n >= PP_OPS_LEAST)
+    if (o->steps_known)
         list_steps(o, arena, r);
     if (!o->n_ops)
         return;

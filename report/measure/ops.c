@@ -157,6 +157,16 @@ static const char *name_of(const struct grouping *g, uint32_t function)
     return pp_arena_printf(&g->out->arena, "%.60s", pp_function_short(g->s->functions[function].name));
 }
 
+/* As one writes it: "numpy.all"; a method's name has its class. */
+static const char *library_name_of(const struct grouping *g, uint32_t function)
+{
+    int length;
+    const char *name = name_of(g, function),
+               *package = pp_file_package(g->s->functions[function].file, &length);
+    return length && !strchr(name, '.') ? pp_arena_printf(&g->out->arena, "%.*s.%s", length, package, name)
+                                        : name;
+}
+
 /* "transforms[2]" of "dataset.transform.transforms[2]". */
 static const char *short_path(const char *path)
 {
@@ -196,7 +206,7 @@ static void name_line(const struct grouping *g, const struct op_key *key, const 
         op->name = op->word = name_of(g, next->row[to].a);
         op->place = hot != SIZE_MAX ? place_of(g, lines->row[hot].a, lines->row[hot].b) : op->place;
     } else if (callee->n && callee->row[lib].n >= NAMES_IT * op->n) {
-        op->word = name_of(g, callee->row[lib].a);
+        op->word = library_name_of(g, callee->row[lib].a);
         op->name = pp_arena_printf(&g->out->arena, "%s in %s", op->word, op->name);
     }
 }
@@ -262,7 +272,7 @@ static void describe(const struct grouping *g, size_t first_op, const uint32_t *
         to->name = to->word = name_of(g, key->what);
     size_t lib = most_of(&callee);
     if (callee.n && callee.row[lib].n >= COMMON * to->n && to->place)
-        to->callee = name_of(g, callee.row[lib].a);
+        to->callee = library_name_of(g, callee.row[lib].a);
     if (to->callee && to->word && strcmp(to->callee, to->word) == 0)
         to->callee = NULL;
     to->code = code_of(g, first_op, op_of, op);
@@ -373,9 +383,6 @@ static void set_shares(struct pp_ops *o, double window_s)
         o->n += o->ops[i].n;
     }
     o->weighted = weight2 > 0 ? weight * weight / weight2 : 0;
-    o->missing_s = waited_for >= PP_OPS_LEAST ? 0
-                   : waited_for > 0           ? ceil(window_s * (PP_OPS_LEAST / waited_for - 1))
-                                              : INFINITY;
     for (size_t i = 0; i < o->n_ops; i++) {
         struct pp_op *op = &o->ops[i];
         op->share = weight > 0 ? op->weight / weight : 0;
@@ -384,6 +391,10 @@ static void set_shares(struct pp_ops *o, double window_s)
     }
     if (o->n_ops)
         qsort(o->ops, o->n_ops, sizeof(*o->ops), by_share);
+    int told = o->n_ops > 0 && (o->n_ops == 1 || o->ops[0].share_low > o->ops[1].share_high);
+    o->missing_s = waited_for >= (told ? PP_OPS_FEW : PP_OPS_LEAST) ? 0
+                   : waited_for > 0 ? ceil(window_s * (PP_OPS_LEAST / waited_for - 1))
+                                    : INFINITY;
 }
 
 static int is_taken(const struct pp_ops *o, size_t i, const char *word)
@@ -447,7 +458,7 @@ static void add_steps(struct grouping *g)
         o->steps[k].n++;
         o->steps[k].cpu += g->s->samples[i].state == 'R' || !g->s->samples[i].state;
         if (lib != PP_STACK_NONE && !o->steps[k].callee)
-            o->steps[k].callee = name_of(g, g->s->frames[lib].function);
+            o->steps[k].callee = library_name_of(g, g->s->frames[lib].function);
     }
     for (size_t i = 0; i < o->n_steps; i++) {
         o->steps[i].share = o->steps[i].n / o->step_n;
@@ -455,6 +466,8 @@ static void add_steps(struct grouping *g)
     }
     if (o->n_steps)
         qsort(o->steps, o->n_steps, sizeof(*o->steps), by_n);
+    int told = o->n_steps > 0 && (o->n_steps == 1 || o->steps[0].share_low > o->steps[1].share_high);
+    o->steps_known = o->step_n >= (told ? PP_OPS_FEW : PP_OPS_LEAST);
 }
 
 /* ---- all of it ---- */

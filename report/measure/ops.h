@@ -16,7 +16,9 @@
 #include "report/measure/timeline.h"
 #include "report/source/stacks.h"
 
-/* Samples that were waited for, below which nothing is said. */
+/* Samples that were waited for, below which nothing is said; below PP_OPS_LEAST no more than where the
+ * largest share can be told from the next one (their 80 % intervals are apart). */
+#define PP_OPS_FEW 50
 #define PP_OPS_LEAST 200
 enum { PP_OPS_NEIGHBOURS = 4, PP_OPS_LOADERS = 16 };
 
@@ -62,6 +64,7 @@ struct pp_ops {
     struct pp_op_step *steps; /* the largest share first */
     size_t n_steps;
     double step_n;
+    int steps_known; /* by the same measure as missing_s */
     float *frame_n,
         *frame_weight; /* by frame, of samples whose innermost frame it is: of work; for pictures */
     struct pp_arena arena;

@@ -27,16 +27,25 @@ const char *pp_function_short(const char *name)
     return dot ? dot : local;
 }
 
-/* ".../lib/python3.11/random.py", and a standard library in one archive. */
-static int is_standard_library(const char *file)
+/* ".../lib/python3.11/random.py", and a standard library in one archive: from behind the version on. */
+static const char *in_standard_library(const char *file)
 {
     for (const char *p = file; (p = strstr(p, "python")); p++)
         if ((p == file || p[-1] == '/') && isdigit((unsigned char)p[6])) {
             const char *end = p + 6 + strspn(p + 6, "0123456789.");
             if (*end == '/' || strncmp(end - (end[-1] == '.'), ".zip", 4) == 0)
-                return 1;
+                return end;
         }
-    return 0;
+    return NULL;
+}
+
+const char *pp_file_package(const char *file, int *length)
+{
+    const char *packages = strstr(file, "-packages/"),
+               *at = packages ? packages + strlen("-packages") : in_standard_library(file),
+               *slash = at ? strchr(at, '/') : NULL, *name = slash ? slash + 1 : "";
+    *length = (int)strcspn(name, "/.");
+    return name;
 }
 
 enum pp_code_kind pp_code_kind(const struct pp_stack_function *f)
@@ -46,7 +55,7 @@ enum pp_code_kind pp_code_kind(const struct pp_stack_function *f)
         (last[0] == '<' && strcmp(last, "<lambda>") != 0 && strcmp(last, "<module>") != 0))
         return PP_CODE_FOLDED;
     return strstr(f->file, "site-packages/") || strstr(f->file, "dist-packages/") ||
-                   is_standard_library(f->file)
+                   in_standard_library(f->file)
                ? PP_CODE_LIBRARY
                : PP_CODE_USER;
 }

@@ -32,6 +32,9 @@ enum pp_code_kind pp_code_kind(const struct pp_stack_function *f);
 const char *pp_function_short(const char *name);
 /* "augment.py" */
 const char *pp_file_short(const char *file);
+/* "numpy" of ".../site-packages/numpy/_core/fromnumeric.py", "gzip" of ".../python3.11/gzip.py", `length`
+ * bytes; length 0: it is the user's. */
+const char *pp_file_package(const char *file, int *length);
 /* The outermost frame of that kind from `outer` to `frame`, which it calls; PP_STACK_NONE: there is none. */
 uint32_t pp_stack_first(const struct pp_stacks *s, const struct pp_frame_view *v, uint32_t outer,
                         uint32_t frame, enum pp_code_kind kind);
