@@ -17,11 +17,17 @@ static int64_t trainer_pid(const struct pp_thread_row *rows, size_t n)
     return 0;
 }
 
-/* One of several that come and go: a worker process, or a thread of a pool in the trainer's own. */
+/* One of several that come and go: a worker process; in the trainer's own process a thread of a pool, or one
+ * that is started for every epoch to fetch from a loader without workers, whose samples it makes then. */
 static int is_replaced(const struct pp_thread_row *row, int64_t trainer)
 {
-    return row->lane == PP_LANE_WORKER && row->pid > 0 && trainer > 0 &&
-           (row->pid != trainer || strcmp(name_of(row), "pool") == 0);
+    static const char *const threads[] = {"pool", "worker 0", "prefetch"};
+    if (row->pid <= 0 || trainer <= 0 || (row->lane != PP_LANE_WORKER && row->lane != PP_LANE_COPY))
+        return 0;
+    for (size_t i = 0; i < sizeof(threads) / sizeof(*threads); i++)
+        if (row->pid == trainer && strcmp(name_of(row), threads[i]) == 0)
+            return 1;
+    return row->pid != trainer && row->lane == PP_LANE_WORKER;
 }
 
 int pp_lanes_wanted(const struct pp_thread_row *rows, size_t n)
@@ -47,7 +53,7 @@ static int by_start(const void *a, const void *b)
 }
 
 struct lane {
-    size_t row, generation;
+    size_t row, generation, number;
     int64_t pid, tid; /* of the last generation */
     uint64_t last_ns; /* when that had ended */
 };
@@ -58,7 +64,7 @@ size_t pp_lanes_join(const struct pp_thread_row *rows, const struct pp_lane_life
     int64_t trainer = trainer_pid(rows, n);
     struct order *order = calloc(n + 1, sizeof(*order));
     struct lane *lanes = calloc(n + 1, sizeof(*lanes));
-    size_t n_order = 0, n_lanes = 0, generations = 1;
+    size_t n_order = 0, n_lanes = 0, numbered = 0, generations = 1;
     if (!order || !lanes) {
         generations = 0;
         goto out;
@@ -77,13 +83,17 @@ size_t pp_lanes_join(const struct pp_thread_row *rows, const struct pp_lane_life
                                 strcmp(name_of(&rows[lanes[at].row]), name_of(&rows[row])) != 0))
             at++;
         if (at == n_lanes)
-            lanes[n_lanes++] = (struct lane){.row = row};
+            lanes[n_lanes++] = (struct lane){.row = row,
+                                             .number = rows[row].pid != trainer ||
+                                                               strcmp(name_of(&rows[row]), "pool") == 0
+                                                           ? numbered++
+                                                           : SIZE_MAX}; /* the others keep their names */
         else if (rows[row].pid != trainer) /* a thread that follows another costs nothing to speak of */
             lanes[at].generation++;
         lanes[at].pid = rows[row].pid;
         lanes[at].tid = rows[row].tid;
         lanes[at].last_ns = life[row].last_ns;
-        place[row] = (struct pp_lane_place){lanes[at].row, lanes[at].generation, at};
+        place[row] = (struct pp_lane_place){lanes[at].row, lanes[at].generation, lanes[at].number};
         if (lanes[at].generation >= generations)
             generations = lanes[at].generation + 1;
     }

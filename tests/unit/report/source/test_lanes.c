@@ -78,7 +78,11 @@ static void test_threads_of_a_pool_follow_each_other(void **state)
                                {"pool", TRAINER, 12, 80, 1, 0},
                                {"pool", TRAINER, 100, 190, 0, 0},
                                {"pool", TRAINER, 101, 195, 1, 0}};
+    const struct row fetches[] = {{"worker 0", TRAINER, 10, 90, 0, 0},
+                                  {"worker 0", TRAINER, 100, 190, 0, 0},
+                                  {"worker 0", 1, 300, 390, 2, 0}};
     check(pool, 4, 1); /* and no generations: nothing is started again that costs a wait */
+    check(fetches, 2, 1);
 }
 
 static void test_equal_names_become_numbers(void **state)
