@@ -269,6 +269,8 @@ void record_iter_end(struct record_local *l, const struct record_iteration *it)
     c->step_from.stamp = 0;
     put_span(l, starts ? PP_PHASE_STARTUP : PP_PHASE_EPOCH_BOUNDARY, &c->begun, &drawing,
              starts ? &first : &no_batch.about);
+    if (starts)
+        record_loader_started(it, pp_thread_stamps_ns(c->lane.trace, c->begun.stamp, drawing.stamp));
     if (drawing.stamp != now.stamp)
         put_span(l, PP_PHASE_SAMPLER, &drawing, &now, &first);
 }

@@ -107,6 +107,13 @@ void record_loader_waited(const struct record_iteration *it, uint64_t wait_ns)
     f->loader[it->loader].wait_ns += wait_ns;
 }
 
+void record_loader_started(const struct record_iteration *it, uint64_t wait_ns)
+{
+    struct pp_loaders_file *f = own_file();
+    if (f && it->loader < PP_LOADERS_MAX)
+        f->loader[it->loader].wait_ns += wait_ns;
+}
+
 int record_loader_starts(const struct record_iteration *it)
 {
     const struct pp_loaders_file *f = own_file();

@@ -382,6 +382,8 @@ uint32_t record_loader_new(const struct pp_loader_row *row);
 void record_loader_changed(uint32_t loader, uint32_t workers, uint32_t prefetch);
 /* The training thread has taken a batch of it->loader, for which it had waited that long. */
 void record_loader_waited(const struct record_iteration *it, uint64_t wait_ns);
+/* It has waited that long for the workers of an iteration to be started. */
+void record_loader_started(const struct record_iteration *it, uint64_t wait_ns);
 /* Whether the iteration began with starting its workers. */
 int record_loader_starts(const struct record_iteration *it);
 /* The object that a worker of the process's newest loader is started from was pickled to so many bytes. */
