@@ -10,6 +10,7 @@
 #define STALL 0.5         /* of the median cycle beyond it */
 #define LEAST_SHARE 0.01  /* of the window's time */
 #define MOST_OF_STALL 0.5 /* what coincides takes this much of the stalls */
+#define MOST_FOR_EACH 1.5 /* stalls for one of the period: with more it is no period's */
 enum { LEAST_CYCLES = 20, LEAST_PERIOD_CYCLES = 4, LEAST_PERIOD_BATCHES = 3 };
 
 /* Time in the period's stalls and elsewhere. */
@@ -83,16 +84,17 @@ static void keep_stalls(struct pp_periodic_pass *p, const struct pp_period *peri
         p->stalled_ns += events[i].weight;
     }
     p->cycles_ns = before;
-    f->stalls = p->stalls.n_stalls;
+    size_t of = p->stalls.n_stalls;
     f->expected = period->expected;
+    f->stalls = of < f->expected ? of : f->expected; /* two in one period are its one stall */
     f->p = period->p;
     f->stall_ns = p->stalled_ns / (double)f->stalls;
-    const struct pp_stall *first = p->stalls.stalls, *last = first + f->stalls - 1;
+    const struct pp_stall *first = p->stalls.stalls, *last = first + of - 1;
     f->period_ns = in_batches ? (double)(last->start_ns - first->start_ns) / (double)(f->expected - 1)
                               : period->period;
     f->period_batches = in_batches ? period->period : (f->period_ns - f->stall_ns) / middle;
     f->share = p->stalled_ns / p->window_ns;
-    f->found = f->share >= LEAST_SHARE;
+    f->found = f->share >= LEAST_SHARE && (double)of <= MOST_FOR_EACH * (double)f->expected;
 }
 
 static int find_period(struct pp_periodic_pass *p)

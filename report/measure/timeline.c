@@ -17,6 +17,7 @@ struct batch {
         step_delay_ns, exchanges, sampled_exchanges, exchange_delay_ns;
     uint64_t workers_ns, starting_ns, sampler_ns; /* before the first batch of an epoch: pp_epoch_starts */
     uint64_t apart_ns;                            /* likewise: epoch boundaries without a batch */
+    uint64_t between_ns;                          /* those of the window, since the batch before */
     size_t stalls;                                /* of this batch, at the end of the stalls array */
 };
 
@@ -50,7 +51,8 @@ struct pass {
         int epoch;
     } last_epoch[LOADERS_MOST];
     size_t n_last_epoch;
-    uint64_t apart_ns; /* epoch boundaries without a batch, since the newest one with one */
+    uint64_t apart_ns;   /* epoch boundaries without a batch, since the newest one with one */
+    uint64_t between_ns; /* they, since the newest batch: of the window if another batch of it comes */
 };
 
 static int is_trainer(struct pass *p, uint32_t thread)
@@ -198,6 +200,7 @@ static void close_batch(struct pass *p)
         tl->start_ns = b->start_ns;
     tl->end_ns = b->end_ns;
     add_cycle(p, b->end_ns);
+    tl->boundary_ns += b->between_ns;
     tl->window_batches++;
     tl->window_samples += b->samples;
     int own = !of || !of->other;
@@ -292,6 +295,8 @@ static void open_batch(struct pass *p, const struct pp_span *s, uint32_t number)
         .start_ns = s->start_ns,
         .end_ns = s->start_ns,
     };
+    p->batch.between_ns = p->between_ns;
+    p->between_ns = 0;
     p->batch.apart_ns = new_epoch ? p->apart_ns : 0;
     p->apart_ns = new_epoch ? 0 : p->apart_ns;
     if (pp_other_batches_has(&p->tl->other, number))
@@ -340,7 +345,7 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
         p->ending_ns += s->dur_ns;
     if (s->phase == PP_PHASE_CHECKPOINT || ends || starts) {
         if (tl->window_batches && !(s->flags & PP_SPAN_WARMUP)) {
-            tl->boundary_ns += s->dur_ns;
+            *(ends || starts ? &p->between_ns : &tl->boundary_ns) += s->dur_ns;
             p->apart_ns += ends || starts ? s->dur_ns : 0;
         }
         return;
