@@ -43,8 +43,11 @@ enum known_by {
     BY_STATUS
 };
 
-/* The first row that fits. Texts are those of torch and of Python (what a version words otherwise is
- * BY_EXCEPTION). */
+#define SAME_SHAPES \
+    "Samples of one batch differ in shape, which the default collate_fn cannot stack: pad them in a collate_fn (torch.nn.utils.rnn.pad_sequence), or crop or resize them in the data set."
+
+/* The first row that fits: how it is known, and one of the texts where it has any. Texts are those of torch
+ * and of Python (what a version words otherwise is BY_EXCEPTION). */
 static const struct cause {
     enum known_by by;
     const char *text[5];
@@ -72,13 +75,22 @@ static const struct cause {
      "the GPU's memory was full",
      "Use a smaller batch_size, or a smaller model or precision."},
     {BY_TEXT,
+     {"killed by signal: Killed", "ended by signal 9"},
+     "SIGKILL ended a worker, which is what the kernel does when memory runs out",
+     "See dmesg for 'Out of memory'; then use less memory (fewer workers, a smaller prefetch_factor, no cache that grows with each sample, arrays or Arrow instead of lists of Python objects), or give the job more."},
+    {BY_TEXT,
      {"killed by signal", "ended by signal"},
      "a signal killed a worker",
-     "Run it with python3 -X faulthandler, and with num_workers=0: a crash in C code then names its place. The kernel kills a worker when memory runs out: see dmesg."},
+     "Run it with python3 -X faulthandler, and with num_workers=0: a crash in C code then names its place."},
     {BY_TEXT,
      {"exited unexpectedly", "ended with exit status"},
      "a worker ended by itself or was killed",
      "Run it with num_workers=0, which shows an exit or a crash in the trainer. The kernel kills a worker when memory runs out: see dmesg."},
+    {BY_WORKER, {"stack expects each tensor to be equal size", "should be of equal size"}, NULL, SAME_SHAPES},
+    {BY_EXCEPTION,
+     {"stack expects each tensor to be equal size", "should be of equal size"},
+     NULL,
+     SAME_SHAPES},
     {BY_WORKER,
      {0},
      NULL,
@@ -110,14 +122,14 @@ static const struct cause {
 
 static int fits(const struct cause *c, const struct end *e)
 {
-    int waits = e->waits_s >= LEAST_HANG_S && e->stuck[0];
+    int waits = e->waits_s >= LEAST_HANG_S && e->stuck[0], says = !c->text[0];
+    for (size_t i = 0; i < 5 && c->text[i]; i++)
+        says |= strstr(e->first, c->text[i]) || strstr(e->last, c->text[i]) || strstr(e->worker, c->text[i]);
+    if (!says)
+        return 0;
     switch (c->by) {
     case BY_OOM: return e->oom_kills > 0;
-    case BY_TEXT:
-        for (size_t i = 0; i < 5 && c->text[i]; i++)
-            if (strstr(e->first, c->text[i]) || strstr(e->last, c->text[i]) || strstr(e->worker, c->text[i]))
-                return 1;
-        return 0;
+    case BY_TEXT: return 1;
     case BY_WORKER: return strstr(e->first, "in DataLoader worker process") != NULL;
     case BY_SIGBUS: return e->status == 128 + SIGBUS;
     case BY_HANG: return waits;

@@ -1040,6 +1040,11 @@ def _dead_worker(step):
 _OTHER_LOADERS = ("grain", "nvidia.dali", "ray.data", "spdl.pipeline", "torchdata.nodes", "ffcv", "tensorflow")
 
 
+def _brief(line, most):
+    """With its end, where the name of a file is."""
+    return line if len(line) <= most else line[: most - 45] + "..." + line[-42:]
+
+
 def _say_how_it_ended():
     """The interpreter keeps the exception that nothing has caught, and has printed it. One of a worker names the worker in its
     first line and has the worker's own in its last one."""
@@ -1050,8 +1055,9 @@ def _say_how_it_ended():
     if error is None:
         return
     try:
-        lines = [line.strip()[:90] for line in str(error).splitlines() if line.strip()] or [""]
-        text = " || ".join(("%s: %s" % (type(error).__name__, lines[0]), lines[-1] if lines[1:] else "", _dead_worker(error.__traceback__)))
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+        last = _brief(lines[-1], 130) if lines[1:] else ""
+        text = " || ".join(("%s: %s" % (type(error).__name__, _brief(lines[0], 70 if last else 180)), last, _dead_worker(error.__traceback__)))
         record.ended(text.encode("ascii", "backslashreplace").decode())
     except Exception:  # its text is the job's own code
         pass
