@@ -72,6 +72,12 @@ const struct pp_rule pp_cause_rules_replay[] = {
           BELOW(LEAD_CPUS, -0.5, "free CPUs gain less than half as much")),
      UNPICKLING},
     {"loader", "worker-overhead",
+     WHEN(OWNER(BIT(NONE)), AT_LEAST(G_NO_WORKERS, WORTH_A_FIX), AT_LEAST(LEAD_NO_WORKERS, OPTION_FIRST),
+          BELOW(BATCH_SIZE, 5, "of more samples the hand-over is mostly theirs")),
+     .said =
+         "the workers cost more than they save. A batch of {batch_size} takes {handover_time} to hand over, and a larger one (batch_size) hardly more",
+     .remedy = PP_REMEDY_NO_WORKERS},
+    {"loader", "worker-overhead",
      WHEN(OWNER(BIT(NONE)), AT_LEAST(G_NO_WORKERS, WORTH_A_FIX), AT_LEAST(LEAD_NO_WORKERS, OPTION_FIRST)),
      .said =
          "the workers cost more than they save. A sample takes {sample_cost} to make, and a batch {handover_time} to hand over",
