@@ -4,7 +4,8 @@
 
 /* Documentation of the libraries: Pillow "Image.draft", torchvision "Performance considerations" of
  * transforms v2, pandas "Enhancing performance", h5py "Chunked storage", zarr "Performance", transformers
- * "Batched inputs", re "Search and replace", csv, PyTorch "torch.tensor". The first row that holds is said.
+ * "Batched inputs", datasets "Indexing" (rows before columns), logging "Optimization", re "Search and
+ * replace", csv, PyTorch "torch.tensor". The first row that holds is said.
  */
 static const struct pp_op_advice rows[] = {
     {"PIL/JpegImagePlugin.py PIL/ImageFile.py",
@@ -15,6 +16,8 @@ static const struct pp_op_advice rows[] = {
      "Keep samples as uint8 until the batch is on the device, and convert and normalise it there."},
     {"torchvision/ albumentations/ kornia/ monai/transforms imgaug/",
      "Run it on whole batches on the device (transforms v2 takes batches), or at a smaller size."},
+    {"pandas/io/ pandas/core/groupby/ pandas/core/reshape/",
+     "Do it once, offline, and store what comes out as arrays (np.save, Parquet): it is done again for every sample."},
     {"pandas/",
      "Take the columns out of the DataFrame once, as NumPy arrays or tensors made in __init__: .iloc and .loc make a Series for every row."},
     {"transformers/tokenization tokenizers/",
@@ -23,6 +26,8 @@ static const struct pp_op_advice rows[] = {
      "Read a batch in one slice (__getitems__), and store chunks of one sample: a chunk is read and decompressed whole."},
     {"zarr/ numcodecs/",
      "Read a batch in one slice (__getitems__), and store chunks of one sample: a chunk is read and decompressed whole."},
+    {"datasets/arrow_dataset.py:Column.",
+     "Take the row first, then its field (data[i][\"text\"]): data[\"text\"][...] may make the whole column for one sample."},
     {"datasets/",
      "Give the columns fixed shapes (Array2D, Array3D), or with_format(\"numpy\"); and let map() do once what does not change between epochs."},
     {"re.py: re/__init__.py: regex/", "Compile the pattern once, and apply it to the text once, offline."},
@@ -31,6 +36,8 @@ static const struct pp_op_advice rows[] = {
     {"json/", "Parse it once, offline, into arrays: the text is parsed again for every sample."},
     {"gzip.py: zipfile.py: zipfile/ tarfile.py: bz2.py: lzma.py:",
      "Unpack the archive once: what is compressed is read from its start for every sample."},
+    {"logging/",
+     "Log every so many samples, or at a level that is off (DEBUG): each line is formatted and written in the worker."},
     {"copy.py:deepcopy copy.py:_deepcopy",
      "Copy only what is changed, or make the parts immutable (tuples, arrays)."},
     {"pickle.py: torch/serialization.py:load",
