@@ -1,7 +1,8 @@
 /* source/lanes.h: worker processes as the lanes that they are. A DataLoader without persistent workers forks
  * its workers again for every epoch: worker 0 of each epoch is one lane with several generations, and not as
  * many workers that are idle most of the time; so are the threads of a pool ("pool") that is made for every
- * batch, and the thread of every epoch that fetches ahead ("prefetch", and "worker 0" for what it makes). Also, processes that share a name ("python") become "worker 0", "worker 1", ... Pure functions. */
+ * batch, and the thread of every epoch that fetches ahead ("prefetch", and "worker 0" for what it makes).
+ * Also, processes that share a name ("python") become "worker 0", "worker 1", ... Pure functions. */
 #ifndef PP_REPORT_SOURCE_LANES_H
 #define PP_REPORT_SOURCE_LANES_H
 
