@@ -22,6 +22,7 @@ newest|torch torchvision torchdata webdataset datasets transformers accelerate l
 2.6|torch==2.6.0 torchvision==0.21.0 torchdata==0.11.0 numpy|torch
 2.2|torch==2.2.2 torchvision==0.17.2 numpy<2|torch
 dali|nvidia-dali-cuda120 nvtx numpy|nvidia.dali
+loaders|grain torch torchdata spdl tensorflow-cpu|grain
 ROWS
 }
 # Beside Debian's torch; what the newest release of each asks of numpy is more than Debian has.
@@ -136,6 +137,24 @@ dali() {
     is "dali: what its threads do" "$(for phase in read decode transform; do [ "$(sql "$R" "SELECT count(*) >= 40 FROM v_span WHERE phase = '$phase' AND lane = 'worker'")" = 1 ] || echo "$phase"; done)" ""
 }
 
+# Loaders of other frameworks: the same batches, each wait recorded, and as long as the job's own clock says.
+LOADERS='grain grain_processes grain_loader nodes spdl tensorflow'
+loader_of() { # FRAMEWORK
+    local job=$PWD/tests/jobs/other_loaders.py waited
+    if ! "$PYTHON" -c "import $(sed 's/^grain_.*/grain/; s/^nodes/torchdata.nodes/' <<<"$1")" 2>"$T/import"; then skip "$1" "$(tail -n 1 "$T/import")"; return; fi
+    run timeout "$LIMIT" "$PYTHON" "$job" "$1" "$T/loads"
+    cp "$OUT" "$T/plain.out"
+    is "$1: it runs without" "$rc" 0
+    run timeout "$LIMIT" "$PP" exec -q --force -o "$R" -- "$PYTHON" "$job" "$1" "$T/loads"
+    is "$1: exit status and batches" "$rc $(cat "$OUT")" "0 $(cat "$T/plain.out")"
+    is "$1: every hook fits" "$(sql "$R" "SELECT value FROM meta WHERE section = 'process_note'")" ""
+    is "$1: each batch is a wait" "$(sql "$R" "SELECT count(*) FROM v_span WHERE phase = 'data_wait'")" 40
+    waited=$(sed -n 's/^waited \(.*\) %/\1/p' "$ERR")
+    "$PP" report --json "$R" >"$T/report.json" 2>"$T/report.err"
+    holds "$1: waits as the job's clock says ($waited %)" "($(json "$T/report.json" '$.data_wait_share') * 100 - $waited) ^ 2 < 20 ^ 2"
+    is "$1: the trainer waits for data" "$(json "$T/report.json" '$.verdict.l0')" input-bound
+}
+
 interpreter() { # NAME REQUIREMENTS: $PYTHON, or $why it cannot be had
     local dir=$VENVS/$1
     why=
@@ -171,12 +190,18 @@ beside_debian() { # small packages for the slice, within two minutes
 
 "$PWD/$BUILD/samples/make_dataset" "$T/images" --n 60 --classes 3 --size 160x120 >/dev/null
 while IFS='|' read -r who requirements import <&3; do
-    if [ "$who" = dali ]; then echo dali; else rows; echo ranks; fi | sed "s/|.*//; s/^/$who /" | grep -Eq -- "$ONLY" || continue
+    if [ "$who" = dali ]; then echo dali; elif [ "$who" = loaders ]; then tr ' ' '\n' <<<"$LOADERS"; else rows; echo ranks; fi | sed "s/|.*//; s/^/$who /" | grep -Eq -- "$ONLY" || continue
     unset PYTHONPATH # pip would take what lies there for installed
     interpreter "$who" "$requirements"
     if [ -z "$why" ] && ! "$PYTHON" -c "import $import" 2>"$T/import"; then why=$(tail -n 1 "$T/import"); fi
     if [ -n "$why" ]; then skip "$who" "$why"; continue; fi
     if [ "$who" = dali ]; then dali; continue; fi
+    if [ "$who" = loaders ]; then
+        mkdir -p "$T/loads"
+        for i in $(seq 40); do head -c 32768 /dev/urandom >"$T/loads/$i"; done
+        for job in $LOADERS; do ! grep -Eq -- "$ONLY" <<<"loaders $job" || loader_of "$job"; done
+        continue
+    fi
     [ "$who" != debian ] || beside_debian
     mapfile -t jobs < <(rows | while IFS='|' read -r job _; do grep -Eq -- "$ONLY" <<<"$who $job" && echo "$job"; done)
     [ ${#jobs[@]} -gt 0 ] || continue

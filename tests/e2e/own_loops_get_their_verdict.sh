@@ -36,13 +36,13 @@ recorded pool bound 5
 is "the output without and with pipeprobe" "$(cat "$OUT")" "$(cat "$T/plain.out")"
 
 for form in thread completed; do starved $form transform '^(transform|loader)$'; done
-for form in thread imap; do
+for form in thread inline; do
     recorded $form bound 15
     is "$form bound: a long step is not input-bound" "$(json "$T/report.json" '$.verdict.l0')" not-input-bound
 done
 why=$(why_no_fuse)
 if [ -n "$why" ]; then skip "slow storage" "$why"; done_testing; fi
 slow_mount "$T/files" open_ms=4,read_ms=2
-for form in pool thread imap mpqueue processes; do starved $form storage '^storage$'; done
+for form in pool inline imap mpqueue processes; do starved $form storage '^storage$'; done
 slow_unmount
 done_testing

@@ -842,6 +842,29 @@ _ITERATORS = {
 }
 
 
+def _hook_grain(module):
+    """Every iterator of its Dataset API has a __next__ that is decorated with this; the outermost one is the wait."""
+    decorate = module.record_next_duration_if_output
+    record.framework()
+    module.record_next_duration_if_output = lambda function: record.timed("batch", decorate(function))
+
+
+def _hook_grain_stages(module):
+    _hook_method(module._DefaultStats, "record_self_time", "stage", _grain_stage)
+
+
+_stages = {}  # 1: decodes, 2: collates, 0: anything else, by the name of a node
+
+
+@_guard
+def _grain_stage(stats, *args):
+    name = stats._config.name
+    if name not in _stages:
+        kind, _, function = name.lower().partition("transform=")
+        _stages[name] = 1 if "decode" in function else 2 if kind.startswith("batch") else 0
+    return _stages[name]
+
+
 def _hook_iterator_of(module):
     holder, name = _ITERATORS[module.__name__]
     _hook_method(getattr(module, holder), name, "batch")
@@ -921,6 +944,7 @@ _HOOKS = {
     "multiprocessing.process": (("processes that make batches", _hook_child),),
     "multiprocessing.queues": (("queues between processes", _hook_process_queues),),
     "multiprocessing.pool": (("results of a pool", _hook_process_pool),),
+    "grain._src.python.dataset.stats": (("batches", _hook_grain), ("stages", _hook_grain_stages)),
     "asyncio.base_events": (("waits for an event loop", _hook_event_loop),),
     "torch.autograd": (("the thread that trains", _hook_autograd),),
     "torch.distributed": (("buffers of ranks", _hook_broadcast),),

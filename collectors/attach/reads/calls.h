@@ -68,6 +68,8 @@ static inline int is_counting(void)
     return __builtin_expect(reads_counted.counting, 0) && !is_off();
 }
 
+#define OPENED ((ssize_t)-2) /* in the place of bytes: the call has opened a file */
+
 /* A call that is over; and one on a descriptor, over now. */
 void reads_count(enum pp_read_class as, uint64_t from_ns, uint64_t to_ns, ssize_t bytes);
 void reads_count_on(enum fd_kind kind, uint64_t from_ns, ssize_t bytes);

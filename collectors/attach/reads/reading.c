@@ -182,7 +182,7 @@ SHOWN size_t fread(void *buf, size_t size, size_t n, FILE *f)
 
 static FILE *counted_fopen(const char *path, const char *mode)
 {
-    COUNTED(FILE *, REAL(fopen64)(path, mode), FD_FILE, 0);
+    COUNTED(FILE *, REAL(fopen64)(path, mode), FD_FILE, OPENED);
 }
 
 SHOWN FILE *fopen(const char *path, const char *mode)
@@ -206,7 +206,7 @@ static int forward_openat(int dir, const char *path, int flags, mode_t mode)
 
 static int counted_openat(int dir, const char *path, int flags, mode_t mode)
 {
-    COUNTED(int, forward_openat(dir, path, flags, mode), FD_FILE, 0);
+    COUNTED(int, forward_openat(dir, path, flags, mode), FD_FILE, OPENED);
 }
 
 /* The mode is there only with the flags that make a file. */

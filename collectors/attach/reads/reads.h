@@ -30,7 +30,7 @@ enum pp_read_class {
 
 struct pp_reads {
     /* set by the thread itself; 0: calls are forwarded and nothing else; 1: they are timed; 2: with the CPU
-     * clock too */
+     * clock too; 3: and when the first and the last of them were */
     int counting;
     uint64_t ns;     /* of all classes; monotonic clock */
     uint64_t cpu_ns; /* of it */
@@ -44,6 +44,10 @@ struct pp_reads {
     uint64_t identity;     /* then: a hash of path (its last three names), offset and length of each read of a
                             * file, in their order, without programs' own files; 0: there was none */
     uint64_t backoff_ns;   /* slept after an answer that refused the request; no part of ns */
+    /* of counting 3: begin of the first call, of the last that opened a file, end of the last one */
+    uint64_t first_ns, opened_ns, last_ns;
+    uint64_t first_cpu_ns, last_cpu_ns; /* of the thread, at the first and the last of these */
+    uint64_t opens;
 };
 
 #define PP_READS_OF_THREAD "pipeprobe_reads_of_thread"

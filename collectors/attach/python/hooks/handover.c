@@ -29,7 +29,7 @@ static void batches_free(PyObject *self)
 
 int handover_types(void)
 {
-    return holder_type(batches_free, "_pipeprobe.Batches", sizeof(struct held_batches), &batches_type);
+    return holder_type(batches_free, "_pipeprobe.Batches", sizeof(struct held_batches), NULL, &batches_type);
 }
 
 static struct record_handover *batches_of(const PyObject *queue)

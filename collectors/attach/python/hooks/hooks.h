@@ -44,8 +44,8 @@ static inline struct proxy *proxy_of(PyObject *self)
 int proxy_types(void);
 /* A type of proxies: what they share, and its own slots, of which the last is {0, NULL}. */
 int proxy_type(const PyType_Slot *own, const char *name, PyObject **out);
-/* Any other type, whose objects Python code cannot make. */
-int holder_type(destructor dealloc, const char *name, size_t size, PyObject **out);
+/* Any other type, whose objects Python code cannot make. methods may be NULL. */
+int holder_type(destructor dealloc, const char *name, size_t size, PyMethodDef *methods, PyObject **out);
 PyObject *holder_new(PyObject *type); /* zeroed */
 void holder_free(PyObject *self);     /* the last thing that a dealloc does */
 PyObject *proxy_new(PyObject *type, PyObject *inner, PyObject *beside);
@@ -148,7 +148,11 @@ timed_call loops_next;                /* a framework's iterator gives its next b
 timed_call loops_get;                 /* something may be waited for here */
 timed_call loops_dispatch;            /* of a task to a pool: a part of the take, and nothing taken */
 timed_call loops_put;                 /* to another process */
-timed_call loops_task;                /* a pool's, in a thread of its own */
+/* A framework names what it does as a context manager: of the sample in work, by a callback that is called
+ * with the arguments and gives 1: decode, 2: collate, 0: what any other code is. */
+timed_call loops_stage;
+int loops_types(void);
+timed_call loops_task; /* a pool's, in a thread of its own */
 
 /* ---- handover.c ---- */
 

@@ -17,7 +17,7 @@ static void iteration_free(PyObject *self)
 
 int iterator_types(void)
 {
-    return holder_type(iteration_free, "_pipeprobe.Iteration", sizeof(struct held_iteration),
+    return holder_type(iteration_free, "_pipeprobe.Iteration", sizeof(struct held_iteration), NULL,
                        &iteration_type);
 }
 

@@ -55,6 +55,7 @@ struct loop_call loop_takes(const PyObject *queue, int certain)
         c.l = certain || (!queue && !record_process.parent_pid) ? NULL : l;
         if (c.l)
             record_make_pauses(l, 0);
+        note_taken_from(queue); /* a pipeline of several threads: who gives to it makes as well */
         return c;
     }
     ask_grad(l);
@@ -78,7 +79,8 @@ struct loop_call loop_gives(const PyObject *queue)
         l = l ? l : record_is_on() && record_loop_is_made() ? record_local() : NULL;
     else
         l = l && l->loop.making ? l : NULL;
-    if (!l || l->slot >= 0 || l->consumer.taking || (l->sample.depth && !l->loop.making))
+    if (!l || l->slot >= 0 || l->consumer.taking || (l->sample.depth && !l->loop.making) ||
+        (!record_process.parent_pid && record_is_trainer(l)))
         return c;
     c.l = l;
     record_make_pauses(l, 1);
@@ -144,4 +146,66 @@ PyObject *loops_task(PyObject *function, PyObject *args, PyObject *kwargs, PyObj
     PyObject *out = PyObject_Call(function, args, kwargs);
     record_make_ends(l, !out);
     return out;
+}
+
+/* ---- stages: decoding and collation within a pool's task ---- */
+
+enum { STAGE_OTHER, STAGE_DECODE, STAGE_COLLATE };
+
+static PyObject *stage_type;
+
+struct stage {
+    PyObject_HEAD int of;
+    struct record_mark from;
+};
+
+static PyObject *stage_enter(PyObject *self, PyObject *nothing)
+{
+    struct stage *s = (struct stage *)self;
+    struct record_local *l = record_local_peek();
+    if (l && l->loop.making && !l->sample.timing++)
+        s->from = record_now(&l->worker.lane, l->worker.worth_cpu);
+    Py_RETURN_NONE;
+}
+
+static PyObject *stage_exit(PyObject *self, PyObject *args)
+{
+    struct stage *s = (struct stage *)self;
+    struct record_local *l = record_local_peek();
+    if (l && l->loop.making && l->sample.timing && !--l->sample.timing && s->from.stamp) {
+        struct record_mark now = record_now(&l->worker.lane, l->worker.worth_cpu);
+        uint64_t *stamps = s->of == STAGE_DECODE ? &l->sample.decode_stamps : &l->sample.collate_stamps,
+                 *cpu = s->of == STAGE_DECODE ? &l->sample.decode_cpu_ns : &l->sample.collate_cpu_ns;
+        *stamps += now.stamp - s->from.stamp;
+        *cpu += now.cpu_ns - s->from.cpu_ns;
+    }
+    Py_RETURN_NONE;
+}
+
+int loops_types(void)
+{
+    static PyMethodDef methods[] = {{"__enter__", stage_enter, METH_NOARGS, NULL},
+                                    {"__exit__", stage_exit, METH_VARARGS, NULL},
+                                    {NULL, NULL, 0, NULL}};
+    return holder_type(holder_free, "_pipeprobe.Stage", sizeof(struct stage), methods, &stage_type);
+}
+
+/* Outside of a sample, and for all stages but two, the framework's own. */
+PyObject *loops_stage(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    struct record_local *l = record_is_on() ? record_local_peek() : NULL;
+    if (!l || !l->loop.making)
+        return PyObject_Call(function, args, kwargs);
+    PyObject *said = PyObject_Call(callback, args, NULL);
+    if (!said && !exception_is_ours())
+        return NULL;
+    long of = said && PyLong_Check(said) ? PyLong_AsLong(said) : STAGE_OTHER;
+    Py_XDECREF(said);
+    struct stage *s = of == STAGE_OTHER ? NULL : (struct stage *)holder_new(stage_type);
+    if (!s) {
+        PyErr_Clear();
+        return PyObject_Call(function, args, kwargs);
+    }
+    s->of = (int)of;
+    return (PyObject *)s;
 }

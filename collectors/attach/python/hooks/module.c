@@ -132,7 +132,7 @@ static PyObject *timed(PyObject *self, PyObject *args)
         {"outcome", handover_result, 0},  {"batch", loops_next, 0},
         {"take", loops_get, 0},           {"give", loops_put, 0},
         {"task", loops_task, 0},          {"dispatch", loops_dispatch, 0},
-        {"state", steps_state, 1},
+        {"state", steps_state, 1},        {"stage", loops_stage, 1},
     };
     const char *name;
     PyObject *f, *callback = NULL;
@@ -255,6 +255,12 @@ static PyObject *arrived(PyObject *self, PyObject *nothing)
 static PyObject *grad(PyObject *self, PyObject *is_enabled)
 {
     loop_grad(is_enabled);
+    Py_RETURN_NONE;
+}
+
+static PyObject *framework(PyObject *self, PyObject *nothing)
+{
+    record_process.has_framework = 1;
     Py_RETURN_NONE;
 }
 
@@ -479,6 +485,7 @@ static PyMethodDef functions[] = {
      "collectives(on host): whether a collective has ended when its call has"},
     {"arrived", arrived, METH_NOARGS, "arrived(): this rank's part of a backward pass is done"},
     {"grad", grad, METH_O, "grad(f): f() says whether what is taken now will be trained on"},
+    {"framework", framework, METH_NOARGS, "framework(): its loader's waits are known by name"},
     {"child", child, METH_VARARGS, "child(parent's pid): this process is one of multiprocessing"},
     {"fetcher", fetcher, METH_VARARGS, "fetcher(f, is_stream, timed): f fetches from timed"},
     {"queue", queue, METH_VARARGS, "queue(q[, thread]): a worker's queue, or a pinning thread's, timed"},
@@ -509,7 +516,7 @@ PyMODINIT_FUNC PyInit__pipeprobe(void)
 {
     PyObject *module = PyModule_Create(&definition);
     if (module && (proxy_types() != 0 || samples_types() != 0 || iterator_types() != 0 ||
-                   queues_types() != 0 || handover_types() != 0)) {
+                   loops_types() != 0 || queues_types() != 0 || handover_types() != 0)) {
         Py_DECREF(module);
         return NULL;
     }

@@ -95,9 +95,12 @@ int proxy_type(const PyType_Slot *own, const char *name, PyObject **out)
     return make_type(slots, name, sizeof(struct proxy), Py_TPFLAGS_HAVE_GC, out);
 }
 
-int holder_type(destructor free_object, const char *name, size_t size, PyObject **out)
+int holder_type(destructor free_object, const char *name, size_t size, PyMethodDef *methods, PyObject **out)
 {
-    PyType_Slot slots[] = {{Py_tp_new, (void *)no_new}, {Py_tp_dealloc, (void *)free_object}, {0, NULL}};
+    PyType_Slot slots[] = {{Py_tp_new, (void *)no_new},
+                           {Py_tp_dealloc, (void *)free_object},
+                           {methods ? Py_tp_methods : 0, methods},
+                           {0, NULL}};
     return make_type(slots, name, size, 0, out);
 }
 

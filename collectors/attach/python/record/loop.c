@@ -19,10 +19,9 @@ static int takes(struct record_local *l, int certain)
     int aside = record_process.has_loader || l->slot >= 0 || l->consumer.taking || l->sample.depth;
     if (aside || (record_process.parent_pid && !l->consumer.trains))
         return 0;
-    if (certain)
-        return 1;
-    return !record_process.has_framework && (l->consumer.trains || !record_process.has_backward) &&
-           record_is_trainer(l);
+    if (!record_is_trainer(l))
+        return 0;
+    return certain || (!record_process.has_framework && (l->consumer.trains || !record_process.has_backward));
 }
 
 static int is_at_once(const struct record_local *l, const struct record_mark *now)
@@ -82,12 +81,82 @@ void record_loop_wait_end(struct record_local *l, int certain, const struct reco
         return;
     }
     o->last = record_now_delayed(&l->consumer.lane);
+    o->waits |= got > 0;
     if (!certain) {
         o->got |= got > 0;
         return;
     }
     record_loop_took(l, from, &o->last, got);
     o->first.stamp = 0;
+}
+
+/* ---- the thread that loads what it trains on ---- */
+
+static uint64_t at_most(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* It has made its batch between these. */
+static void loaded_between(const struct record_local *l, const struct pp_reads *r, struct record_mark *from,
+                           struct record_mark *to)
+{
+    uint64_t now_ns = pp_now_ns(), end_ns = r->last_ns;
+    if (r->opens > 1 && r->opened_ns > r->first_ns) {
+        uint64_t each_ns = (r->opened_ns - r->first_ns) / (r->opens - 1);
+        end_ns = r->opened_ns + each_ns > end_ns ? r->opened_ns + each_ns : end_ns;
+    }
+    end_ns = at_most(end_ns, now_ns);
+    double ran = r->last_ns > r->first_ns
+                     ? (double)(r->last_cpu_ns - r->first_cpu_ns) / (double)(r->last_ns - r->first_ns)
+                     : 0;
+    *from = record_ago(&l->consumer.lane, now_ns - r->first_ns);
+    *to = record_ago(&l->consumer.lane, now_ns - end_ns);
+    from->cpu_ns = r->first_cpu_ns;
+    to->cpu_ns = at_most(r->last_cpu_ns + (uint64_t)(ran * (double)(end_ns - r->last_ns)),
+                         pp_thread_cpu_ns());
+}
+
+/* Run delay since the pass before, of the time since in which it did not run: the part of these moments. */
+static uint64_t delay_between(const struct record_local *l, const struct record_mark *from,
+                              const struct record_mark *to, const struct record_mark *now)
+{
+    const struct record_lane *lane = &l->consumer.lane;
+    const struct record_mark *begin = l->consumer.step_from.stamp ? &l->consumer.step_from : from;
+    double idle_ns = (double)pp_thread_stamps_ns(lane->trace, from->stamp, to->stamp) -
+                     (double)(to->cpu_ns - from->cpu_ns),
+           all_ns = (double)pp_thread_stamps_ns(lane->trace, begin->stamp, now->stamp) -
+                    (double)(now->cpu_ns - begin->cpu_ns);
+    double delay_ns = lane->delay_ns && now->delay_ns > lane->delay_ns
+                          ? (double)(now->delay_ns - lane->delay_ns)
+                          : 0;
+    double share = all_ns > 0 && idle_ns > 0 ? idle_ns / all_ns : 0;
+    return (uint64_t)((share < 1 ? share : 1) * delay_ns);
+}
+
+static void look_at_own_reads(struct record_local *l)
+{
+    struct record_loop *o = &l->loop;
+    struct pp_reads *r = l->sample.reads, was = *r;
+    int may = !o->waits && !record_process.has_loader && !record_process.has_framework && l->slot < 0 &&
+              !l->consumer.taking && !l->sample.depth && r != &l->sample.own_reads;
+    if (o->loads)
+        r->counting = 0; /* what is read below is ours */
+    if (o->loads && may && was.calls && record_consumer_open(l)) {
+        struct record_mark from, to, now = record_now_delayed(&l->consumer.lane);
+        loaded_between(l, &was, &from, &to);
+        uint64_t delay_ns = delay_between(l, &from, &to, &now);
+        from.delay_ns = now.delay_ns > delay_ns ? now.delay_ns - delay_ns : now.delay_ns;
+        record_loop_step_ends(l, &from);
+        to.delay_ns = now.delay_ns;
+        record_loop_took(l, &from, &to, 1);
+        record_loaded(l, &from, &to, &was, delay_ns);
+    }
+    if (o->loads || may)
+        *r = (struct pp_reads){.counting = may ? 3 : 0,
+                               .at_ns = pp_now_ns(),
+                               .at_cpu_ns = pp_thread_cpu_ns()};
+    o->loads = may;
 }
 
 void record_loop_trains(struct record_local *l)
@@ -97,6 +166,7 @@ void record_loop_trains(struct record_local *l)
     else if (record_lane_is_open(&l->consumer.lane))
         put_take(l);
     l->loop.first.stamp = 0;
+    look_at_own_reads(l);
 }
 
 /* ---- those that make what is taken ---- */

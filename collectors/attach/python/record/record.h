@@ -176,7 +176,7 @@ struct record_sample {
     int reading;            /* within a function that reads a file as a whole */
     struct pp_reads *reads; /* of this thread; own_reads where the preloaded library is not there */
     struct pp_reads own_reads;
-    uint64_t decode_stamps, decode_cpu_ns;
+    uint64_t decode_stamps, decode_cpu_ns, collate_stamps, collate_cpu_ns;
     uint64_t decode_pixels;      /* of images whose size the call told */
     const void *decoded;         /* the image that was counted last: it may be asked for its pixels again */
     struct pp_reads decode_read; /* what was read within decoding: ns and cpu_ns */
@@ -199,6 +199,8 @@ struct record_loop {
     struct record_mark first, last; /* of it: the first wait began, the last one ended; stamp 0: none */
     uint32_t taken;                 /* so far */
     int making;                     /* what it makes is a sample in work */
+    int waits;                      /* it takes from others, and loads nothing itself */
+    int loads;                      /* its reads are watched: it may load what it trains on */
 };
 
 struct record_local {
@@ -432,6 +434,9 @@ void record_collate(struct record_local *l, const struct record_mark *from, uint
 void record_sample_begin(struct record_local *l);
 /* sample: its number, or with `many` how many they were. */
 void record_sample_end(struct record_local *l, uint64_t sample, int many, int failed);
+/* The thread has made a batch between two moments, with these reads; delay_ns: its run delay meanwhile. */
+void record_loaded(struct record_local *l, const struct record_mark *from, const struct record_mark *to,
+                   const struct pp_reads *reads, uint64_t delay_ns);
 
 /* ---- slow.c: the slowest samples of each loader, by name ---- */
 
@@ -523,6 +528,10 @@ void record_loop_took(struct record_local *l, const struct record_mark *from, co
  * such call in the thread that trains; without PyTorch, in the process's first thread. What lies between two
  * is the step. Calls that follow each other at once are one take: a batch of results of a pool. Where a
  * thread calls backward, so are all since the last pass: none of them is a step.
+ *
+ * A thread that takes from nobody and calls backward may load what it trains on: then it opens files between
+ * two passes. From the first read to the end of the last sample is its wait; a sample is as long as the ones
+ * before it, from open to open.
  *
  * The threads and processes that make the batches have a worker's lane: a task of a pool, or what lies
  * between two puts, is a sample; waiting for the task is DISPATCH_WAIT. They are recorded once something was

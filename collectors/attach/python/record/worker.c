@@ -192,7 +192,7 @@ void record_sample_begin(struct record_local *l)
 {
     struct record_sample *s = &l->sample;
     struct record_worker *w = &l->worker;
-    s->decode_stamps = s->decode_cpu_ns = s->decode_pixels = 0;
+    s->decode_stamps = s->decode_cpu_ns = s->decode_pixels = s->collate_stamps = s->collate_cpu_ns = 0;
     s->decoded = NULL;
     s->decode_read = (struct pp_reads){0};
     s->timing = 0;
@@ -285,7 +285,7 @@ void record_sample_end(struct record_local *l, uint64_t sample, int many, int fa
                                  .epoch = w->epoch,
                                  .flags = (uint16_t)((failed ? PP_SPAN_ERROR : 0) |
                                                      (many ? PP_SPAN_COUNT : 0))};
-    struct part part[4];
+    struct part part[5];
     size_t n = 0;
     if (s->reads)
         s->reads->counting = 0;
@@ -310,6 +310,10 @@ void record_sample_end(struct record_local *l, uint64_t sample, int many, int fa
             .wall_ns = difference(pp_thread_stamps_ns(w->lane.trace, 0, s->decode_stamps), s->decode_read.ns),
             .cpu_ns = difference(s->decode_cpu_ns, s->decode_read.cpu_ns),
             .bytes = 3 * s->decode_pixels};
+    if (s->collate_stamps)
+        part[n++] = (struct part){.phase = PP_PHASE_COLLATE,
+                                  .wall_ns = pp_thread_stamps_ns(w->lane.trace, 0, s->collate_stamps),
+                                  .cpu_ns = s->collate_cpu_ns};
     for (size_t i = 0; i < n; i++) {
         struct part *p = &part[i];
         p->wall_ns = at_most(p->wall_ns, rest.wall_ns);
@@ -332,6 +336,30 @@ void record_sample_end(struct record_local *l, uint64_t sample, int many, int fa
     w->sample_ns = w->sample_ns > 0 ? 0.9 * w->sample_ns + 0.1 * each_ns : each_ns;
     w->worth_cpu = wall_ns >= WORTH_CPU_NS;
     w->at = now;
+}
+
+void record_loaded(struct record_local *l, const struct record_mark *from, const struct record_mark *to,
+                   const struct pp_reads *reads, uint64_t delay_ns)
+{
+    struct record_worker *w = &l->worker;
+    struct record_about about = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
+    if (!record_lane_open(&w->lane, PP_LANE_WORKER, "worker 0"))
+        return;
+    uint64_t wall_ns = pp_thread_stamps_ns(w->lane.trace, from->stamp, to->stamp),
+             stamps = to->stamp - from->stamp, cpu_ns = to->cpu_ns - from->cpu_ns;
+    struct part part[2] = {{.phase = PP_PHASE_READ,
+                            .wall_ns = at_most(reads->ns, wall_ns),
+                            .cpu_ns = at_most(reads->cpu_ns, cpu_ns),
+                            .bytes = reads->bytes}};
+    part[0].stamps = (uint64_t)((double)stamps * ((double)part[0].wall_ns / (double)(wall_ns ? wall_ns : 1)));
+    part[1] = (struct part){.phase = PP_PHASE_TRANSFORM,
+                            .stamps = stamps - part[0].stamps,
+                            .wall_ns = wall_ns - part[0].wall_ns,
+                            .cpu_ns = cpu_ns - part[0].cpu_ns};
+    w->at = *from;
+    w->lane.delay_ns = l->consumer.lane.delay_ns > delay_ns ? l->consumer.lane.delay_ns - delay_ns : 0;
+    put_parts(w, part, 2, about);
+    w->at = *to;
 }
 
 /* ---- the thread that pins memory ---- */
