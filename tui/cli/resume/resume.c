@@ -465,7 +465,7 @@ static int resume_main(int argc, char **argv)
 
 const struct pp_command pp_cmd_resume_test = {
     .name = "resume-test",
-    .summary = "kill and resume a job: does it go on with the samples it would have had",
+    .summary = "kill and resume a job: does it go on with the right samples",
     .usage = "resume-test [options] -- PROGRAM [ARGUMENTS] | UNINTERRUPTED KILLED... RESUMED",
     .opts = opts,
     .notes = "Runs the job twice uninterrupted, kills it at chosen points, resumes each with\n"
