@@ -218,6 +218,10 @@ static const char *missing_signals(const struct judge *j)
             f->metric[PP_METRIC_THREADS_WORK] >= 0.5
                 ? "while training waits {threads_work|thread of the job is|threads of the job are} at work, some computing ({threads_compute}) and some reading ({threads_read})"
                 : "while training waits no thread of the job's processes is at work ({threads_work} on average). They wait for a lock, a queue or a timer, or for another program");
+    if (isnan(f->metric[PP_METRIC_OWNER]) && f->metric[PP_METRIC_THREADS_LOOKS] > 0)
+        return pp_judge_fill(
+            j,
+            "no span says what makes the batches, and the job's threads were seen only {threads_looks|time|times} in stalls; 20 looks are needed");
     if (!f->has_workers)
         return "the recording has no ranges of workers";
     if (isnan(f->metric[PP_METRIC_OWNER]))
@@ -244,6 +248,8 @@ static const char *advise_missing(const struct pp_facts *f)
         return "Record longer, or again without background load on these CPUs.";
     if ((!f->has_workers || isnan(f->metric[PP_METRIC_OWNER])) && f->text[PP_METRIC_SAMPLE_CODE])
         return "Record longer: no worker's sample was recorded while the trainer waited. What the hooks could not see is among the findings (partly-recorded).";
+    if (isnan(f->metric[PP_METRIC_OWNER]) && f->metric[PP_METRIC_THREADS_LOOKS] < PP_LEAST_LOOKS)
+        return "Record longer: a second of stalls has 20 looks at the job's threads, and they give the cause.";
     if (isnan(f->metric[PP_METRIC_OWNER]) && f->metric[PP_METRIC_THREADS_WORK] < 0.5)
         return "Find what makes the batches: another program or machine that this one asks, a lock, or a sleep. py-spy dump -p PID shows where the training thread waits.";
     if (!f->has_workers || isnan(f->metric[PP_METRIC_OWNER]))

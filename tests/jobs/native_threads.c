@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { THREADS = 2, BATCHES = 240, AHEAD = 4, FILES_OF_BATCH = 2, COMPUTE_MS = 12, STEP_US = 2000 };
+enum { THREADS = 2, BATCHES = 600, AHEAD = 4, FILES_OF_BATCH = 2, COMPUTE_MS = 12, STEP_US = 2000 };
 
 static sem_t made, room;
 static char **file;
