@@ -5,7 +5,7 @@ need_pipeprobe
 
 tree=$T/tree
 mkdir -p "$tree/tests"
-cp -r README.md CHANGELOG.md LICENSE docs "$tree"
+cp -r README.md CHANGELOG.md LICENSE docs samples "$tree"
 cp -r tests/golden tests/recordings tests/field "$tree/tests/"
 d=docs # so that the names below are no paths that this check itself would look for
 check_docs() { run env BUILD="$BUILD" bash tests/check_docs.sh "$tree"; }

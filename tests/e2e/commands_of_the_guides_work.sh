@@ -6,7 +6,7 @@ need_pipeprobe
 ROOT=$PWD
 
 # ---- the commands, without their comments; a line that ends in a backslash goes on ----
-sed -e ':a' -e '/\\$/{N;s/ *\\\n */ /;ba' -e '}' README.md docs/guide/*.md | grep -hE '^    (\$ )?pipeprobe [a-z]' | sed -E 's/^ *(\$ )?//; s/ {2,}#.*//; s/ +$//' | sort -u >"$T/commands"
+sed -e ':a' -e '/\\$/{N;s/ *\\\n */ /;ba' -e '}' README.md docs/guide/*.md | grep -hE '^    (\$ )?pipeprobe [a-z-]+( |$)' | sed -E 's/^ *(\$ )?//; s/ {2,}#.*//; s/ +$//' | sort -u >"$T/commands"
 check "there are commands" test "$(wc -l <"$T/commands")" -ge 80
 
 # ---- options ----
@@ -14,7 +14,7 @@ wrong=
 while read -r line; do
     read -r _ command _ <<<"$line"
     [ -e "$T/help.$command" ] || "$PP" "$command" --help-all >"$T/help.$command" 2>&1 || wrong="$wrong; no command $command"
-    own=${line%% | *} own=${own%% -- *} own=${own%% > *}
+    own=${line%% | *} own=${own%% > *} own=$(sed "s/'[^']*'/X/g" <<<"$own") own=${own%% -- *}
     for option in $(grep -oE '(^| )--[a-z][a-z0-9-]*' <<<"$own"); do
         grep -qE -- "--(\[no-\])?${option#--}([^a-z0-9-]|$)|--no-${option#--no-}([^a-z0-9-]|$)" "$T/help.$command" || wrong="$wrong; $line: $option"
     done
@@ -24,7 +24,7 @@ is "each option is one of its command" "$wrong" ""
 # ---- what is not run, and why ----
 not_run() {
     cat <<'N'
-^pipeprobe (exec|attach|tune|ci|run|verify|patch) @ starts jobs or changes their code: tests of their own
+^pipeprobe (exec|attach|tune|ci|run|verify|patch|resume-test) @ starts jobs or changes their code: tests of their own
 ^pipeprobe (top|merge|pack|selftest) @ a terminal, ranks or files of its own: tests of their own
 ^pipeprobe (ranks|history|compare) @ a job of ranks or sets of runs: tests of their own
 ^pipeprobe export job/ @ recordings of ranks

@@ -8,7 +8,7 @@ CLIENT=$PWD/$BUILD/tests/tools/nvtx_client
 need_built helpers "$CLIENT"
 cleanup() { [ -z "${pid:-}" ] || kill -9 "$pid" 2>/dev/null; rm -rf "$T"; }
 
-views="overview stages workers batch errors events environment what-if"
+views="overview stages workers batch lines errors events environment what-if"
 all_views() { # NAME FILE: each has its footer, and nothing of it is said on standard error
     local view bad=
     for view in $views; do

@@ -32,8 +32,8 @@ static const struct pp_opt_choice windows[] = {
 };
 static const struct pp_opt_choice views[] = {
     /* as enum pp_view (state.h); a test compares the names */
-    {"overview", NULL}, {"stages", NULL},      {"workers", NULL}, {"batch", NULL}, {"errors", NULL},
-    {"events", NULL},   {"environment", NULL}, {"what-if", NULL}, {NULL, NULL},
+    {"overview", NULL}, {"stages", NULL}, {"workers", NULL},     {"batch", NULL},   {"lines", NULL},
+    {"errors", NULL},   {"events", NULL}, {"environment", NULL}, {"what-if", NULL}, {NULL, NULL},
 };
 /* clang-format off */
 static const struct pp_opt opts[] = {

@@ -10,8 +10,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { NAMES = 3 }; /* of a path, from its end: below the data's directory */
-
 /* Code that is loaded with the first sample, and what the kernel says of itself. */
 static int is_data(const char *path)
 {
@@ -30,11 +28,9 @@ void reads_identify(int fd, off_t at, ssize_t bytes)
     ssize_t n = readlink(link, path, sizeof(path) - 1);
     path[n > 0 ? n : 0] = '\0';
     if (is_data(path)) {
-        const char *names = path + n;
-        for (int left = NAMES; names > path && left; left -= *names == '/')
-            names--;
+        const char *name = strrchr(path, '/'); /* directories may be of this start: a scratch directory */
         int64_t where[2] = {at >= 0 ? at : lseek(fd, 0, SEEK_CUR) - bytes, bytes};
-        uint64_t h = XXH3_64bits_withSeed(names, (size_t)(path + n - names), reads_counted.identity);
+        uint64_t h = XXH3_64bits_withSeed(name, (size_t)(path + n - name), reads_counted.identity);
         reads_counted.identity = XXH3_64bits_withSeed(where, sizeof(where), h);
     }
     errno = before;
