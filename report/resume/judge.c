@@ -277,7 +277,7 @@ static void sum_up(struct judging *j)
             said = a;
     }
     out->kind = said ? said->kind : PP_RESUME_UNTOLD;
-    out->kind_name = said ? said->kind_name : "cannot be told";
+    out->kind_name = said ? said->kind_name : "cannot-be-told";
     out->sentence =
         !said ? "It cannot be told: nothing was resumed."
         : said->kind == PP_RESUME_EXACT && out->answers > 1

@@ -62,7 +62,7 @@ static const struct pp_resume_answer *deciding(const struct pp_resume *r)
     return NULL;
 }
 
-/* "k2 in epoch 1: killed behind batch 38, resumed behind 35: not exact (sampler-epoch)" */
+/* "k2 in epoch 1: killed behind batch 38, resumed behind 35, not-exact (sampler-epoch)" */
 static void put_kill(const struct pp_resume_answer *a, FILE *out)
 {
     char n[32];

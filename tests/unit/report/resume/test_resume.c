@@ -440,7 +440,7 @@ static void test_each_change_is_found(void **s)
             b[at].order ^= 1;
         }
         const struct pp_resume_answer *a = judge(j.ranks, j.ranks);
-        assert_string_equal(a->kind_name, "not exact");
+        assert_string_equal(a->kind_name, "not-exact");
         assert_true(a->first == (double)(c + first) && a->rank == (double)run->rank);
         forget();
     }
@@ -468,7 +468,7 @@ static void test_what_cannot_be_told_is_said(void **s)
         static const char *const said[] = {"no checkpoint was seen", "not reproducible even without a kill",
                                            "does not resume by itself", "of a resumed run the samples"};
         const struct pp_resume_answer *a = judge(1, 1);
-        assert_string_equal(a->kind_name, "cannot be told");
+        assert_string_equal(a->kind_name, "cannot-be-told");
         assert_non_null(strstr(a->sentence, said[i]));
         assert_null(a->culprit);
         forget();
