@@ -151,7 +151,7 @@ is "a variable that nothing reads ends no run" "$rc" 0
 is "but is said" "$(cat "$ERR")" "pipeprobe: PIPEPROBE_SEEED is set, but no option has this name; did you mean PIPEPROBE_SEED?"
 
 # -- help
-for command in $("$PP" help | sed -n '/^Record:/,/^Guides/s/^  \([a-z]*\) .*/\1/p'); do
+for command in $("$PP" help | sed -n '/^Record:/,/^Guides/s/^  \([a-z-]*\) .*/\1/p'); do
     run "$PP" help "$command"
     is "help $command: exit code, and lines beyond 80 columns" "$rc $(awk 'length > 80' "$OUT")" "0 "
 done

@@ -6,7 +6,7 @@ need_pipeprobe
 need_built helpers "$BUILD/mk/tools/gen_docs"
 
 quiet_make() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s DIST="$T/dist" "$@"; }
-commands=$("$PP" help | sed -n '/^Record:/,/^Guides/s/^  \([a-z]*\) .*/\1/p' | grep -v '^help$')
+commands=$("$PP" help | sed -n '/^Record:/,/^Guides/s/^  \([a-z-]*\) .*/\1/p' | grep -v '^help$')
 check "there are commands" test "$(wc -w <<<"$commands")" -ge 4
 
 # ---- man pages ----

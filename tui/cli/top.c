@@ -42,7 +42,7 @@ static const struct pp_opt opts[] = {
     {.name = "window", .type = PP_OPT_CHOICE, .offset = AT(window), .choices = windows, .dflt = "5",
      .help = "window of rates and shares in seconds"},
     {.name = "view", .type = PP_OPT_CHOICE, .offset = AT(view), .choices = views, .dflt = "overview",
-     .help = "first view"},
+     .arg = "VIEW", .help = "first view: overview, stages, workers, batch, lines, errors, events, environment or what-if"},
     {.name = "once", .type = PP_OPT_FLAG, .offset = AT(once), .group = "Output",
      .help = "one frame on standard output, then exit"},
     {.name = "text", .type = PP_OPT_FLAG, .offset = AT(text),

@@ -466,13 +466,14 @@ static int resume_main(int argc, char **argv)
 const struct pp_command pp_cmd_resume_test = {
     .name = "resume-test",
     .summary = "kill and resume a job: does it go on with the right samples",
-    .usage = "resume-test [options] -- PROGRAM [ARGUMENTS] | UNINTERRUPTED KILLED... RESUMED",
+    .usage = "resume-test [options] -- PROGRAM [ARGUMENTS]   or   resume-test RECORDING...",
     .opts = opts,
     .notes = "Runs the job twice uninterrupted, kills it at chosen points, resumes each with\n"
              "the same command (or --resume-with) and compares sample by sample: from which\n"
              "batch on it differs, what was repeated or left out, and why. {dir} in the job's\n"
-             "words is a new directory of each run. Recordings of `pipeprobe exec --content`\n"
-             "made elsewhere are judged in the same way. Exit code: 0 exact, 1 it differs,\n"
+             "words is a new directory of each run. Recordings that pipeprobe exec --content\n"
+             "made elsewhere (the uninterrupted run, what was killed, what was resumed) are\n"
+             "judged in the same way. Exit code: 0 exact, 1 it differs,\n"
              "3 it cannot be told, 4 the job failed by itself.",
     .examples = {"pipeprobe resume-test -- python3 train.py --out {dir}",
                  "pipeprobe resume-test whole.sqlite killed.sqlite resumed.sqlite"},
