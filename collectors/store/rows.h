@@ -21,7 +21,7 @@ struct pp_order_row {
 struct pp_use_row {
     int64_t pid;
     uint32_t loader, epoch, first_batch, batches;
-    int trained; /* a backward came before the next one of this loader was taken */
+    int trained;   /* a backward came before the next one of this loader was taken */
     uint64_t step; /* batches of all loaders that the process had trained on before the first one */
 };
 
