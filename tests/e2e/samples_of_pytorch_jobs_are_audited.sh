@@ -46,7 +46,7 @@ resume() {
     is "$how: the audit" "$rc $(json "$OUT" '$.kind')${5:+ $(json "$OUT" '$.causes[0].name')}" "$3 $4${5:+ $5}"
 }
 resume right 2 0 clean
-is "of the killed epoch the samples are listed" "$(sql "$T/right-0.sqlite" "SELECT group_concat(ended, '') FROM (SELECT ended FROM sample_order ORDER BY id)") $(sql "$T/right-0.sqlite" "SELECT sum(batches) >= 38 FROM sample_order")" "10 1"
+is "of the killed epoch the samples are listed" "$(sql "$T/right-0.sqlite" "SELECT group_concat(ended, '') FROM (SELECT max(ended) AS ended FROM sample_order GROUP BY epoch ORDER BY epoch)") $(sql "$T/right-0.sqlite" "SELECT sum(batches) >= 38 FROM sample_order")" "10 1"
 resume order 2 1 broken resume-order
 repeats=$("$PYTHON" - "$T/of-order/used" <<'EOF'
 import sys
