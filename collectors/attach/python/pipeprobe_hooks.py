@@ -726,6 +726,23 @@ def _hook_streams(module):
     pipeprobe_origin.hook_class(module.IterableDataset)
 
 
+def _hook_dynamo(module):
+    """What is called for a function of the job's is no part of it: torch.compile leaves our code alone, without a look."""
+    skip_code, empty, seen = getattr(module, "skip_code", None), type((lambda: seen).__closure__[0])(), set()
+
+    def skip(thing):
+        code = getattr(thing, "__code__", thing)
+        if type(code) is type(skip.__code__) and id(thing) not in seen:
+            seen.add(id(thing))
+            skip_code(code)
+            for inner in code.co_consts + tuple(cell.cell_contents for cell in getattr(thing, "__closure__", None) or () if cell != empty):
+                skip(inner)
+
+    for name in [name for name in sys.modules if skip_code and name.startswith("pipeprobe_")]:
+        for thing in list(vars(sys.modules[name]).values()):
+            skip(thing)
+
+
 # ---- the thread that trains, where another takes the batches ----
 
 
@@ -947,6 +964,7 @@ _HOOKS = {
     "grain._src.python.dataset.stats": (("batches", _hook_grain), ("stages", _hook_grain_stages)),
     "asyncio.base_events": (("waits for an event loop", _hook_event_loop),),
     "torch.autograd": (("the thread that trains", _hook_autograd),),
+    "torch._dynamo.eval_frame": (("what torch.compile leaves alone", _hook_dynamo),),
     "torch.distributed": (("buffers of ranks", _hook_broadcast),),
     "torch.distributed.distributed_c10d": (("waits for other ranks", _hook_collectives),),
     "torch.utils.data.dataloader": (
