@@ -89,14 +89,14 @@ fi
 
 reason=$(why_no_memory)
 if [ -z "$reason" ]; then
-    "$MAKE_DATASET" "$T/more" --n 400 --size 480x400 >/dev/null
+    "$MAKE_DATASET" "$T/more" --n 800 --size 480x400 >/dev/null
     sync -f "$T/more"
     drop_cache "$T/more"
-    memory_group 40000000 15000000
+    memory_group 80000000 15000000 # the run itself takes 45 of them
     diagnose in_group "$T/more" --workers 2 --batch-size 8 --step-ms 5 --duration 10
     drop_group
     is "a page cache that the memory limit keeps too small" "$l1/$l2" storage/page-cache
-    like "its sentence names both sizes" "$(json "$OUT" '$.verdict.sentence')" 'limit of the control group is 38.1 MiB, and the data takes 3[0-9.]+ MiB'
+    like "its sentence names both sizes" "$(json "$OUT" '$.verdict.sentence')" 'limit of the control group is 76.3 MiB, and the data takes 7[0-9.]+ MiB'
 else
     skip "a page cache that is too small" "$reason"
 fi
