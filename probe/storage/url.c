@@ -13,8 +13,8 @@ int pp_url_has_scheme(const char *place, const char *scheme)
     return strncasecmp(place, scheme, n) == 0 && strncmp(place + n, "://", 3) == 0;
 }
 
-/* A name of a query's parameter that may carry a signature or a key, of S3, CloudFront, GCS, Azure or
- * whoever: "X-Amz-Signature", "AWSAccessKeyId", "sig", "api_key", "password", percent-encoded or not. */
+/* A name of a query's parameter that may carry a signature or a key, of S3, CloudFront, GCS, Azure and
+ * others: "X-Amz-Signature", "AWSAccessKeyId", "sig", "api_key", "password", percent-encoded or not. */
 static int is_secret_name(const char *at, size_t n)
 {
     static const char *const within[] = {"secret",    "passw",  "credential",  "api key",

@@ -45,4 +45,16 @@ is "killed: the last run ends where the job did" "$(sql "$T/k0.sqlite" "SELECT s
 is "resumed: what it skips is not trained on" "$(sql "$T/k1.sqlite" "SELECT sum(batches * (NOT trained)), sum(batches * trained) FROM batch_use")" "10|$(grep -c '^1' "$T/of/used")"
 is "resumed: it has read the checkpoint before it iterated" "$(sql "$T/k1.sqlite" "SELECT action, via, path, iterations, step FROM state_event ORDER BY t_ns LIMIT 1")" "restore|torch.load|$T/of/ckpt.pt|0|0"
 is "without --content there is nothing of it" "$(sql "$T/k1.sqlite" "SELECT count(*) FROM batch_content")" "0"
+# Lists that fill several windows of the file: each is whole, and each batch has its mark.
+cat >"$T/long.py" <<'P'
+import torch
+data = torch.utils.data.TensorDataset(torch.arange(200000.0)[:, None])
+model = torch.nn.Linear(1, 1)
+for (x,) in torch.utils.data.DataLoader(data, 4096, shuffle=True):
+    model(x).mean().backward()
+P
+run timeout 100 "$PP" exec -q --force -o "$T/long.sqlite" -- "${PYTHON:-/usr/bin/python3}" "$T/long.py"
+is "several windows: batches that were trained on" "$(sql "$T/long.sqlite" "SELECT sum(batches), count(*) > 1 FROM batch_use WHERE trained")" "49|1"
+run timeout 60 "$PP" ranks "$T/long.sqlite" --audit --json
+is "several windows: each sample once" "$(json "$OUT" '$.epochs[0].distinct')" 200000
 done_testing

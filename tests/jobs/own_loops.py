@@ -61,13 +61,13 @@ def inline():
 
 def pool():
     with concurrent.futures.ThreadPoolExecutor(2) as ex:
-        todo = None
+        ahead = None
         for p in paths():
             new = [ex.submit(load, f) for f in p]
-            if todo:
-                yield stack([f.result() for f in todo])
-            todo = new
-        yield stack([f.result() for f in todo])
+            if ahead:
+                yield stack([f.result() for f in ahead])
+            ahead = new
+        yield stack([f.result() for f in ahead])
 
 
 def completed():

@@ -29,7 +29,7 @@ static struct {
     uint64_t last_before;
     uint32_t n;     /* its samples */
     uint64_t forks; /* of the process whose window it is: a child has nothing of it to write */
-    void (*before_unmap)(void);
+    void (*before_unmap)(int goes_on);
     int off;
 } order;
 
@@ -58,10 +58,10 @@ static int open_file(void)
     return open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 }
 
-static void unmap_window(void)
+static void unmap_window(int goes_on)
 {
     if (order.buf && order.before_unmap && order.forks == record_forks())
-        order.before_unmap();
+        order.before_unmap(goes_on);
     if (order.buf) {
         pp_guard_remove(order.buf);
         munmap(order.buf, PP_ORDER_BYTES);
@@ -79,7 +79,7 @@ __attribute__((destructor)) static void close_window(void)
         (void)!ftruncate(fd, order.at + (off_t)order.used);
         close(fd);
     }
-    unmap_window();
+    unmap_window(0);
 }
 
 /* The next window of the file, behind what is in it. Its bytes are reserved: a full disk is an error here,
@@ -124,13 +124,13 @@ static int has_room(uint64_t need)
 {
     record_before_leave(close_window);
     if (order.forks != record_forks()) { /* forked, or another session */
-        unmap_window();
+        unmap_window(0);
         order.forks = record_forks();
     }
     if (order.off || need > PP_ORDER_BYTES || !record_dir())
         return 0;
     if (order.buf && order.used + need > PP_ORDER_BYTES)
-        unmap_window();
+        unmap_window(1);
     if (!order.buf)
         map_window();
     return order.buf != NULL;
@@ -154,7 +154,7 @@ void *record_order_block(uint32_t magic, size_t bytes, const struct pp_order_blo
     return at;
 }
 
-void record_order_before_unmap(void (*fn)(void))
+void record_order_before_unmap(void (*fn)(int goes_on))
 {
     order.before_unmap = fn;
 }

@@ -343,7 +343,7 @@ void record_order_forget(const struct record_iteration *it);  /* another may hav
  * before_unmap was called, or the process is another. */
 struct pp_order_block;
 void *record_order_block(uint32_t magic, size_t bytes, const struct pp_order_block *head, const void *behind);
-void record_order_before_unmap(void (*fn)(void)); /* of one part: its last chance to write into it */
+void record_order_before_unmap(void (*fn)(int goes_on)); /* of one part: its last chance to write into it */
 
 /* ---- uses.c: which batches were taken, and trained on ---- */
 

@@ -42,12 +42,12 @@ static void split_off(struct run *r)
 }
 
 /* What may still become of a batch is written into the next window. */
-static void leave_window(void)
+static void leave_window(int goes_on)
 {
     for (unsigned i = 0; i < LOADERS; i++) {
-        if (runs[i].pending && runs[i].at)
+        if (goes_on && runs[i].pending && runs[i].at)
             split_off(&runs[i]);
-        else if (!runs[i].pending)
+        else if (!goes_on || !runs[i].pending)
             runs[i].head.batches = 0;
         runs[i].at = NULL;
     }
@@ -58,8 +58,8 @@ static struct run *run_of(uint32_t loader)
     if (forks != record_forks()) {
         memset(runs, 0, sizeof(runs));
         forks = record_forks();
-        record_order_before_unmap(leave_window);
     }
+    record_order_before_unmap(leave_window); /* else a head would be written into the window that follows */
     for (unsigned i = 0; i < LOADERS; i++)
         if (runs[i].head.batches && runs[i].head.loader == loader)
             return &runs[i];
