@@ -16,11 +16,13 @@
 
 extern const struct pp_storage_ops pp_storage_s3; /* at the end */
 
-enum { BUCKETS = 16, PAGE_BYTES = 16 << 20, EMPTY_PAGES = 100 };
+enum { BUCKETS = 16, PAGE_BYTES = 16 << 20, EMPTY_PAGES = 100, PAGE_COSTS = 4096 };
+#define LISTED_MOST (UINT64_C(1) << 30) /* of names, by all listings: ImageNet-21k has 0.6 of it */
 
 struct s3 {
     struct pp_remote remote;
     struct pp_aws *aws;
+    uint64_t listed;      /* names that servers told, and the pages they came in; atomic */
     pthread_mutex_t lock; /* guards what follows */
     size_t n;
     struct {
@@ -344,6 +346,13 @@ static pp_status list_all(const struct listing *l, pp_entry_fn *each, void *ctx,
         empty = page->entries ? 0 : empty + 1;
         if (st == PP_OK && page->more && (strcmp(before, page->token) == 0 || empty == EMPTY_PAGES))
             st = pp_fail(err, PP_E_CORRUPT, "cannot list %s: the server's listing does not get on", l->name);
+        if (__atomic_add_fetch(&((struct s3 *)l->remote)->listed, PAGE_COSTS + page->names,
+                               __ATOMIC_RELAXED) > LISTED_MOST &&
+            st == PP_OK)
+            st = pp_fail(err, PP_E_UNSUPPORTED,
+                         "cannot list %s: the listings hold more than 1 GiB of names; name a prefix that "
+                         "holds less, or shards",
+                         l->name);
     } while (st == PP_OK && page->more);
     free(page);
     return st;

@@ -222,6 +222,7 @@ static int take_entry(struct parsing *p, const char *text, int is_directory)
     char *name = key + before;
     size_t n = strlen(name);
     p->page->entries++;
+    p->page->names += n + 16;
     if (is_directory && n > 0 && name[n - 1] == '/')
         name[--n] = '\0';
     if (n == 0 &&
@@ -255,7 +256,7 @@ pp_status pp_s3_page_parse(struct pp_s3_page *page, const char *xml, size_t size
 {
     char encoding[8];
     struct parsing p = {.page = page, .err = err, .st = PP_OK};
-    page->entries = 0;
+    page->entries = page->names = 0;
     page->more = 0;
     page->token[0] = '\0';
     pp_xml_find(xml, size, "EncodingType", encoding, sizeof(encoding));

@@ -20,7 +20,7 @@ struct pp_s3_page {
     pp_entry_fn *each;
     void *ctx;
     /* answered */
-    size_t entries;
+    size_t entries, names;   /* names: their bytes and 16 for each, a listing's cost */
     int more;                /* there are further pages */
     char token[PP_S3_TOKEN]; /* that the next one is asked for with */
 };

@@ -5,6 +5,7 @@ import time
 import zlib
 
 HEAD = "HTTP/1.1 %s\r\n%s\r\n\r\n"
+page, keys_of = 0, []
 ONE_BYTE = "Content-Range: bytes 0-0/1000000000\r\nETag: \"e\""
 
 
@@ -28,6 +29,14 @@ def pieces(kind):
         body = b"".join(packer.compress(bytes(1 << 20)) for _ in range(1024)) + packer.flush()
         yield HEAD % ("200 OK", "Content-Encoding: gzip\r\nContent-Length: %d" % len(body))
         yield body
+    if kind == "bucket":  # page after page of new names, under new tokens
+        global page
+        page += 1
+        keys = b"".join(b"<Contents><Key>p/%06d%s.jpg</Key></Contents>" % (i, b"k" * 900) for i in range(8000)) if page == 1 else keys_of[0]
+        keys_of[:] = [keys]
+        body = b"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>%d</NextContinuationToken>%s</ListBucketResult>" % (page, keys)
+        yield HEAD % ("200 OK", "Content-Type: application/xml\r\nContent-Length: %d" % len(body))
+        yield body
     if kind == "file":
         yield HEAD % ("302 Found", "Location: file:///etc/passwd\r\nContent-Length: 0")
 
@@ -38,7 +47,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.close_connection = True
         try:
-            for piece in pieces(self.path.split("/")[1]):
+            for piece in pieces(self.path.split("?")[0].split("/")[1]):
                 self.wfile.write(piece.encode() if isinstance(piece, str) else piece)
         except OSError:
             pass

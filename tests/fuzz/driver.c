@@ -1,10 +1,11 @@
 /* A small mutation driver for machines without libFuzzer: fuzz_NAME [--seconds S] [--inputs N]
  * [--seed N] [--from FILE]... [FILE ...].
  *
- * It ends after so many seconds, or inputs. --from: a further input to start from, besides the target's own.
- * Takes a seed input, changes it in a few places (bits, bytes, numbers at their limits, cut, pieces moved or
- * doubled) and hands it over, each in an allocation of its exact size. FILEs are run as they are. Before each
- * input its bytes lie in fuzz-last.bin in $TMPDIR, for when it crashes. */
+ * It ends after so many seconds, or inputs, whichever comes first; inputs alone have no limit of time.
+ * --from: a further input to start from, besides the target's own. Takes a seed input, changes it in a few
+ * places (bits, bytes, numbers at their limits, cut, pieces moved or doubled) and hands it over, each in an
+ * allocation of its exact size. FILEs are run as they are. Before each input its bytes lie in fuzz-last.bin
+ * in $TMPDIR, for when it crashes. */
 #include "tests/fuzz/fuzz.h"
 
 #include "probe/base/clock.h"
@@ -111,18 +112,20 @@ int main(int argc, char **argv)
     static uint8_t data[INPUT_MAX];
     struct input seed[SEEDS_MAX];
     unsigned seeds = 0;
-    double seconds = 3;
+    double seconds = 0;
     uint64_t rng_seed = pp_now_ns(), runs = 0, most = UINT64_MAX, began = pp_now_ns();
     for (; argc > 2 && strncmp(argv[1], "--", 2) == 0; argv += 2, argc -= 2) {
         if (strcmp(argv[1], "--seconds") == 0)
             seconds = atof(argv[2]);
         else if (strcmp(argv[1], "--inputs") == 0)
-            most = strtoull(argv[2], NULL, 0), seconds = 1e6;
+            most = strtoull(argv[2], NULL, 0);
         else if (strcmp(argv[1], "--from") == 0)
             seeds += seeds < SEEDS_MAX / 2 && read_file(argv[2], &seed[seeds]);
         else
             rng_seed = strtoull(argv[2], NULL, 0);
     }
+    if (seconds <= 0)
+        seconds = most == UINT64_MAX ? 3 : 1e6;
     for (int i = 1; i < argc; i++) {
         struct input file;
         if (!read_file(argv[i], &file))
