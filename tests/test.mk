@@ -116,6 +116,13 @@ bench-lines: deps-test
 	$(Q)python3 tests/bench/lines/planted.py $(B)/pipeprobe $(or $(JOBS_N),60) $(or $(SECONDS),30)
 	$(Q)python3 tests/bench/lines/throughput.py $(B)/pipeprobe 12 30
 
+# Changes of a DataLoader that is being iterated (exec --tune): order, contents and random numbers of 12 cases and SEED plans each are those of a run
+# without. PYTHONS are those to try.
+.PHONY: bench-live
+bench-live: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all
+	$(Q)for p in $(or $(PYTHONS),python3); do echo "$$p" && PYTHON=$$p SEED=$(or $(SEED),1:20) CASES=all LIMIT=7200 bash tests/e2e/live_changes_keep_every_batch.sh || exit 1; done
+
 # What recording an unmodified PyTorch job costs (docs/results/performance.md). PYTHON, ROUNDS and BESIDE as the script says.
 .PHONY: bench-attach
 bench-attach: deps-test

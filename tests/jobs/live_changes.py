@@ -1,6 +1,6 @@
 """Hashes of the batches of a DataLoader, in order, and of the global random numbers behind them: as it is, and with a random plan of changes of
-num_workers and prefetch_factor made between its batches. live_changes.py SEED CASE ...: one line a case, "CASE ok" or what differs; under
-`pipeprobe exec --tune` and a session that asks for nothing."""
+num_workers and prefetch_factor made between its batches. live_changes.py SEED CASE ...: one line a case, "CASE ok" or what differs; SEED is one seed
+or FIRST:LAST, a plan each. Under `pipeprobe exec --tune` and a session that asks for nothing."""
 
 import hashlib
 import os
@@ -9,9 +9,9 @@ import sys
 import time
 
 import torch
-from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
+from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, RandomSampler, WeightedRandomSampler, get_worker_info
 
-CASES = "map persistent persistent-break epochs-break stream persistent-stream unordered spawn forkserver pinned"
+CASES = "map batches weighted persistent persistent-break epochs-break stream persistent-stream unordered spawn forkserver pinned"
 BATCHES, SIZE = 60, 4
 
 
@@ -48,6 +48,10 @@ def run(case, plan, live):
         options["multiprocessing_context"] = case
     if case == "unordered":
         options["in_order"] = False
+    if case == "batches":
+        options = dict(options, batch_size=1, shuffle=False, batch_sampler=BatchSampler(RandomSampler(Map()), SIZE, drop_last=True))
+    if case == "weighted":
+        options.update(shuffle=False, sampler=WeightedRandomSampler([1.0 + i % 5 for i in range(BATCHES * SIZE)], BATCHES * SIZE))
     loader = DataLoader(Stream() if "stream" in case else Map(), **options)
     seen, at, said = [], 0, []
     for _ in range(epochs):
@@ -77,8 +81,9 @@ def children():
                 with open("/proc/%s/stat" % name) as f:
                     if f.read().rpartition(")")[2].split()[1] == str(os.getpid()):
                         with open("/proc/%s/cmdline" % name) as c:
-                            if not any(w in c.read() for w in ("resource_tracker", "forkserver")):
-                                ids.append(name)
+                            command = c.read()
+                        if not any(w in command for w in ("resource_tracker", "forkserver")):
+                            ids.append(name)
             except OSError:
                 pass
     return ids
@@ -86,13 +91,20 @@ def children():
 
 if __name__ == "__main__":
     live = sys.modules["pipeprobe_live"]
-    seed = int(sys.argv[1])
-    for case in sys.argv[2:]:
+    first, _, last = sys.argv[1].partition(":")
+    seeds = range(int(first), int(last or first) + 1)
+    for case in sys.argv[2:] if sys.argv[2:] != ["all"] else CASES.split():
         if case == "unordered" and "in_order" not in DataLoader.__init__.__code__.co_varnames:
             continue
         plain, _ = run(case, {}, live)
-        changed, said = run(case, random_plan("%d%s" % (seed, case), 3), live)
-        print(case, "ok" if plain == changed and said else "differs: %s %s changes at %s" % (plain, changed, said), flush=True)
+        wrong, changes = [], 0
+        for seed in seeds:
+            changed, said = run(case, random_plan("%d%s" % (seed, case), 3), live)
+            changes += len(said)
+            if plain != changed or not said:
+                wrong.append("seed %d: %s %s changes at %s" % (seed, plain, changed, said))
+        print(case, "differs: " + "; ".join(wrong) if wrong else "ok", flush=True)
+        print("# %s: %d plans, %d changes" % (case, len(seeds), changes), flush=True)
     import gc
 
     gc.collect()
