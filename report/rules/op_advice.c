@@ -3,9 +3,10 @@
 #include <string.h>
 
 /* Documentation of the libraries: Pillow "Image.draft", torchvision "Performance considerations" of
- * transforms v2, pandas "Enhancing performance", h5py "Chunked storage", zarr "Performance", transformers
- * "Batched inputs", datasets "Indexing" (rows before columns), logging "Optimization", re "Search and
- * replace", csv, PyTorch "torch.tensor". The first row that holds is said.
+ * transforms v2, pandas "Enhancing performance", python-soundfile "Block
+ * processing", torchcodec "Performance tips", NumPy "numpy.memmap", h5py "Chunked storage", zarr
+ * "Performance", transformers "Batched inputs", datasets "Indexing" (rows before columns), logging
+ * "Optimization", re "Search and replace", csv, PyTorch "torch.tensor". The first row that holds is said.
  */
 static const struct pp_op_advice rows[] = {
     {"PIL/JpegImagePlugin.py PIL/ImageFile.py",
@@ -30,6 +31,14 @@ static const struct pp_op_advice rows[] = {
      "Take the row first, then its field (data[i][\"text\"]): data[\"text\"][...] may make the whole column for one sample."},
     {"datasets/",
      "Give the columns fixed shapes (Array2D, Array3D), or with_format(\"numpy\"); and let map() do once what does not change between epochs."},
+    {"pyarrow/",
+     "Read a batch out of one row group (__getitems__), or store row groups of few rows: each is decoded whole."},
+    {"soundfile.py: torchaudio/ librosa/ audioread/",
+     "Read the part that is used alone (start and frames), and resample once, offline."},
+    {"torchcodec/ decord/ torchvision/io/video.py:",
+     "Decode the frames of a clip in order after one seek, and store short clips that begin with a key frame."},
+    {"tifffile/ pydicom/ nibabel/ SimpleITK/ imageio/",
+     "Decode once, offline, into arrays that are mapped (np.load with mmap_mode), and read the part that is used alone."},
     {"re.py: re/__init__.py: regex/", "Compile the pattern once, and apply it to the text once, offline."},
     {"csv.py:",
      "Parse the file once, into arrays made in __init__ or a columnar file (Parquet): the text is read again for every sample."},

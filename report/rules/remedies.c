@@ -57,7 +57,7 @@
 #define LESS_WORK \
     WORDS( \
         "a cheaper `--transform`; smaller images in DATASET", \
-        "resize images offline; `torchvision.io.decode_jpeg` or `torchvision.transforms.v2` on tensors; " \
+        "smaller samples made offline; `torchvision.io.decode_jpeg` or `torchvision.transforms.v2` on tensors; " \
         "augment on the device", \
         "write resized images with `wds.ShardWriter`; cheaper functions in `.map()`", \
         "`fn.decoders.image_random_crop(device=\"mixed\")`: decode on the GPU, only the part that is used")
@@ -174,13 +174,13 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          CACHED, .set = "storage-latency=cached"},
     [PP_REMEDY_LESS_WORK] =
         {"work",
-         "half the decode, transform and collate work: smaller images offline, cached decoded data, cheaper augmentation",
-         "Make {owner} cheaper: smaller images offline, cached decoded data, a cheaper augmentation; or add CPUs.",
+         "half the decode, transform and collate work: done once and offline, on smaller samples, or for a whole batch",
+         "Make {owner} cheaper: do it once and offline, on smaller samples, or for a whole batch at a time; or add CPUs.",
          LESS_WORK, .amount = "decode=0.7", .set = "decode=0.5 transform=0.5 collate=0.5"},
     [PP_REMEDY_LESS_WORK_THREADS] =
         {.by = "work",
          .sentence =
-             "Make samples cheaper: smaller images offline, cached decoded data, a cheaper augmentation; or add CPUs.",
+             "Make samples cheaper: do the work once and offline, on smaller samples, or for a whole batch at a time; or add CPUs.",
          LESS_WORK},
     [PP_REMEDY_OP] =
         {"op", "half of one operation of the transforms: its work once, for a whole batch, or offline", NULL,

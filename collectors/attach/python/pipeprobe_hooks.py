@@ -64,7 +64,7 @@ def _take_rank(*told):
 
 
 def _is_torchs(thing):
-    return type(thing).__module__.startswith(("torch.utils.data.", "torchdata.stateful_dataloader."))
+    return pipeprobe_names.module_of(type(thing)).startswith(("torch.utils.data.", "torchdata.stateful_dataloader."))
 
 
 def _lengths(loader):
@@ -643,20 +643,37 @@ def _replace(holder, kind, *names):
             also = getattr(package, name, None) is function
             if also:
                 setattr(package, name, timed)
-            if _hooking_late and kind in ("decode", "read") and not isinstance(holder, type):
+            if _hooking_late and kind in ("decode", "unpack", "read") and not isinstance(holder, type):
                 _replaced_late.extend([(holder, name, function)] + [(package, name, function)] * also)
 
 
-def _hook_pil_image(module):
-    _replace(module, "decode", "open")
+# What decodes samples, by the module that has it. An extension type's own methods (PyAV, lmdb) cannot be replaced.
+_IMAGE_CODECS = {"PIL.Image": "open", "PIL.ImageFile": "ImageFile.load", "cv2": "imread imdecode"}
+_VIDEO = ("__getitem__", "get_frame_at", "get_frames_at", "get_frames_in_range", "get_frame_played_at", "get_frames_played_at", "get_frames_played_in_range")
+_CODECS = {
+    "soundfile": "SoundFile.read",
+    "torchcodec.decoders._audio_decoder": "AudioDecoder.get_all_samples AudioDecoder.get_samples_played_in_range",
+    "torchcodec.decoders._video_decoder": " ".join("VideoDecoder." + name for name in _VIDEO),
+    "torchvision.io.video": "read_video",
+    "decord.video_reader": "VideoReader.__getitem__ VideoReader.get_batch VideoReader.next",
+    "tifffile.tifffile": "imread TiffFile.asarray TiffPage.asarray",
+    "pydicom.dataset": "Dataset.convert_pixel_data",
+    "nibabel.dataobj_images": "DataobjImage.get_fdata",
+    "imageio.v2": "imread",
+    "imageio.v3": "imread",
+    "skimage.io._io": "imread",
+    "turbojpeg": "TurboJPEG.decode",
+    "h5py._hl.dataset": "Dataset.__getitem__ Dataset.read_direct",
+    "zarr.core.array": "Array.__getitem__",
+    "pyarrow.parquet.core": "read_table ParquetFile.read ParquetFile.read_row_group ParquetFile.read_row_groups",
+}
 
 
-def _hook_pil_imagefile(module):
-    _replace(module.ImageFile, "decode", "load")
-
-
-def _hook_cv2(module):
-    _replace(module, "decode", "imread", "imdecode")
+def _hook_decoding(module):
+    image = module.__name__ in _IMAGE_CODECS
+    for name in (_IMAGE_CODECS if image else _CODECS)[module.__name__].split():
+        holder, _, function = name.rpartition(".")
+        _replace(getattr(module, holder) if holder else module, "decode" if image else "unpack", function)
 
 
 def _needs_weak_references():
@@ -991,9 +1008,7 @@ _HOOKS = {
     "torch.distributed.checkpoint.state_dict_loader": (("restores", _hook_sharded_load),),
     "datasets.iterable_dataset": (("restores", _hook_streams),),
     "torchvision.io.image": (("decoding", _hook_torchvision_decode), ("reading", _hook_torchvision_read)),
-    "PIL.Image": (("decoding", _hook_pil_image),),
-    "PIL.ImageFile": (("decoding", _hook_pil_imagefile),),
-    "cv2": (("decoding", _hook_cv2),),
+    **{name: (("decoding", _hook_decoding),) for name in (*_IMAGE_CODECS, *_CODECS)},
     **{name: (("batches", _hook_iterator_of),) for name in _ITERATORS},
 }
 

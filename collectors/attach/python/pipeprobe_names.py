@@ -162,6 +162,12 @@ _IDS = ("keys", "names", "ids", "uids")  # short words are names there as well
 _KEYS = ("path", "file_path", "filepath", "file_name", "filename", "file", "image_path", "img_path", "image", "img", "audio", "video", "url", "__key__")
 
 
+def module_of(kind):
+    """Of a class: what stands for a function, as ours does, has another object under this name."""
+    module = kind.__module__
+    return module if type(module) is str else ""
+
+
 def _is_path(text):
     """It has a directory or an ending; a sentence of a text is none."""
     if not 0 < len(text) <= _TEXT_MAX or "\n" in text or "  " in text:
@@ -177,9 +183,9 @@ def _name_in(value, short=False):
         return value if _is_path(value) or (short and 0 < len(value) <= 64 and " " not in value) else ""
     if kind.__module__ == "numpy" and kind.__name__ == "str_":
         return _name_in(str.__str__(value), short)
-    if kind.__module__.partition(".")[0] == "pathlib" and kind.__name__ in ("PosixPath", "PurePosixPath"):
+    if module_of(kind).partition(".")[0] == "pathlib" and kind.__name__ in ("PosixPath", "PurePosixPath"):
         return str(value)
-    if kind.__module__ in ("tarfile", "zipfile") and kind.__name__ in ("TarInfo", "ZipInfo"):
+    if module_of(kind) in ("tarfile", "zipfile") and kind.__name__ in ("TarInfo", "ZipInfo"):
         return object.__getattribute__(value, "name" if kind.__name__ == "TarInfo" else "filename")
     if kind in (list, tuple):
         return next((name for name in map(_name_in, value[:4]) if name), "")

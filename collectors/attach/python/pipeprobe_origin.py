@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from pipeprobe_names import _is_a_librarys, _is_ours, _is_torchs, _shown, attributes
+from pipeprobe_names import _is_a_librarys, _is_ours, _is_torchs, _shown, attributes, module_of
 
 record = None
 _FRAMES_MAX = 64
@@ -167,13 +167,13 @@ _hooked_classes = set()
 def _path_of(value):
     if type(value) is str:
         path = value
-    elif type(value).__module__.partition(".")[0] == "pathlib":
+    elif module_of(type(value)).partition(".")[0] == "pathlib":
         path = str(value)
     else:
         name = attributes(value).get("path") or attributes(value).get("name")  # a storage reader or writer
         if name is None and type(value).__module__ in ("_io", "tempfile"):
             name = getattr(value, "name", None)
-        return _path_of(name) if type(name) is str or type(name).__module__.partition(".")[0] == "pathlib" else ""
+        return _path_of(name) if type(name) is str or module_of(type(name)).partition(".")[0] == "pathlib" else ""
     return path if "://" in path else os.path.abspath(path)
 
 
@@ -237,7 +237,7 @@ def hook_class(kind):
         return
     _hooked_classes.add(kind)
     for holder in kind.__mro__:
-        if holder.__module__ == "__main__" or holder.__module__.startswith("torch.nn."):
+        if holder.__module__ == "__main__" or module_of(holder).startswith("torch.nn."):
             continue
         for name in ("set_epoch", "load_state_dict"):
             function = holder.__dict__.get(name)

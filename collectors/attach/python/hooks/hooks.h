@@ -93,6 +93,7 @@ void samples_names(PyObject *function);
 int fetcher_set(PyObject *fetcher, const char *attribute, PyObject *timed);
 timed_call samples_fetch;  /* a fetcher's fetch: of a batch */
 timed_call samples_decode; /* a part of the sample in work: the outermost call within it counts */
+timed_call samples_unpack; /* the same of what is no image: its pixels are not counted */
 timed_call samples_read;   /* likewise, a function that reads a file as a whole */
 
 /* ---- tensors.c ---- */

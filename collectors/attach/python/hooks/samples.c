@@ -302,7 +302,7 @@ static int note_pixels(struct record_sample *s, PyObject *args, PyObject *out)
 }
 
 /* A decoder may call another. */
-PyObject *samples_decode(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+static PyObject *decode(PyObject *function, PyObject *args, PyObject *kwargs, int image)
 {
     struct record_local *l = record_local();
     struct record_sample *s = l ? &l->sample : NULL;
@@ -323,9 +323,20 @@ PyObject *samples_decode(PyObject *function, PyObject *args, PyObject *kwargs, P
     s->decode_stamps += to.stamp - from.stamp;
     s->decode_cpu_ns += to.cpu_ns - from.cpu_ns;
     s->timing--;
-    if (out && !note_pixels(s, args, out))
+    if (out && image && !note_pixels(s, args, out))
         Py_CLEAR(out);
     return out;
+}
+
+PyObject *samples_decode(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    return decode(function, args, kwargs, 1);
+}
+
+/* Of sound, video, arrays and tables: no image's size is known. */
+PyObject *samples_unpack(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    return decode(function, args, kwargs, 0);
 }
 
 /* Its time takes the place of the reads in it, which may be few where it maps the file. */
