@@ -413,14 +413,27 @@ static double recorded_rate(const struct pp_costs *c)
     return c->cpu_ns + c->delay_ns > 0 ? c->cpu_ns / (c->cpu_ns + c->delay_ns) : 1;
 }
 
+#define USUAL_LOAD 4
+#define MOST_LOAD 64
+
 /* The competition there can have been. While CPUs were idle the others had what they wanted: processor
  * sharing at utilisation rho holds others' load / (1 - rho) of their threads on average (Kleinrock, Queueing
  * Systems 2, 1976, 4.4). Without this bound a single worker, which hardly waits for a CPU whether
  * none or all but one of the others are taken, would be predicted to leave none for a second worker. */
 static double most_competition(const struct pp_costs *c)
 {
-    double most = 4 * (c->cpus + c->workers), idle = 1 - (c->outside_cpus + c->process_cpus) / c->online_cpus;
+    double most = MOST_LOAD * (c->cpus + c->workers),
+           idle = 1 - (c->outside_cpus + c->process_cpus) / c->online_cpus;
     return idle > 0 ? fmin(most, (c->outside_cpus + c->helper_cpus) / idle) : most; /* NAN: not counted */
+}
+
+/* The same, with more where most is not enough: on a CPU that thirty share, or whose others have a greater
+ * weight, a thread gets less than the usual most leaves it. */
+static pp_status fit_delays(struct pp_costs *c, double *much, struct pp_err *err)
+{
+    double usual = USUAL_LOAD * (c->cpus + c->workers), most = most_competition(c);
+    pp_status st = fit(c, much, fmin(most, usual), service_rate, recorded_rate(c), err);
+    return st == PP_OK && *much > 0.99 * usual ? fit(c, much, most, service_rate, recorded_rate(c), err) : st;
 }
 
 /* Threads of the job that have no lane compete as those of others do, and as threads: they are in our group.
@@ -450,7 +463,7 @@ static pp_status fit_competition(struct pp_costs *c, double *much, struct pp_ran
 {
     double error = 0, after = 0;
     c->others = c->groups = 0;
-    pp_status st = fit(c, much, most_competition(c), service_rate, recorded_rate(c), err);
+    pp_status st = fit_delays(c, much, err);
     double by_delay = *much;
     if (st == PP_OK)
         st = pp_whatif_error(c, &error, err);
@@ -493,7 +506,7 @@ pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
     if (st == PP_OK)
         st = fit_restart(c, err);
     if (st == PP_OK)
-        st = fit(c, &c->others, most_competition(c), service_rate, recorded_rate(c), err);
+        st = fit_delays(c, &c->others, err);
     c->others_as_threads = c->others;
     if (c->others > 0)
         c->wake_part = c->others / (c->others + c->runnable);

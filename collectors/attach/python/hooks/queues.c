@@ -108,7 +108,7 @@ PyObject *queues_collate(PyObject *function, PyObject *args, PyObject *kwargs, P
     PyObject *samples = PyTuple_Size(args) == 1 ? PyTuple_GetItem(args, 0) : NULL;
     if (samples && record_process.content)
         content_batch(l, samples);
-    struct record_mark from = record_now(&l->worker.lane, 1);
+    struct record_mark from = record_now_delayed(&l->worker.lane);
     uint64_t n = samples && PyList_Check(samples) ? (uint64_t)PyObject_Size(samples) : 0;
     l->calls++;
     PyObject *out = PyObject_Call(function, args, kwargs);

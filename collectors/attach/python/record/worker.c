@@ -132,6 +132,8 @@ void record_collate(struct record_local *l, const struct record_mark *from, uint
     /* The samples of a batch that was not detailed are one span that says how many they were. */
     if (!w->detailed)
         put_of_batch(w, PP_PHASE_TRANSFORM, &w->at, from, PP_SPAN_COUNT);
+    /* What samples waited that were not worth a look is none of it. */
+    w->lane.delay_ns = from->delay_ns;
     put_of_batch(w, PP_PHASE_COLLATE, from, &now, failed ? PP_SPAN_ERROR : 0);
 }
 

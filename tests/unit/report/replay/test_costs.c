@@ -332,10 +332,9 @@ static void what_hand_overs_may_slow_is_bounded_by_their_cost(void **state)
     fake_free(f);
 }
 
-/* The data set makes whole batches of 100: one span each, of 20 ms. */
-static void a_sample_that_is_a_batch_is_split(void **state)
+/* The data set makes whole batches of 100: one span each, of 20 ms. The worker has a CPU for a part of it. */
+static void check_batches_that_are_one_sample(double on_cpu)
 {
-    (void)state;
     struct fake_run *f = calloc(1, sizeof(*f));
     struct pp_costs c;
     struct pp_timeline tl;
@@ -356,7 +355,8 @@ static void a_sample_that_is_a_batch_is_split(void **state)
         s->batch = b;
         s = fake_span(f, worker, PP_PHASE_TRANSFORM, now, 20 * FAKE_MS);
         s->batch = b;
-        s->cpu_ns = 20 * FAKE_MS;
+        s->cpu_ns = (uint64_t)(on_cpu * 20 * FAKE_MS);
+        s->run_delay_ns = 20 * FAKE_MS - s->cpu_ns;
         s->flags = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY;
     }
     struct pp_source source = fake_source(f);
@@ -364,13 +364,26 @@ static void a_sample_that_is_a_batch_is_split(void **state)
     assert_int_equal(pp_timeline_build(&source, &tl, &err), PP_OK);
     assert_int_equal(pp_costs_read(&source, &tl, &c, &err), PP_OK);
     assert_near(c.batch_size, 100, 1e-6);
-    assert_near(c.samples[0].transform_cpu, 0.2e6, 1);
+    assert_near(c.samples[0].transform_cpu, on_cpu * 0.2e6, 1);
     assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
     assert_int_equal(pp_whatif_error(&c, &off, &err), PP_OK);
     assert_near(off, 0, 0.02);
     pp_costs_free(&c);
     pp_timeline_free(&tl);
     fake_free(f);
+}
+
+static void a_sample_that_is_a_batch_is_split(void **state)
+{
+    (void)state;
+    check_batches_that_are_one_sample(1);
+}
+
+/* 24 other threads for one CPU: more than the usual most. */
+static void a_very_busy_machine_is_replayed(void **state)
+{
+    (void)state;
+    check_batches_that_are_one_sample(0.04);
 }
 
 /* A job that began between two looks had CPU time before it was looked at. */
@@ -395,6 +408,7 @@ int main(void)
         cmocka_unit_test(the_start_of_a_job_is_no_load),
         cmocka_unit_test(what_hand_overs_may_slow_is_bounded_by_their_cost),
         cmocka_unit_test(a_sample_that_is_a_batch_is_split),
+        cmocka_unit_test(a_very_busy_machine_is_replayed),
         cmocka_unit_test(what_cannot_be_is_not_taken),
     };
     return cmocka_run_group_tests_name("costs", tests, NULL, NULL);
