@@ -284,7 +284,7 @@ static void add_threads(const struct pp_facts_from *from, int has_costs, struct 
 /* CPU contention stretches the trainer's own step instead of its wait. */
 static void add_costs(const struct pp_costs *c, const struct pp_timeline *tl, struct pp_facts *f)
 {
-    double stretch = c->step_stretch_ns * (double)tl->judged_batches,
+    double stretch = fmin(c->step_stretch_ns * (double)tl->judged_batches, (double)tl->step_ns),
            all = (double)(pp_timeline_exposed_ns(tl) + tl->step_ns);
     f->metric[PP_METRIC_STRETCH] = all > 0 ? stretch / all : NAN;
     double batches = (double)tl->own.batches / fmax((double)tl->own.exposed_ns, 1);

@@ -67,6 +67,7 @@
 #define CONTENTION \
     "CPUs are short. {others} take {contended} of them, and {owner} waits for a CPU {run_queue} of its time"
 #define TWO_KINDS 8, "an exponential distribution has 6.6; above it there are two kinds of samples"
+#define NOT_ALL_WORK 0.03, "where no order of delivery gains, the work is what is slow"
 #define SLOW_SAMPLES \
     .said = \
         "a few samples are slow. The slowest 1 % take {sample_tail} times the median, and the batches behind them wait[. The slowest: {slowest}]", \
@@ -103,9 +104,10 @@
 #define BOUND_TO \
     "the CPU affinity is too narrow. {bound_processes} may use only {bound_cpus} of {offered_cpus} CPUs, and "
 #define IS_BOUND IS_KNOWN(BOUND_CPUS, "fewer CPUs than there were")
+#define MUCH_BY_OTHERS 0.25, "a quarter: what one of four threads does beside the worker's own"
 #define MANY_THREADS \
-    AT_LEAST(HELPER_PART, 0.25, "a quarter: what one of four threads does beside the worker's own"), \
-        AT_LEAST(THREADS_PER_CPU, 2, "two threads for every usable CPU"), AT_LEAST(OWNER_DELAY, MUCH_DELAY)
+    AT_LEAST(HELPER_PART, MUCH_BY_OTHERS), \
+        AT_LEAST(THREADS_PER_CPU, 4, "four threads for every usable CPU"), AT_LEAST(OWNER_DELAY, MUCH_DELAY)
 #define THREADS_IN_WORKERS \
     .said = \
         "threads of the workers crowd {cpus} CPUs. Each of {workers} workers computes in threads of its own ({worker_threads}), which take {helper_part} of the CPU time", \

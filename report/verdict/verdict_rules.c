@@ -350,9 +350,8 @@ const struct pp_rule pp_cause_rules_replay[] = {
      .said = "workers wait for a lock in decode. They are blocked for {blocked} of {owner}",
      .remedy = PP_REMEDY_LOCK},
     {"loader", "straggler-sample",
-     WHEN(AT_LEAST(W_WORK, LARGEST), BELOW(OWNER_BLOCKED, MOST_TIME),
-          AT_LEAST(WORK_TAIL, 8,
-                   "an exponential distribution has 6.6; above it there are two kinds of samples")),
+     WHEN(AT_LEAST(W_WORK, LARGEST), BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(WORK_TAIL, TWO_KINDS),
+          AT_LEAST(G_ORDER, NOT_ALL_WORK)),
      .said =
          "a few samples are expensive. The dearest 1 % take {work_tail} times the median, and the batches behind them wait[. The slowest: {slowest}]",
      .remedy = PP_REMEDY_OUT_OF_ORDER},
@@ -386,6 +385,13 @@ const struct pp_rule pp_cause_rules_replay[] = {
      .said =
          "{workers} workers are too many for {cpus} usable CPUs. The trainer's own step takes {stretch} longer because of them",
      .remedy = PP_REMEDY_FEWER_WORKERS_LESS_WORK},
+    /* Its own threads wait for a CPU, and it for them. */
+    {"transform", "getitem",
+     WHEN(OWNER(COMPUTE), AT_LEAST(BLOCKED_ELSEWHERE, MOST_TIME), AT_LEAST(HELPER_PART, MUCH_BY_OTHERS),
+          BELOW(IDLE_CPUS, CPUS_ARE_SHORT), IS_KNOWN(SAMPLE_CODE, "a PyTorch data set")),
+     .said =
+         "{sample_code} is slow. It waits for threads of its own (a decoder, OpenCV, BLAS), which have {helper_part} of the workers' CPU time",
+     .remedy = PP_REMEDY_SAMPLE_CODE},
     {"loader", "blocked",
      WHEN(OWNER(COMPUTE), AT_LEAST(BLOCKED_ELSEWHERE, MOST_TIME),
           BELOW(MAJOR_FAULTS, 0.5, "less than one of two samples has one: it is not paged in")),

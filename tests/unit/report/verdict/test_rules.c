@@ -471,11 +471,15 @@ static void test_pinned_batches_are_not_advised_to_be(void **state)
 static void test_blocked_work_is_no_want_of_cpu(void **state)
 {
     static const struct {
-        double elsewhere, faults;
+        double elsewhere, faults, helpers, idle;
         const char *l1, *l2;
-    } rows[] = {{0.8, 0, "loader", "blocked"},
-                {0.3, 0, "transform", "augment"},
-                {0.8, 40, "transform", "augment"}};
+    } rows[] = {{0.8, 0, NAN, NAN, "loader", "blocked"},
+                {0.3, 0, NAN, NAN, "transform", "augment"},
+                {0.8, 40, NAN, NAN, "transform", "augment"},
+                /* a decoder's threads: they wait for a CPU, and the sample for them */
+                {0.8, 0, 0.7, 0.01, "transform", "getitem"},
+                {0.8, 0, 0.7, 0.5, "loader", "blocked"},
+                {0.8, 0, 0.1, 0.01, "loader", "blocked"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct pp_arena arena = {0};
         struct pp_report_verdict v;
@@ -486,6 +490,33 @@ static void test_blocked_work_is_no_want_of_cpu(void **state)
         f.metric[PP_METRIC_W_WORK] = 0.99, f.metric[PP_METRIC_TRANSFORM_PART] = 0.9;
         f.metric[PP_METRIC_BLOCKED_ELSEWHERE] = rows[i].elsewhere,
         f.metric[PP_METRIC_MAJOR_FAULTS] = rows[i].faults;
+        f.metric[PP_METRIC_HELPER_PART] = rows[i].helpers, f.metric[PP_METRIC_IDLE_CPUS] = rows[i].idle;
+        if (!isnan(rows[i].helpers))
+            f.metric[PP_METRIC_SAMPLE_CODE] = 1, f.text[PP_METRIC_SAMPLE_CODE] = "Clips.__getitem__";
+        pp_verdict_judge(&f, &arena, &v);
+        if (!v.l1 || !v.l2 || strcmp(v.l1, rows[i].l1) != 0 || strcmp(v.l2, rows[i].l2) != 0)
+            fail_msg("row %zu: %s", i, v.cause ? v.cause : v.reason);
+        pp_arena_free(&arena);
+    }
+}
+
+/* Dear samples among cheap ones are the cause where a batch need not wait for those before it. */
+static void test_few_dear_samples_are_late_batches(void **state)
+{
+    static const struct {
+        double tail, order;
+        const char *l1, *l2;
+    } rows[] = {{30, 0.3, "loader", "straggler-sample"},
+                {30, 0, "transform", "augment"},
+                {3, 0.3, "transform", "augment"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_arena arena = {0};
+        struct pp_report_verdict v;
+        struct pp_facts f = starved_facts(0.6, 0);
+        f.starved = f.starved_alone = 0;
+        f.metric[PP_METRIC_OWNER] = PP_PHASE_TRANSFORM, f.metric[PP_METRIC_OWNER_BLOCKED] = 0.1;
+        f.metric[PP_METRIC_W_WORK] = 0.99, f.metric[PP_METRIC_TRANSFORM_PART] = 0.9;
+        f.metric[PP_METRIC_WORK_TAIL] = rows[i].tail, f.metric[PP_METRIC_G_ORDER] = rows[i].order;
         pp_verdict_judge(&f, &arena, &v);
         if (!v.l1 || !v.l2 || strcmp(v.l1, rows[i].l1) != 0 || strcmp(v.l2, rows[i].l2) != 0)
             fail_msg("row %zu: %s", i, v.cause ? v.cause : v.reason);
@@ -807,6 +838,7 @@ int main(void)
         cmocka_unit_test(test_copies_that_block_the_steps),
         cmocka_unit_test(test_pinned_batches_are_not_advised_to_be),
         cmocka_unit_test(test_blocked_work_is_no_want_of_cpu),
+        cmocka_unit_test(test_few_dear_samples_are_late_batches),
         cmocka_unit_test(test_what_the_replay_lacks_is_advised),
         cmocka_unit_test(test_rules_speak_of_metrics),
         cmocka_unit_test(test_a_remedy_is_one_row),
