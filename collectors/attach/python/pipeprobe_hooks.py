@@ -823,6 +823,18 @@ def _hook_autograd(module):
     record.grad(sys.modules["torch._C"].is_grad_enabled)
 
 
+def _hook_optimizer(module):
+    """Called behind each step: that is what trains where no backward is seen. torch.compile, which traces it, finds nothing in it."""
+    torch, optimized = module.torch, record.optimized
+
+    def _optimizer_step_code(self):
+        compiler = getattr(torch, "compiler", None)
+        if compiler is None or not compiler.is_compiling():
+            optimized()
+
+    module.Optimizer._optimizer_step_code = _optimizer_step_code
+
+
 # ---- loops without a DataLoader: waits for what pools, threads and processes make ----
 
 
@@ -981,6 +993,7 @@ _HOOKS = {
     "grain._src.python.dataset.stats": (("batches", _hook_grain), ("stages", _hook_grain_stages)),
     "asyncio.base_events": (("waits for an event loop", _hook_event_loop),),
     "torch.autograd": (("the thread that trains", _hook_autograd),),
+    "torch.optim.optimizer": (("steps of optimizers", _hook_optimizer),),
     "torch._dynamo.eval_frame": (("what torch.compile leaves alone", _hook_dynamo),),
     "torch.distributed": (("buffers of ranks", _hook_broadcast),),
     "torch.distributed.distributed_c10d": (("waits for other ranks", _hook_collectives),),

@@ -103,6 +103,12 @@ static PyObject *gpu_end(PyObject *self, PyObject *nothing)
     Py_RETURN_NONE;
 }
 
+static PyObject *optimized(PyObject *self, PyObject *nothing)
+{
+    record_optimized();
+    Py_RETURN_NONE;
+}
+
 static PyObject *gpu_yield(PyObject *self, PyObject *args)
 {
     const char *to;
@@ -484,6 +490,7 @@ static PyMethodDef functions[] = {
     {"depths", depths, METH_NOARGS, "depths(): an iterator knows how many batches are made"},
     {"collectives", collectives, METH_VARARGS,
      "collectives(on host): whether a collective has ended when its call has"},
+    {"optimized", optimized, METH_NOARGS, "optimized(): an optimizer has made its step"},
     {"arrived", arrived, METH_NOARGS, "arrived(): this rank's part of a backward pass is done"},
     {"grad", grad, METH_O, "grad(f): f() says whether what is taken now will be trained on"},
     {"framework", framework, METH_NOARGS, "framework(): its loader's waits are known by name"},

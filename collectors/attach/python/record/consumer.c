@@ -122,6 +122,12 @@ void record_trains(struct record_local *l)
         record_use_trained();
 }
 
+void record_optimized(void)
+{
+    if (record_is_on() && !(trained.any && trained.forks == record_forks()))
+        record_use_trained();
+}
+
 /* A span of it, as the trainer's; a thread that prefetches has it as what it is for it, or not at all. */
 static void put_span(struct record_local *l, pp_phase phase, const struct record_mark *from,
                      const struct record_mark *to, const struct record_about *about)

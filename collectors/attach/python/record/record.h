@@ -351,6 +351,7 @@ void record_order_before_unmap(void (*fn)(int goes_on)); /* of one part: its las
 void record_use_taken(const struct record_about *about);
 /* A backward: the newest batch of each loader, if it was taken since the last one, was trained on. */
 void record_use_trained(void);
+int record_use_at_end(void);            /* the loader whose batch was trained on last has no more */
 void record_use_ended(uint32_t loader); /* it has no more in this iteration */
 struct record_uses {
     uint32_t iterations, newest; /* begun in this process; the batch that was taken last */
@@ -480,6 +481,7 @@ int record_consumer_open(struct record_local *l);
 /* The same for a thread that is the trainer as far as is known: so that it is no part of the first wait. */
 void record_consumer_open_early(struct record_local *l);
 void record_trains(struct record_local *l); /* it calls backward */
+void record_optimized(void);                /* an optimizer's step; of a process without backward it trains */
 
 /* Around iter(loader): a step that was running ends with it. STARTUP has the workers that it starts, SAMPLER
  * what the sampler drew meanwhile, laid behind; both with the first batch of the iteration. Workers that stay

@@ -118,3 +118,13 @@ void record_use_ended(uint32_t loader)
         if (runs[i].head.loader == loader)
             runs[i].ended = 1;
 }
+
+int record_use_at_end(void)
+{
+    const struct run *last = NULL;
+    for (unsigned i = 0; i < LOADERS && forks == record_forks(); i++)
+        if (runs[i].head.samples &&
+            (!last || runs[i].head.flags + runs[i].head.samples > last->head.flags + last->head.samples))
+            last = &runs[i];
+    return last && last->ended;
+}
