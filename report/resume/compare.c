@@ -51,7 +51,7 @@ static void compare_rank(const struct pp_resume_run *a, const struct pp_resume_r
     size_t from = least_of(c->from, a->n), n = least_of(a->n - from, r->n), wrong = 0;
     for (size_t k = 0; k < n; k++) {
         const struct pp_resume_batch *x = &a->batch[from + k], *y = &r->batch[k];
-        int bytes = x->content && y->content && x->content != y->content,
+        int bytes = !a->bytes_vary && x->content && y->content && x->content != y->content,
             same = x->content && x->content == y->content, /* from a scratch directory, whatever its name */
             files = !same && x->files && y->files && x->files != y->files;
         if (x->order == y->order && !files && !bytes)

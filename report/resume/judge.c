@@ -107,6 +107,16 @@ size_t pp_resume_first_unlike(const struct pp_resume_start *a, const struct pp_r
     return first;
 }
 
+void pp_resume_note_bytes(struct pp_resume_start *a, const struct pp_resume_start *b)
+{
+    for (size_t r = 0; r < a->ranks && r < b->ranks; r++)
+        for (size_t k = 0; k < a->rank[r].n && k < b->rank[r].n; k++) {
+            const struct pp_resume_batch *x = &a->rank[r].batch[k], *y = &b->rank[r].batch[k];
+            a->rank[r].bytes_vary |= x->order == y->order && x->files == y->files && x->content &&
+                                     y->content && x->content != y->content;
+        }
+}
+
 /* The order is not reproducible even without a kill: why. NULL: it is, but perhaps for the files that stand
  * behind the numbers, which is a fault that every resume has as well. */
 static const char *unlike_of(struct judging *j, const struct pp_resume_start *b, const char *who)
@@ -286,7 +296,13 @@ static void sum_up(struct judging *j)
                   "Exact: after each of %zu kills the resumed run goes on with the samples that the uninterrupted one has.",
                   out->answers)
             : said->sentence;
-    out->note = "losses and weights are not compared, only samples, their order and their ranks";
+    int bytes_vary = 0;
+    for (size_t r = 0; j->in->controls && r < j->in->control[0].ranks; r++)
+        bytes_vary |= j->in->control[0].rank[r].bytes_vary;
+    out->note =
+        bytes_vary
+            ? "the bytes of samples differ between two uninterrupted runs as well (augmentation is not seeded), and are not compared"
+            : "losses and weights are not compared, only samples, their order and their ranks";
 }
 
 pp_status pp_resume_judge(const struct pp_resume_input *in, struct pp_resume *out, struct pp_err *err)

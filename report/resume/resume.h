@@ -67,6 +67,8 @@ struct pp_resume {
 int pp_resume_saved(const struct pp_resume_start *s, size_t *at, size_t *before);
 /* Two starts from the beginning: the first batch in which their samples differ; SIZE_MAX: none. */
 size_t pp_resume_first_unlike(const struct pp_resume_start *a, const struct pp_resume_start *b);
+/* Bytes that differ in samples that do not: random changes that are not seeded are no fault of a resume. */
+void pp_resume_note_bytes(struct pp_resume_start *a, const struct pp_resume_start *b);
 
 /* PP_E_NO_MEMORY. Free with pp_resume_free_answers, also after a failure. */
 pp_status pp_resume_judge(const struct pp_resume_input *in, struct pp_resume *out, struct pp_err *err);

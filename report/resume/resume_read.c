@@ -1,5 +1,4 @@
 #include "report/resume/resume_read.h"
-#include "report/resume/resume_spans.h"
 
 #include "probe/base/array.h"
 #include "probe/base/err.h"
@@ -25,7 +24,8 @@ struct iteration {
 
 struct save {
     uint32_t batch;
-    int torn, renamed;
+    int torn, renamed, goes_on; /* goes_on: the iteration had not come to its end */
+    uint64_t step;              /* batches that were trained on before */
     char *path;
 };
 
@@ -220,6 +220,8 @@ static void note_state(void *ctx, const struct pp_state_row *s)
         for (size_t i = g->saves; i-- > 0;)
             if (g->save[i].path && strcmp(g->save[i].path, s->value) == 0) {
                 g->save[i].renamed = g->any_renamed = 1;
+                free(g->save[i].path);
+                g->save[i].path = strdup(s->path ? s->path : s->value);
                 break;
             }
     if (strcmp(s->action, "save") != 0)
@@ -230,12 +232,25 @@ static void note_state(void *ctx, const struct pp_state_row *s)
     }
     g->save[g->saves++] = (struct save){.batch = s->batch,
                                         .torn = s->dur_ns == UINT64_MAX,
+                                        .goes_on = s->value && strcmp(s->value, "going on") == 0,
+                                        .step = s->step,
                                         .path = s->path ? strdup(s->path) : NULL};
 }
 
-static void pass_state(void *ctx, const struct pp_state_row *s)
+/* A job that has looked at other loaders (evaluation) since it trained has taken later batches: its saves
+ * stand behind the one that it trained on last. */
+static void place_saves(struct reading *g)
 {
-    (void)ctx, (void)s;
+    size_t k = 0; /* from the row that was found last on: both rise, nearly */
+    for (size_t i = 0; i < g->saves; i++)
+        for (size_t n = 0; n < g->uses && g->save[i].step; n++, k = (k + 1) % g->uses) {
+            const struct pp_use_row *u = &g->use[k];
+            uint64_t last = g->save[i].step - 1;
+            if (u->trained && u->step <= last && last - u->step < u->batches) {
+                g->save[i].batch = u->first_batch + (uint32_t)(last - u->step);
+                break;
+            }
+        }
 }
 
 /* Those behind batches up to this one. at_end: of an iteration that has ended. */
@@ -245,8 +260,12 @@ static void put_saves(struct reading *g, uint32_t before, int at_end)
         const struct save *s = &g->save[g->next_save];
         if (s->batch != PP_NO_BATCH && s->batch >= before)
             return;
-        int unnamed = g->any_renamed && !s->renamed;
-        g->no_memory |= !pp_resume_save_here(g->run, at_end, s->torn || unnamed);
+        int torn = s->torn || (g->any_renamed && !s->renamed);
+        g->no_memory |= !pp_resume_save_here(g->run, at_end && !s->goes_on, torn);
+        if (!torn && s->path) { /* its newest file */
+            free(g->run->checkpoint);
+            g->run->checkpoint = strdup(s->path);
+        }
     }
 }
 
@@ -403,14 +422,8 @@ pp_status pp_resume_read_source(const struct pp_source *source, struct pp_resume
     *out = (struct pp_resume_run){0};
     read_identity(source, out);
     READ(each_use, sum_use);
-    int by_spans = g.status == PP_OK && !g.loaders;
-    if (by_spans)
-        g.status = resume_spans_read(source, sum_use, pass_state, &g, err);
     if (g.loaders)
         choose_loaders(&g);
-    out->restored = by_spans ? -1 : 0;
-    if (by_spans && g.status == PP_OK)
-        g.status = resume_spans_read(source, note_use, note_state, &g, err);
     READ(each_state, note_state);
     READ(each_use, note_use);
     READ(each_fact, note_first_batch);
@@ -423,9 +436,11 @@ pp_status pp_resume_read_source(const struct pp_source *source, struct pp_resume
     READ(each_content, note_content);
     if (g.contents)
         qsort(g.content, g.contents, sizeof(*g.content), by_batch);
+    place_saves(&g);
     for (size_t i = 0; i < g.iterations && g.status == PP_OK && !g.no_memory; i++)
         put_iteration(&g, &g.iteration[i]);
     put_saves(&g, PP_NO_BATCH, 1);
+    pp_resume_spread(out);
     READ(each_fact, fill_fact);
     fill_loaders(&g);
     out->unknown = why_unknown(&g);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { STRIDES = 64 }; /* batches of one step, at the most */
+
 uint64_t pp_resume_mix(uint64_t token)
 {
     uint64_t x = token + UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
@@ -62,6 +64,34 @@ int pp_resume_save_here(struct pp_resume_run *r, int at_end, int torn)
 
 /* ---- what was trained on ---- */
 
+static size_t stride_of(const struct pp_resume_run *r)
+{
+    size_t often[STRIDES + 1] = {0}, best = 1;
+    for (size_t i = 0; i < r->iterations; i++)
+        for (size_t k = 0, since = 0, any = 0; k < r->iteration[i].n; k++, since++) {
+            if (!r->batch[r->iteration[i].first + k].trained)
+                continue;
+            often[any && since <= STRIDES ? since : 0]++;
+            any = 1;
+            since = 0;
+        }
+    for (size_t k = 1; k <= STRIDES; k++)
+        best = often[k] > often[best] ? k : best;
+    return best;
+}
+
+void pp_resume_spread(struct pp_resume_run *r)
+{
+    size_t stride = stride_of(r);
+    for (size_t i = 0; i < r->iterations && stride > 1; i++)
+        for (size_t k = r->iteration[i].n, left = 0; k-- > 0;) {
+            struct pp_resume_batch *b = &r->batch[r->iteration[i].first + k];
+            left = b->trained ? stride : left;
+            b->trained = left > 0;
+            left -= left > 0;
+        }
+}
+
 uint32_t pp_resume_lag(const struct pp_resume_run *r)
 {
     uint32_t lag = UINT32_MAX;
@@ -93,6 +123,11 @@ static void hash_batch(const struct pp_resume_run *r, struct pp_resume_batch *b)
     }
 }
 
+static size_t ones(uint64_t bits, uint32_t lag)
+{
+    return (size_t)__builtin_popcountll(lag < 64 ? bits & ((UINT64_C(1) << lag) - 1) : bits);
+}
+
 void pp_resume_finish(struct pp_resume_run *r, uint32_t lag)
 {
     size_t kept = 0, tokens = 0, saved = 0;
@@ -106,14 +141,15 @@ void pp_resume_finish(struct pp_resume_run *r, uint32_t lag)
     for (size_t i = 0; i < r->iterations; i++) {
         struct pp_resume_iteration *it = &r->iteration[i];
         size_t from = it->first, first = kept;
+        uint64_t ahead = 0; /* a bit for each of the last batches: it is kept */
         it->first_token = tokens;
         for (size_t k = 0; k <= it->n; k++) {
             /* Saves that stand before the batch: of what the wrapper has in hand nothing is trained yet. */
             for (; saved < r->saves && r->save[saved].batches == from + k; saved++) {
-                size_t ahead = marks && !(k == it->n && r->save[saved].at_end) ? lag : 0,
-                       behind = kept - first;
-                r->save[saved].batches = kept - (ahead < behind ? ahead : behind);
+                int none = !marks || (k == it->n && r->save[saved].at_end);
+                r->save[saved].batches = kept - (none ? 0 : ones(ahead, lag));
             }
+            ahead = ahead << 1 | (k < it->n && r->batch[from + k].order);
             if (k == it->n || (marks && !r->batch[from + k].order))
                 continue;
             struct pp_resume_batch b = r->batch[from + k];
@@ -175,6 +211,7 @@ void pp_resume_free(struct pp_resume_run *r)
 {
     for (size_t i = 0; i < r->iterations; i++)
         free(r->iteration[i].line);
+    free(r->checkpoint);
     free(r->batch);
     free(r->token);
     free(r->file);

@@ -52,10 +52,12 @@ struct pp_resume_run {
     struct pp_resume_save *save;
     size_t saves, save_room;
     int stream;          /* samples have no numbers */
+    int bytes_vary;      /* from one uninterrupted run to the next: they are not compared */
     int finished;        /* the job ended by itself, and well */
     int failed;          /* it ended by itself with an error */
-    int restored;        /* it loaded a checkpoint; -1: not known */
+    int restored;        /* it loaded a checkpoint */
     double buffer;       /* of a shuffled stream; NAN: none, or not known */
+    char *checkpoint;    /* path of the newest whole one; the run's own */
     const char *unknown; /* why nothing is known of its samples; NULL: it is */
 };
 
@@ -67,6 +69,9 @@ int pp_resume_take(struct pp_resume_run *r, const struct pp_resume_batch *batch,
                    const uint64_t *files);
 /* A checkpoint was written here. 0: no memory. */
 int pp_resume_save_here(struct pp_resume_run *r, int at_end, int torn);
+/* Where several batches are taken for each mark (accumulation, of which only the optimizer's step is seen),
+ * all of them were trained on. Before the lag is asked for. */
+void pp_resume_spread(struct pp_resume_run *r);
 /* How many batches a wrapper takes ahead, from a run from the beginning. */
 uint32_t pp_resume_lag(const struct pp_resume_run *r);
 /* Behind the last of them: leaves the batches that were trained on, and hashes them. */

@@ -475,6 +475,83 @@ static void test_what_cannot_be_told_is_said(void **s)
     }
 }
 
+/* Only every k-th batch has a mark (an optimizer's step): those before it were trained on as well, but for
+ * what was dropped on the way to the old place; an epoch's rest has a step of its own. */
+static void test_batches_of_a_step(void **s)
+{
+    for (int i = 0; i < JOBS; i++) {
+        state = (uint64_t)(i + 77);
+        struct pp_resume_run run = new_run(0, 1);
+        size_t k = 1 + draw(8), epochs = 1 + draw(3), n = 6 * k + 1 + draw(40), dropped = k * draw(3),
+               want = 0;
+        for (size_t e = 0; e < epochs; e++) {
+            assert_non_null(pp_resume_iterate(&run));
+            size_t from = e ? 0 : dropped;
+            for (size_t b = 0; b < n; b++) {
+                const struct pp_resume_batch batch = {.n = 1,
+                                                      .trained = b >= from &&
+                                                                 ((b - from) % k == k - 1 || b + 1 == n)};
+                const uint64_t sample = b;
+                assert_true(pp_resume_take(&run, &batch, &sample, NULL));
+            }
+            want += n - from;
+        }
+        pp_resume_spread(&run);
+        size_t trained = 0;
+        for (size_t b = 0; b < run.n; b++)
+            trained += (size_t)run.batch[b].trained;
+        assert_int_equal(trained, want);
+        assert_int_equal(pp_resume_lag(&run), epochs > 1 ? 0 : dropped);
+        pp_resume_free(&run);
+    }
+}
+
+/* A wrapper has one batch more than was trained on when the job saves, and is killed at once. */
+static void test_killed_in_a_save_with_a_batch_in_hand(void **s)
+{
+    for (uint32_t lag = 0; lag < 4; lag++) {
+        struct pp_resume_run run = new_run(0, 1);
+        assert_non_null(pp_resume_iterate(&run));
+        for (uint64_t b = 0; b < 5 + lag; b++) {
+            const struct pp_resume_batch batch = {.n = 1, .trained = b >= lag};
+            assert_true(pp_resume_take(&run, &batch, &b, NULL));
+            if (b == 2 + lag)
+                assert_true(pp_resume_save_here(&run, 0, 0));
+        }
+        assert_true(pp_resume_save_here(&run, 0, 0));
+        pp_resume_finish(&run, lag);
+        assert_int_equal(run.n, 5);
+        assert_int_equal(run.save[0].batches, 3);
+        assert_int_equal(run.save[1].batches, 5);
+        pp_resume_free(&run);
+    }
+}
+
+/* Bytes that vary between uninterrupted runs are no fault of a resume; those that do not are. */
+static void test_bytes_that_are_not_seeded(void **s)
+{
+    for (int seeded = 0; seeded < 2; seeded++) {
+        state = 12;
+        struct job j = draw_job(RIGHT);
+        j.ranks = 1;
+        size_t c = put_before(&j);
+        struct writing w = {.j = &j, .run = &runs[2][0], .bytes = 9};
+        runs[2][0] = new_run(0, 1);
+        put_resumed(&w, RIGHT, c);
+        pp_resume_finish(w.run, j.lag);
+        struct pp_resume_run second = new_run(0, 1);
+        struct writing again = {.j = &j, .run = &second, .bytes = seeded ? 0 : 5};
+        put_run(&again, SIZE_MAX);
+        pp_resume_finish(&second, j.lag);
+        pp_resume_note_bytes(&(struct pp_resume_start){runs[0], 1}, &(struct pp_resume_start){&second, 1});
+        const struct pp_resume_answer *a = judge(1, 1);
+        assert_string_equal(a->kind_name, seeded ? "not-exact" : "exact");
+        assert_true((strstr(made.note, "not seeded") != NULL) == !seeded);
+        pp_resume_free(&second);
+        forget();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -482,6 +559,9 @@ int main(void)
         cmocka_unit_test(test_other_numbers_of_ranks),
         cmocka_unit_test(test_each_change_is_found),
         cmocka_unit_test(test_what_cannot_be_told_is_said),
+        cmocka_unit_test(test_batches_of_a_step),
+        cmocka_unit_test(test_killed_in_a_save_with_a_batch_in_hand),
+        cmocka_unit_test(test_bytes_that_are_not_seeded),
     };
     return cmocka_run_group_tests_name("resume", tests, NULL, NULL);
 }
