@@ -176,6 +176,15 @@ test-frameworks: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= all
 	$(Q)$(foreach v,VENVS ONLY TOGETHER LIMIT,$(if $($(v)),$(v)='$($(v))')) bash tests/frameworks.sh
 
+# Jobs that are resumed right, of plain PyTorch and of its frameworks: resume-test accuses none; and at random kills. VENV, PYTHON, KILLS, NAMES.
+.PHONY: resume-right resume-kills
+resume-right: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all
+	$(Q)$(foreach v,VENV PYTHON KILLS,$(if $($(v)),$(v)='$($(v))')) bash tests/resume/right.sh $(NAMES)
+resume-kills: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all
+	$(Q)$(foreach v,VENV PYTHON,$(if $($(v)),$(v)='$($(v))')) OFFLINE=1 KILLS='$(or $(KILLS),--kills 50)' bash tests/resume/right.sh $(or $(NAMES),offset drops set-epoch persistent evaluation)
+
 # Python 3.14 and later with PyTorch: attach and exec; VENVS, ONLY and PIPEPROBE_PYTHON314, 314T and 315 as the script says.
 .PHONY: test-python314
 test-python314: deps-test
@@ -324,6 +333,7 @@ help:
 	'make check-layers only the include plan and the public headers; check-links: the same plan for what is linked' \
 	'make check-sizes  lines and functions of each room, and their limits' \
 	'make test-frameworks  PyTorch 1.13, 2.2, 2.6 and the newest, frameworks on it, DALI, from PyPI into build/venvs (20 GB); VENVS= ONLY= TOGETHER=1 LIMIT=' \
+	'make resume-right resume-test on 29 jobs that are resumed right, frameworks from PyPI into build/venvs/resume (7 GB); resume-kills: five at 50 random batches; VENV= PYTHON= KILLS= NAMES=' \
 	'make test-python314  attach and exec under Python 3.14 and 3.15: of a newer Debian, with its PyTorch, unpacked into build/venvs (1.3 GB), and a free-threaded Python built from its source; VENVS= ONLY=' \
 	'make test-launchers  Open MPI, MPICH, SLURM, torchrun and Ray with four ranks each; Debian packages and PyPI, into build/venvs (1 GB); VENVS= ONLY= PYTHON= TORCH=' \
 	'make test-moto    s3:// against the S3 server of moto, from PyPI into build/venvs/moto' \

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
-JOB=$PWD/tests/jobs/killed.py
+JOB=$PWD/tests/jobs/killed.py RIGHT=$PWD/tests/resume/right.py
 cd "$T" || exit 1
 
 # Refusals start nothing.
@@ -14,6 +14,8 @@ refuses "no job" 2 "or write the job after --" "$PP" resume-test --yes
 refuses "two recordings" 2 "uninterrupted run, of the run that was killed" "$PP" resume-test a.sqlite b.sqlite
 refuses "a recording that is not there" 2 "a.sqlite" "$PP" resume-test a.sqlite b.sqlite c.sqlite
 refuses "a program that is not there" 2 "program not found" "$PP" resume-test --yes -- "$T/nothing" {dir}
+printf '#!/bin/sh\n' >"$T/sbatch" && chmod +x "$T/sbatch"
+refuses "a batch system" 2 "puts the job into a queue, and it runs elsewhere.*WHOLE KILLED RESUMED" "$PP" resume-test --yes -- "$T/sbatch" job.sh {dir}
 refuses "two documents at once" 2 "only one of --json" "$PP" resume-test --json --md - a.sqlite b.sqlite c.sqlite
 check "nothing was started" test ! -e "$T/started"
 
@@ -57,7 +59,22 @@ resume prefetched --kill-at 32
 is "what was only prefetched counts as used" "$rc $(answer culprit) $(answer first) $(answer repeated)" "1 prefetched-counted $(answer resumed_at) 0"
 like "by as many as the workers may be ahead" "$(answer culprit_sentence)" "goes on [1-3] (batch|batches) too far, and workers may be up to 2 ahead"
 
+# Right jobs: an optimizer's step is all that is seen, for four batches each; bytes that vary in uninterrupted runs too; {ckpt}.
+right() { # NAME OPTION...
+    local name=$1
+    shift
+    run timeout 200 "$PP" resume-test --yes --json -o "$T/$name" --kill-at 32 "$@" -- "$PYTHON" "$RIGHT" "$name" --out {dir}
+}
+right no-backward-accumulation
+like "no backward: what an optimizer's step is made of was trained on" "$rc $(json "$OUT" '$.kind') $(answer resumed_at)" "^0 exact (26|34)$"
+right unseeded-noise --content
+like "augmentation that is not seeded is no fault of the resume" "$rc $(json "$OUT" '$.kind') $(json "$OUT" '$.note')" "^0 exact the bytes of samples differ between two uninterrupted runs as well"
+right offset --resume-with "$PYTHON $RIGHT offset --out {dir}/again --ckpt {ckpt}"
+is "{ckpt} is the newest checkpoint" "$rc $(json "$OUT" '$.kind') $(grep -h '^begins' "$T/offset/k1/start2.log")" "0 exact begins behind $(answer resumed_at)"
+
 # What cannot be told.
+resume never --kill-at 32
+like "a job that never resumes" "$rc $(json "$OUT" '$.sentence')" "^3 It cannot be told: .*does not resume by itself: give the command that does with --resume-with"
 resume unsaved --kill-at 32
 like "no checkpoint" "$rc $(tail -n 1 "$ERR")" "^3 .*no checkpoint was seen in 75 batches"
 resume unseeded --kill-at 32
@@ -66,4 +83,11 @@ resume fails --kill-at 32
 like "a job that fails by itself" "$rc $(tail -n 1 "$ERR")" "^4 .*failed by itself with exit status 1: the loss is not a number"
 resume traps --kill-at 32 --signal TERM --grace 200ms
 like "a job that traps SIGTERM is killed" "$rc $(answer kill)" "^0 .*SIGTERM did not end the job within --grace"
+mkdir "$T/small"
+if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=600k tmpfs "$T/small" 2>/dev/null; then
+    refuses "a full disk" 4 "could not be recorded: .*disk is full" "$PP" resume-test --yes -q -o "$T/small/t" -- "$PYTHON" "$JOB" --out {dir}
+    umount "$T/small"
+else
+    skip "a full disk" "needs root to mount a small tmpfs"
+fi
 done_testing

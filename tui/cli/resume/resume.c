@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define EXEC_SAYS "pipeprobe exec: "
 enum { STARTS_MAX = 16, SIGNAL_KILL = 0, SIGNAL_TERM };
 
 struct options {
@@ -39,7 +40,8 @@ static const struct pp_opt opts[] = {
     {.name = "yes", .letter = 'y', .type = PP_OPT_FLAG, .offset = AT(yes), .dflt = "0", .group = "Options",
      .help = "start the job without asking; needed where there is no terminal"},
     {.name = "resume-with", .type = PP_OPT_STRING, .offset = AT(resume_with), .arg = "CMD",
-     .help = "what resumes the job, for a shell (default: the job's command again)"},
+     .help = "what resumes the job, for a shell (default: the job's command again); {ckpt} "
+             "in it is the newest checkpoint's path"},
     {.name = "reset", .type = PP_OPT_STRING, .offset = AT(reset), .arg = "CMD",
      .help = "removes what an earlier run left, before each beginning; needed without {dir}"},
     {.name = "kills", .type = PP_OPT_INT, .offset = AT(kills), .arg = "N", .dflt = "0", .min = 0, .max = 50,
@@ -169,7 +171,7 @@ struct session {
     size_t points;
     struct pp_resume_chain chain[RESUME_POINTS_MAX];
     struct pp_resume_start start[RESUME_POINTS_MAX][3];
-    char why[RESUME_POINTS_MAX][400], kill[RESUME_POINTS_MAX][200];
+    char why[RESUME_POINTS_MAX][520], kill[RESUME_POINTS_MAX][200];
 };
 
 static void note(const struct options *o, const char *label, const char *text)
@@ -221,6 +223,10 @@ static pp_status ask_to_start(const struct options *o, char *const *program, con
 /* Reads what a run recorded, as it was taken. */
 static pp_status read_start(const struct resume_done *d, struct pp_resume_start *s, struct pp_err *err)
 {
+    if (strncmp(d->words, EXEC_SAYS, sizeof(EXEC_SAYS) - 1) ==
+        0) /* quiet, it says errors alone: a full disk */
+        return pp_fail(err, PP_E_SYSTEM, "a run of the job could not be recorded: %s",
+                       d->words + sizeof(EXEC_SAYS) - 1);
     pp_status st = resume_start_read(d->recordings, s, err);
     return st == PP_E_USAGE || st == PP_E_NOT_FOUND
                ? pp_fail(err, PP_E_SYSTEM, "a run of the job could not be recorded: %s (its output: %s)",
@@ -257,6 +263,7 @@ static pp_status run_control(struct session *s, const char *name, struct pp_err 
 static pp_status check_control(struct session *s, struct pp_err *err)
 {
     size_t saves = 0, unlike = pp_resume_first_unlike(&s->control[0], &s->control[1]);
+    pp_resume_note_bytes(&s->control[0], &s->control[1]);
     for (size_t i = 0; i < s->control[0].ranks; i++)
         saves += s->control[0].rank[i].saves;
     if (!saves)
@@ -274,14 +281,27 @@ static pp_status check_control(struct session *s, struct pp_err *err)
 }
 
 /* The next start of chain i; the recording is read with the lag of the control. */
-static pp_status run_start(struct session *s, size_t i, uint32_t kill_at, uint32_t enough_at,
-                           struct resume_done *d, struct pp_err *err)
+static pp_status run_start(struct session *s, size_t i, struct resume_ask ask, struct resume_done *d,
+                           struct pp_err *err)
 {
     struct pp_resume_chain *chain = &s->chain[i];
-    const struct resume_ask ask = {s->point[i].name, (int)chain->starts + 1, kill_at, enough_at};
+    ask.chain = s->point[i].name;
+    ask.start = (int)chain->starts + 1;
+    const struct pp_resume_start *before = chain->starts ? &s->start[i][chain->starts - 1] : NULL;
+    for (size_t r = 0; before && r < before->ranks && !ask.ckpt; r++)
+        ask.ckpt = before->rank[r].checkpoint;
+    if (before && !ask.ckpt && s->o->resume_with && strstr(s->o->resume_with, "{ckpt}")) {
+        snprintf(s->why[i], sizeof(s->why[i]),
+                 "It cannot be told: no path of a checkpoint was seen that {ckpt} could stand for.");
+        return PP_OK;
+    }
     pp_status st = resume_run_make(&s->job, &ask, d, err);
     if (st == PP_OK)
         st = read_start(d, &s->start[i][chain->starts], err);
+    if (st == PP_E_SYSTEM && !s->start[i][chain->starts].ranks) { /* the other kills have their answers */
+        snprintf(s->why[i], sizeof(s->why[i]), "It cannot be told: %s", err->text);
+        return PP_OK;
+    }
     if (st != PP_OK)
         return st;
     resume_start_finish(&s->start[i][chain->starts], s->lag);
@@ -291,27 +311,35 @@ static pp_status run_start(struct session *s, size_t i, uint32_t kill_at, uint32
     return PP_OK;
 }
 
-/* Resumes the chain; again: to be killed once more. */
-static pp_status run_resume(struct session *s, size_t i, size_t *from, int again, struct pp_err *err)
+/* Resumes the chain; *again: to be killed once more, and whether it was. */
+static pp_status run_resume(struct session *s, size_t i, size_t *from, int *again, struct pp_err *err)
 {
     const struct pp_resume_run *a = &s->control[0].rank[0];
     struct pp_resume_chain *chain = &s->chain[i];
-    struct resume_done d;
-    size_t saved = 0, before = 0, more = again ? resume_plan_again(a, *from) : 0;
+    struct resume_done d = {0};
+    size_t saved = 0, before = 0;
     if (!pp_resume_saved(&s->start[i][chain->starts - 1], &saved, &before) && chain->starts == 1)
         return PP_OK;
     *from += saved;
-    more = again ? resume_plan_again(a, *from) : 0;
+    size_t more = *again ? resume_plan_again(a, *from) : 0;
     uint32_t enough = resume_plan_enough(a, *from, s->lag);
-    /* Until it is known whether it takes what it drops, the resumed run is killed at the later place. */
+    /* A run that takes what it drops has the epoch's beginning besides. */
     size_t begins = *from < a->n ? a->iteration[a->batch[*from].iteration].first : 0;
     uint32_t kill = more ? resume_plan_given(a, *from + more, s->lag) - a->batch[begins].number : 0;
-    pp_status st = run_start(s, i, kill, kill ? 0 : enough ? enough : UINT32_MAX, &d, err);
-    if (st == PP_OK && d.end == RESUME_END_LIMIT)
+    pp_status st = run_start(s, i,
+                             (struct resume_ask){.kill_at = kill,
+                                                 .kill_trained = kill ? (uint32_t)more : 0,
+                                                 .enough_at = kill     ? 0
+                                                              : enough ? enough
+                                                                       : UINT32_MAX},
+                             &d, err);
+    *again &= d.end == RESUME_END_KILLED;
+    if (st != PP_OK || s->why[i][0])
+        return st;
+    if (d.end == RESUME_END_LIMIT)
         snprintf(s->why[i], sizeof(s->why[i]),
                  "It cannot be told: the resumed run reached the limit of time (--limit).");
-    if (st == PP_OK && d.end == RESUME_END_ITSELF && d.status != 0 &&
-        s->start[i][chain->starts - 1].rank[0].n)
+    if (d.end == RESUME_END_ITSELF && d.status != 0 && s->start[i][chain->starts - 1].rank[0].n)
         snprintf(s->why[i], sizeof(s->why[i]),
                  "It cannot be told: the resumed run failed with exit status %d: %s", d.status, d.words);
     return st;
@@ -323,27 +351,33 @@ static pp_status run_chain(struct session *s, size_t i, struct pp_err *err)
     struct pp_resume_chain *chain = &s->chain[i];
     struct resume_done d;
     size_t from = 0;
+    int again = p->again;
     char text[160];
     *chain = (struct pp_resume_chain){.name = p->name, .kill = s->kill[i], .start = s->start[i]};
     snprintf(text, sizeof(text), "%s, killed %s", p->name, p->how);
     note(s->o, "running", text);
     pp_status st = resume_run_begin_chain(&s->job, p->name, err);
     if (st == PP_OK)
-        st = run_start(s, i, resume_plan_given(&s->control[0].rank[0], p->batch, s->lag), 0, &d, err);
+        st = run_start(s, i,
+                       (struct resume_ask){
+                           .kill_at = resume_plan_given(&s->control[0].rank[0], p->batch, s->lag)},
+                       &d, err);
     if (st != PP_OK)
         return st;
     snprintf(s->kill[i], sizeof(s->kill[i]), "%s%s", p->how,
              d.hung ? " (SIGTERM did not end the job within --grace, SIGKILL did)" : "");
-    if (d.end == RESUME_END_ITSELF)
+    if (s->why[i][0])
+        ; /* said */
+    else if (d.end == RESUME_END_ITSELF)
         snprintf(s->why[i], sizeof(s->why[i]), "It cannot be told: the job ended before the kill%s%s.",
                  d.status ? ": " : "", d.status ? d.words : "");
     else if (d.end == RESUME_END_LIMIT)
         snprintf(s->why[i], sizeof(s->why[i]),
                  "It cannot be told: the batch was not reached within --limit.");
     else
-        st = run_resume(s, i, &from, p->again, err);
-    if (st == PP_OK && p->again && !s->why[i][0] && chain->starts == 2)
-        st = run_resume(s, i, &from, 0, err);
+        st = run_resume(s, i, &from, &again, err);
+    if (st == PP_OK && again && !s->why[i][0] && chain->starts == 2)
+        st = run_resume(s, i, &from, &(int){0}, err);
     chain->why = s->why[i][0] ? s->why[i] : NULL;
     if (!s->o->keep)
         resume_run_remove_out(&s->job, p->name);
@@ -382,23 +416,38 @@ static pp_status plan_kills(struct session *s, struct pp_err *err)
                      s->control[0].rank[0].n);
 }
 
+/* Of batch systems: what they start runs elsewhere, and later. */
+static const char *const queues[] = {"sbatch", "qsub", "bsub", "condor_submit", "kubectl"};
+
+static pp_status check_program(const struct options *o, char *const *program, struct pp_err *err)
+{
+    char words[1024];
+    const char *why, *slash = strrchr(program[0], '/'), *name = slash ? slash + 1 : program[0];
+    for (size_t i = 0; i < sizeof(queues) / sizeof(*queues); i++)
+        if (strcmp(name, queues[i]) == 0)
+            return pp_fail(
+                err, PP_E_USAGE,
+                "%s puts the job into a queue, and it runs elsewhere: record it there (pipeprobe exec -o NAME in the batch "
+                "script), and name the recordings: pipeprobe resume-test WHOLE KILLED RESUMED",
+                name);
+    if (pp_launch_find(program[0], err) != 0)
+        return err->code;
+    if (exec_words_advice(program, words, sizeof(words), &why) == EXEC_ISOLATED)
+        return pp_fail(err, PP_E_USAGE, "no DataLoader of the job could be seen: %s; leave them out", why);
+    if (!o->reset && !names_dir(o, program))
+        return pp_fail(
+            err, PP_E_USAGE,
+            "each run must begin from nothing, and the job's output directory is a fixed one: write {dir} where its name goes "
+            "(--out {dir}), or give --reset 'rm -rf OUT'");
+    return PP_OK;
+}
+
 static pp_status test_job(const struct options *o, char *const *program, int *code, struct pp_err *err)
 {
     char dir[sizeof(((struct resume_job *)0)->dir)];
     struct session *s = calloc(1, sizeof(*s));
     struct pp_resume r = {0};
-    char words[1024];
-    const char *why;
-    pp_status st = s ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory");
-    if (st == PP_OK && pp_launch_find(program[0], err) != 0)
-        st = err->code;
-    if (st == PP_OK && exec_words_advice(program, words, sizeof(words), &why) == EXEC_ISOLATED)
-        st = pp_fail(err, PP_E_USAGE, "no DataLoader of the job could be seen: %s; leave them out", why);
-    if (st == PP_OK && !o->reset && !names_dir(o, program))
-        st = pp_fail(
-            err, PP_E_USAGE,
-            "each run must begin from nothing, and the job's output directory is a fixed one: write {dir} where its name goes "
-            "(--out {dir}), or give --reset 'rm -rf OUT'");
+    pp_status st = s ? check_program(o, program, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory");
     if (st == PP_OK)
         st = job_dir_name(o->output, "resume-test", dir, sizeof(dir), err);
     if (st == PP_OK)

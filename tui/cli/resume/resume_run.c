@@ -34,7 +34,7 @@ enum {
 /* ---- how far the job is ---- */
 
 struct progress {
-    uint64_t newest; /* batches given, of the process that has most */
+    uint64_t newest, trained; /* batches given, and trained on, of the process that has most */
     struct {
         int64_t pid;
         uint32_t loader, epoch;
@@ -49,6 +49,8 @@ static void note_block(void *ctx, int64_t pid, const struct pp_order_block *b, c
     uint64_t end = (uint64_t)b->first_batch + b->batches;
     size_t i = p->iterations;
     (void)list;
+    if (b->magic == PP_USE_MAGIC && (uint64_t)b->flags + b->samples > p->trained)
+        p->trained = (uint64_t)b->flags + b->samples;
     if (b->magic != PP_ORDER_MAGIC) /* the other kinds count something else */
         return;
     p->newest = end > p->newest ? end : p->newest;
@@ -116,30 +118,33 @@ void resume_run_out(const struct resume_job *job, const char *chain, char path[P
     snprintf(path, PATH_MAX, "%s/%s/out", job->dir, chain);
 }
 
-/* With {dir} as the chain's directory. NULL: no memory. */
-static char *fill_word(const char *word, const char *out)
+/* With {dir} as the chain's directory, and {ckpt} as a path, where there is one. NULL: no memory. */
+static char *fill_word(const char *word, const char *out, const char *ckpt)
 {
-    size_t n = 1, length = strlen(out);
+    const char *const names[] = {"{dir}", "{ckpt}"}, *const values[] = {out, ckpt};
+    size_t n = 1, i;
     for (const char *p = word; *p; p++)
-        n += strncmp(p, "{dir}", 5) == 0 ? length : 1;
+        n += *p == '{' ? strlen(out) + (ckpt ? strlen(ckpt) : 0) + 1 : 1;
     char *filled = malloc(n), *to = filled;
-    for (const char *p = word; filled && *p;)
-        if (strncmp(p, "{dir}", 5) == 0) {
-            memcpy(to, out, length);
-            to += length;
-            p += 5;
-        } else {
+    for (const char *p = word; filled && *p;) {
+        for (i = 0; i < 2 && !(values[i] && strncmp(p, names[i], strlen(names[i])) == 0); i++)
+            ;
+        if (i == 2) {
             *to++ = *p++;
+            continue;
         }
+        to = stpcpy(to, values[i]);
+        p += strlen(names[i]);
+    }
     if (filled)
         *to = '\0';
     return filled;
 }
 
-static int add_filled(struct again *a, char *kept[], size_t *n, const char *word, const char *out)
+static int add_filled(struct again *a, char *kept[], size_t *n, char *filled)
 {
-    kept[*n] = fill_word(word, out);
-    if (!kept[*n])
+    kept[*n] = filled;
+    if (!filled)
         return 0;
     again_add(a, kept[(*n)++], NULL);
     return 1;
@@ -164,10 +169,10 @@ static pp_status start_exec(const struct resume_job *job, const struct resume_as
         again_add(&a, "--", NULL);
     if (kept && ask->start > 1 && job->resume_with) {
         again_add(&a, "sh", "-c", NULL);
-        ok = add_filled(&a, kept, &kept_n, job->resume_with, out);
+        ok = add_filled(&a, kept, &kept_n, fill_word(job->resume_with, out, ask->ckpt));
     } else {
         for (size_t i = 0; kept && i < words && ok; i++)
-            ok = add_filled(&a, kept, &kept_n, job->program[i], out);
+            ok = add_filled(&a, kept, &kept_n, fill_word(job->program[i], out, NULL));
     }
     if (!kept || !ok)
         a.failed = ENOMEM;
@@ -218,7 +223,7 @@ static enum resume_end what_is_due(const struct resume_job *job, const struct re
     if (pp_now_ns() - started_ns >= job->limit_ns)
         return RESUME_END_LIMIT;
     look(d->recordings, &p);
-    if (ask->kill_at && p.newest >= ask->kill_at)
+    if (ask->kill_at && (p.newest >= ask->kill_at || (ask->kill_trained && p.trained >= ask->kill_trained)))
         return RESUME_END_KILLED;
     if (!ask->kill_at && (ask->enough_at ? p.newest >= ask->enough_at : has_enough(&p)))
         return RESUME_END_ENOUGH;
@@ -283,7 +288,7 @@ pp_status resume_run_make(const struct resume_job *job, const struct resume_ask 
 
 static pp_status run_reset(const struct resume_job *job, const char *out, struct pp_err *err)
 {
-    char *command = fill_word(job->reset, out);
+    char *command = fill_word(job->reset, out, NULL);
     struct again a = {.program = "sh", .in = AGAIN_NULL, .out = 2, .errors = 2};
     pid_t pid = 0;
     again_add(&a, "sh", "-c", command, NULL);

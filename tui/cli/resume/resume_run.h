@@ -31,10 +31,12 @@ enum resume_end {
 };
 
 struct resume_ask {
-    const char *chain;  /* "k1": its directory below the job's */
-    int start;          /* of the chain, from 1 on */
-    uint32_t kill_at;   /* once that batch of the process was given to workers; 0: not */
-    uint32_t enough_at; /* likewise, and then it is ended without more; 0: by the number of epochs */
+    const char *chain;     /* "k1": its directory below the job's */
+    int start;             /* of the chain, from 1 on */
+    const char *ckpt;      /* what {ckpt} stands for; NULL: nothing */
+    uint32_t kill_at;      /* once that batch of the process was given to workers; 0: not */
+    uint32_t kill_trained; /* or once it has trained on so many; 0: not */
+    uint32_t enough_at;    /* likewise, and then it is ended without more; 0: by the number of epochs */
 };
 
 struct resume_done {
@@ -42,7 +44,7 @@ struct resume_done {
     int status;                               /* of the job, as exec passes it on */
     int hung;                                 /* SIGTERM did not end it within the grace */
     char recordings[PATH_MAX], log[PATH_MAX]; /* a directory; the job's output */
-    char words[168];                          /* the last line of that */
+    char words[320];                          /* the last line of that */
 };
 
 /* PP_E_SYSTEM, ...: it could not be run. A job that fails is PP_OK. */
