@@ -150,6 +150,13 @@ field: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= all helpers
 	$(Q)$(if $(FIELD_PYTHON),FIELD_PYTHON='$(FIELD_PYTHON)') bash tests/field/field.sh $(if $(ONLY),'$(ONLY)') $(ARGS)
 
+# Jobs after public bugs of a resume, each with its fault and its fix: culprit, first batch that differs and numbers of samples against the jobs' own logs
+# (tests/resume). ONLY: names; RESUME_PYTHON, RESUME_OVERLAYS and PYTHON as run.py says.
+.PHONY: resume-jobs
+resume-jobs: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all helpers
+	$(Q)$(foreach v,RESUME_PYTHON RESUME_OVERLAYS PYTHON,$(if $($(v)),$(v)='$($(v))')) python3 tests/resume/run.py $(ONLY) $(ARGS)
+
 # PyTorch jobs whose samples come over the network, by 18 clients, and jobs that only look so: reads, requests, causes and gains against the job's own clock and
 # the server's log (docs/results/network.md). ONLY, FIELD_PYTHON and ARGS as network.py says; the environment is that of `make field`.
 .PHONY: bench-network
@@ -350,6 +357,7 @@ help:
 	'make bench-diagnosis  verdicts, labels and predictions against stalls of known cause; BUDGET=MINUTES HALF= SEEDS= ONLY= TRUTH=' \
 	'make lab-jobs     the same for unmodified PyTorch jobs (22 min); SEEDS= ONLY= ROUNDS= TRUTH= KEEP= RUN_SECONDS= TRACEML= PYTHON=' \
 	'make field  jobs after public reports, with and without their fix: cause, fix and predicted gain against the truth (an hour, 6 GB); ONLY= FIELD_PYTHON= ARGS=--busy' \
+	'make resume-jobs  jobs after public bugs of a resume, with and without their fix: culprit, first batch and numbers against their logs (10 min); ONLY= RESUME_PYTHON= RESUME_OVERLAYS= PYTHON=' \
 	'make bench-network  PyTorch jobs over the network, 18 clients, and controls: reads, requests, causes and gains against clock and log (half an hour); ONLY= FIELD_PYTHON= ARGS=' \
 	'make bench-ranks  a slow rank among four (storage, CPU) under torchrun and mpiexec: is it named, what is gained (15 min); ROUNDS= ONLY= FAULTS= KEEP= STEPS= PYTHON=' \
 	'make soak-attach  a recorded PyTorch job for an hour or 1,000 epochs: memory, files and recording stay flat; MINUTES= EPOCHS= PYTHON=' \

@@ -45,6 +45,12 @@ static void note_difference(struct resume_compared *c, size_t batch, size_t rank
     c->last = c->last == PP_RESUME_NOWHERE || batch > c->last ? batch : c->last;
 }
 
+/* r came to its end by itself, and a has more than that, wherever it was stopped. */
+static int is_short(const struct pp_resume_run *r, size_t n, size_t others)
+{
+    return r->finished && n < others;
+}
+
 static void compare_rank(const struct pp_resume_run *a, const struct pp_resume_run *r, size_t rank,
                          struct resume_compared *c)
 {
@@ -62,7 +68,7 @@ static void compare_rank(const struct pp_resume_run *a, const struct pp_resume_r
         c->content += x->order == y->order && !files && bytes;
         c->only_tails &= is_last_of_epoch(a, from + k);
     }
-    if (a->finished && r->finished && a->n - from != r->n) {
+    if (is_short(r, r->n, a->n - from) || is_short(a, a->n - from, r->n)) {
         note_difference(c, from + n, rank);
         wrong++;
         c->only_tails = 0;
@@ -78,7 +84,8 @@ static int is_whole(const struct pp_resume_run *r, size_t i)
 }
 
 /* Where counting ends, if not both came to their end: behind the last epoch that both have whole, each at its
- * own. A part of an epoch in another order would be neither left out nor too much. */
+ * own. A part of an epoch in another order would be neither left out nor too much. Of whoever came to its end
+ * by itself and has no further epoch, what the other one has besides counts. */
 static void count_ends(const struct pp_resume_run *a, const struct pp_resume_run *r, size_t from,
                        size_t *a_end, size_t *r_end)
 {
@@ -96,6 +103,10 @@ static void count_ends(const struct pp_resume_run *a, const struct pp_resume_run
         *a_end = least_of(a->n, from + r->n);
         *r_end = *a_end > from ? *a_end - from : 0;
     }
+    if (r->finished && k >= r->iterations)
+        *a_end = a->n;
+    if (a->finished && e + k >= a->iterations)
+        *r_end = r->n;
 }
 
 int resume_compare(const struct pp_resume_start *control, const struct pp_resume_start *start, size_t from,

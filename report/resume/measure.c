@@ -61,7 +61,7 @@ static void measure_dropped(struct matter *m, const struct resume_compared *c)
     for (size_t i = 0; i < m->r->iterations; i++)
         empty += m->r->iteration[i].ended && !m->r->iteration[i].given;
     FACT(EMPTY) = empty ? (double)empty : NAN;
-    for (size_t i = 0; m->a->finished && m->r->finished && i < m->a->iterations && end < m->a->n; i++)
+    for (size_t i = 0; m->r->finished && i < m->a->iterations && end < m->a->n; i++)
         dropped += m->a->iteration[i].n && m->a->iteration[i].first >= end;
     int later = m->at.iteration != PP_RESUME_NOWHERE && m->at.offset == 0 &&
                 m->at.iteration > m->due.iteration;
@@ -69,6 +69,15 @@ static void measure_dropped(struct matter *m, const struct resume_compared *c)
         FACT(DROPPED) = (double)(m->at.iteration - m->due.iteration);
     else if (dropped && (is_at(m->at, m->due.iteration, m->due.offset) || !m->r->n))
         FACT(DROPPED) = (double)dropped;
+}
+
+/* A later epoch has the order of another one. */
+static void note_later(struct matter *m, size_t k, size_t of, const struct pp_resume_iteration *is)
+{
+    double epoch = m->a->iteration[m->due.iteration + k].sampler_epoch;
+    FACT(LATER) = (double)(m->due.iteration + k);
+    FACT(LATER_OF) = (double)of;
+    FACT(LATER_SAMPLER) = is->sampler_epoch == epoch ? NAN : is->sampler_epoch;
 }
 
 /* The iterations behind the first one. */
@@ -90,6 +99,9 @@ static void measure_later(struct matter *m)
             FACT(TWICE) = (double)at.iteration;
         if (first_right && at.iteration == PP_RESUME_NOWHERE && isnan(FACT(LATER_NEW)))
             FACT(LATER_NEW) = (double)(m->due.iteration + k);
+        if (first_right && at.iteration != PP_RESUME_NOWHERE && at.iteration != m->due.iteration + k &&
+            isnan(FACT(LATER_OF)))
+            note_later(m, k, at.iteration, &m->r->iteration[which]);
     }
     if (sticks) {
         FACT(STICKS) = (double)sticks;

@@ -43,6 +43,9 @@
     FACT(EPOCH_BEGUN, "epoch_begun", "it stands at the beginning of the epoch", COUNT) \
     FACT(ONLY_TAIL, "only_tail", "only last batches of epochs differ", COUNT) \
     FACT(LATER_NEW, "later_new", "later epoch with an order of its own", COUNT) \
+    FACT(LATER, "later", NULL, COUNT) \
+    FACT(LATER_OF, "later_of", "epoch whose order a later one has", COUNT) \
+    FACT(LATER_SAMPLER, "later_sampler", "the sampler's epoch there, another one", COUNT) \
     FACT(NEW_ORDER, "new_order", "an order that the uninterrupted run never had", COUNT) \
     FACT(RNG_OF, "rng_of", "moment whose random state it begins with", NONE) \
     FACT(WORKERS, "workers", "workers, where their number has changed", COUNT) \

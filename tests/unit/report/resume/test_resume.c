@@ -24,6 +24,8 @@ enum how {
     TWICE_0, /* both have epoch 0's */
     NEW_ORDER,
     NEW_LATER,
+    LATER_0,       /* later ones have the orders from epoch 0 on */
+    LATER_SAMPLER, /* and the sampler says so */
     PREFETCHED,
     SKIPS_MORE,
     BEGINS_EPOCH,
@@ -42,13 +44,18 @@ enum how {
     HOWS
 };
 static const char *const culprit[HOWS] = {
-    [RESTARTS] = "restarted",        [EPOCH_0] = "sampler-epoch",         [EPOCH_NEXT] = "next-epoch",
-    [TWICE] = "epoch-twice",         [TWICE_0] = "epoch-twice",           [NEW_ORDER] = "rng-mid-epoch",
-    [NEW_LATER] = "generator-lost",  [PREFETCHED] = "prefetched-counted", [SKIPS_MORE] = "skip-wrong",
-    [BEGINS_EPOCH] = "skip-wrong",   [SHORT] = "partial-batch",           [STICKS] = "offset-sticks",
-    [DROPS_EPOCH] = "epoch-dropped", [OTHER_FILES] = "directory-order",   [OTHER_BYTES] = "augmentation",
-    [OTHER_TAIL] = "last-batches",   [OTHER_WORKERS] = "worker-split",    [BUFFER] = "buffer-lost",
-    [WRONG_WORLD] = "world-size",    [RANK_OF_0] = "rank-state",          [TORN] = "torn-checkpoint",
+    [RESTARTS] = "restarted",         [EPOCH_0] = "sampler-epoch",
+    [EPOCH_NEXT] = "next-epoch",      [TWICE] = "epoch-twice",
+    [TWICE_0] = "epoch-twice",        [NEW_ORDER] = "rng-mid-epoch",
+    [LATER_0] = "generator-lost",     [LATER_SAMPLER] = "sampler-epoch",
+    [NEW_LATER] = "generator-lost",   [PREFETCHED] = "prefetched-counted",
+    [SKIPS_MORE] = "skip-wrong",      [BEGINS_EPOCH] = "skip-wrong",
+    [SHORT] = "partial-batch",        [STICKS] = "offset-sticks",
+    [DROPS_EPOCH] = "epoch-dropped",  [OTHER_FILES] = "directory-order",
+    [OTHER_BYTES] = "augmentation",   [OTHER_TAIL] = "last-batches",
+    [OTHER_WORKERS] = "worker-split", [BUFFER] = "buffer-lost",
+    [WRONG_WORLD] = "world-size",     [RANK_OF_0] = "rank-state",
+    [TORN] = "torn-checkpoint",
 };
 
 struct job {
@@ -163,12 +170,13 @@ static void put_resumed(struct writing *w, enum how how, size_t c)
     }
     for (uint32_t k = (uint32_t)e; k < j->epochs; k++) {
         int first = k == e;
-        uint64_t order = how == EPOCH_0                                     ? k - e
-                         : how == EPOCH_NEXT                                ? k + 1
-                         : how == TWICE && !first                           ? k - 1
-                         : how == TWICE_0                                   ? (k - e > 1 ? k : 0)
-                         : how == NEW_ORDER || (how == NEW_LATER && !first) ? 1000 + k
-                                                                            : k;
+        uint64_t order = how == EPOCH_0                                       ? k - e
+                         : how == EPOCH_NEXT                                  ? k + 1
+                         : how == TWICE && !first                             ? k - 1
+                         : (how == LATER_0 || how == LATER_SAMPLER) && !first ? k - e - 1
+                         : how == TWICE_0                                     ? (k - e > 1 ? k : 0)
+                         : how == NEW_ORDER || (how == NEW_LATER && !first)   ? 1000 + k
+                                                                              : k;
         uint64_t from = first ? at : how == STICKS ? at : 0;
         if (how == BEGINS_EPOCH)
             from = 0;
@@ -186,6 +194,7 @@ static void put_resumed(struct writing *w, enum how how, size_t c)
         }
         put_epoch(w, order, from, how == RIGHT_DROPS, SIZE_MAX, 0);
         w->run->iteration[w->run->iterations - 1].ended = 1;
+        w->run->iteration[w->run->iterations - 1].sampler_epoch = how == LATER_SAMPLER ? (double)order : NAN;
     }
     w->run->finished = 1;
 }
@@ -446,6 +455,41 @@ static void test_each_change_is_found(void **s)
     }
 }
 
+/* The uninterrupted run was stopped in its last epoch; the resumed one came to its end an epoch too early. */
+static void test_an_early_end_is_seen_beside_a_run_that_was_stopped(void **s)
+{
+    for (int i = 0; i < 2 * JOBS; i++) {
+        state = (uint64_t)(i + 331);
+        struct job j = draw_job(DROPS_EPOCH);
+        size_t c = put_before(&j), stop = 3 * epoch_batches(&j) + 2 + draw(4);
+        for (uint32_t r = 0; r < j.ranks; r++) {
+            struct writing w = {.j = &j, .run = &runs[0][r], .rank = r};
+            pp_resume_free(w.run);
+            *w.run = new_run(r, j.ranks);
+            put_run(&w, stop);
+            pp_resume_finish(w.run, j.lag);
+            w = (struct writing){.j = &j, .run = &runs[2][r], .rank = r};
+            runs[2][r] = new_run(r, j.ranks);
+            j.epochs -= i % 2;
+            put_resumed(&w, RIGHT, c);
+            j.epochs += i % 2;
+            pp_resume_finish(w.run, j.lag);
+        }
+        const struct pp_resume_answer *a = judge(j.ranks, j.ranks);
+        if (i % 2 == 0) {
+            assert_string_equal(a->kind_name, "exact");
+        } else {
+            double repeated, left;
+            count(&repeated, &left, c, j.ranks);
+            if (!a->culprit || strcmp(a->culprit, "epoch-dropped") != 0)
+                fail_msg("%d ranks %d kill %zu c %zu stop %zu: %s %s", i, (int)j.ranks, j.kill, c, stop,
+                         a->sentence, a->culprit ? a->culprit : "");
+            assert_true(a->first == (double)(3 * epoch_batches(&j)) && a->left_out == left && left > 0);
+        }
+        forget();
+    }
+}
+
 static void test_what_cannot_be_told_is_said(void **s)
 {
     state = 5;
@@ -558,6 +602,7 @@ int main(void)
         cmocka_unit_test(test_each_culprit_is_named),
         cmocka_unit_test(test_other_numbers_of_ranks),
         cmocka_unit_test(test_each_change_is_found),
+        cmocka_unit_test(test_an_early_end_is_seen_beside_a_run_that_was_stopped),
         cmocka_unit_test(test_what_cannot_be_told_is_said),
         cmocka_unit_test(test_batches_of_a_step),
         cmocka_unit_test(test_killed_in_a_save_with_a_batch_in_hand),
