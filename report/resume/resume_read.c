@@ -333,8 +333,10 @@ static void put_iteration(struct reading *g, const struct iteration *it)
             last = u->first_batch + k + UINT64_C(1);
         }
     }
+    /* All were given to workers; the process was killed before it took them. */
+    to->ended &= !g->n_listed || g->listed[g->n_listed - 1].batch < last;
     if (last)
-        put_saves(g, (uint32_t)last, it->ended);
+        put_saves(g, (uint32_t)last, to->ended);
 }
 
 /* Which iteration of the run a fact is of. */

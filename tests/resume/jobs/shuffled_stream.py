@@ -20,7 +20,7 @@ class Stream(IterableDataset):
         self.epoch, self.state = 0, None
     def __iter__(self):
         w = get_worker_info()
-        source = [i for shard in range(8) if not w or shard % w.num_workers == w.id for i in range(shard * 25, shard * 25 + 25)]
+        source = [i for shard in range(8) if not w or shard % w.num_workers == w.id for i in range(shard * 26, shard * 26 + 26)]
         rng, held, at = random.Random(self.epoch), [], 0
         if self.state:
             at, held = self.state["at"], [] if a.bug == "buffer-lost" else list(self.state["held"])
@@ -45,7 +45,7 @@ if os.path.exists("ckpt.pt"):
         drop = done
     else:
         data.state, drop = c["data"], 0
-    truth.resumed(start * 25 + done)
+    truth.resumed(start * 26 + done)
 for epoch in range(start, a.epochs):
     data.epoch = epoch
     first = done if epoch == start and os.path.exists("ckpt.pt") else 0
@@ -55,7 +55,7 @@ for epoch in range(start, a.epochs):
         model(ids.float()[:, None]).mean().backward()
         truth.used(ids, epoch=epoch)
         time.sleep(a.step_ms / 1e3)
-        if (i + 1) % 5 == 0 and i + 1 < 24:
+        if (i + 1) % 5 == 0 and i + 1 < 25:
             torch.save({"epoch": epoch, "done": i + 1, "data": None if a.workers else data.now}, "ckpt.tmp")
-            os.replace("ckpt.tmp", "ckpt.pt"); truth.saved(epoch * 25 + i + 1)
+            os.replace("ckpt.tmp", "ckpt.pt"); truth.saved(epoch * 26 + i + 1)
     drop = 0

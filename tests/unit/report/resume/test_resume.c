@@ -36,6 +36,7 @@ enum how {
     OTHER_BYTES,
     OTHER_TAIL,
     OTHER_WORKERS,
+    OTHER_DROPPED, /* and what is dropped as used are other samples */
     BUFFER,
     WRONG_WORLD,
     RIGHT_WORLD,
@@ -54,8 +55,8 @@ static const char *const culprit[HOWS] = {
     [DROPS_EPOCH] = "epoch-dropped",  [OTHER_FILES] = "directory-order",
     [OTHER_BYTES] = "augmentation",   [OTHER_TAIL] = "last-batches",
     [OTHER_WORKERS] = "worker-split", [BUFFER] = "buffer-lost",
-    [WRONG_WORLD] = "world-size",     [RANK_OF_0] = "rank-state",
-    [TORN] = "torn-checkpoint",
+    [OTHER_DROPPED] = "worker-split", [WRONG_WORLD] = "world-size",
+    [RANK_OF_0] = "rank-state",       [TORN] = "torn-checkpoint",
 };
 
 struct job {
@@ -299,7 +300,10 @@ static void put_stream(const struct job *j, enum how how, size_t c)
 {
     for (uint32_t r = 0; r < j->ranks; r++)
         for (int i = 0; i < 3; i++)
-            runs[i][r].stream = how == BUFFER || how == OTHER_WORKERS;
+            runs[i][r].stream = how == BUFFER || how == OTHER_WORKERS || how == OTHER_DROPPED;
+    for (uint32_t r = 0; r < j->ranks && how == OTHER_DROPPED; r++)
+        for (size_t i = 0; i < runs[2][r].iterations; i++)
+            runs[2][r].iteration[i].workers = 4;
     if (how == OTHER_WORKERS)
         for (uint32_t r = 0; r < j->ranks; r++) {
             struct pp_resume_run *run = &runs[2][r];
@@ -336,7 +340,7 @@ static void test_each_culprit_is_named(void **s)
                 if (how == TORN)
                     w.run->failed = 1;
                 else
-                    put_resumed(&w, how == BUFFER ? NEW_ORDER : (enum how)how, c);
+                    put_resumed(&w, how == BUFFER || how == OTHER_DROPPED ? NEW_ORDER : (enum how)how, c);
                 if (how == OTHER_TAIL)
                     for (size_t k = 0; k < w.run->iterations; k++) {
                         struct pp_resume_iteration *it = &w.run->iteration[k];
@@ -344,7 +348,7 @@ static void test_each_culprit_is_named(void **s)
                         for (uint32_t m = 0; m < b->n; m++)
                             w.run->token[b->first + m] = 5000 + m + 100 * r;
                     }
-                if (how == BUFFER)
+                if (how == BUFFER || how == OTHER_DROPPED)
                     w.run->token[3] = 6000;
                 pp_resume_finish(w.run, j.lag);
             }
@@ -353,7 +357,7 @@ static void test_each_culprit_is_named(void **s)
                     runs[1][r].save[runs[1][r].saves - 1].torn = 1;
             put_stream(&j, (enum how)how, c);
             const struct pp_resume_answer *a = judge(j.ranks, j.ranks);
-            if (how == BUFFER || how == OTHER_WORKERS) {
+            if (how == BUFFER || how == OTHER_WORKERS || how == OTHER_DROPPED) {
                 if (!a->culprit || strcmp(a->culprit, culprit[how]) != 0)
                     fail_msg("how %d: %s, %s", how, a->sentence, a->culprit ? a->culprit : "nothing");
             } else {
