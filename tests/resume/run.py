@@ -24,9 +24,10 @@ class Case:
         self.job, self.culprit, self.args, self.kill = job, culprit, {"bug": bug, "fix": fix}, kill
         self.frameworks = self.overlays = ()
         self.content = False
-        self.ranks = self.ranks_after = 1
+        self.ranks = 1
         self.after = {}  # arguments of the resumed run alone
         self.__dict__.update(more)
+        self.ranks_after = more.get("ranks_after", self.ranks)
         self.name = job + (":" + more["named"] if "named" in more else "")
 
 
