@@ -3,11 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-static size_t least_of(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 int pp_resume_saved(const struct pp_resume_start *s, size_t *at, size_t *before)
 {
     for (size_t r = 0; r < s->ranks; r++) { /* rank 0 alone may save for all of them */
@@ -45,12 +40,6 @@ static void note_difference(struct resume_compared *c, size_t batch, size_t rank
     c->last = c->last == PP_RESUME_NOWHERE || batch > c->last ? batch : c->last;
 }
 
-/* r came to its end by itself, and a has more than that, wherever it was stopped. */
-static int is_short(const struct pp_resume_run *r, size_t n, size_t others)
-{
-    return r->finished && n < others;
-}
-
 static void compare_rank(const struct pp_resume_run *a, const struct pp_resume_run *r, size_t rank,
                          struct resume_compared *c)
 {
@@ -68,7 +57,8 @@ static void compare_rank(const struct pp_resume_run *a, const struct pp_resume_r
         c->content += x->order == y->order && !files && bytes;
         c->only_tails &= is_last_of_epoch(a, from + k);
     }
-    if (is_short(r, r->n, a->n - from) || is_short(a, a->n - from, r->n)) {
+    /* Who came to the end has no more, wherever the other one was stopped. */
+    if ((r->finished && r->n < a->n - from) || (a->finished && a->n - from < r->n)) {
         note_difference(c, from + n, rank);
         wrong++;
         c->only_tails = 0;

@@ -89,10 +89,10 @@ static void leave_untold(struct judging *j, const char *why)
 
 /* ---- what can be told at all ---- */
 
-static const char *missing_of(struct judging *j, const struct pp_resume_start *s, const char *of)
+static const char *missing_of(struct judging *j, const struct pp_resume_start *s, const char *of, int resumed)
 {
     for (size_t i = 0; i < s->ranks; i++)
-        if (s->rank[i].unknown)
+        if (s->rank[i].unknown && !(resumed && s->rank[i].idle))
             return pp_arena_printf(&j->out->arena, "It cannot be told: of %s %s.", of, s->rank[i].unknown);
     return NULL;
 }
@@ -235,9 +235,9 @@ static void judge_chain(struct judging *j, const struct pp_resume_chain *chain)
 {
     const struct pp_resume_start *control = &j->in->control[0];
     size_t from = 0;
-    const char *why = chain->why ? chain->why : missing_of(j, control, "the uninterrupted run");
+    const char *why = chain->why ? chain->why : missing_of(j, control, "the uninterrupted run", 0);
     for (size_t s = 0; s < chain->starts && !why; s++)
-        why = missing_of(j, &chain->start[s], s ? "a resumed run" : "the run that was killed");
+        why = missing_of(j, &chain->start[s], s ? "a resumed run" : "the run that was killed", s > 0);
     if (!why && chain->starts < 2)
         why = "It cannot be told: nothing was resumed.";
     if (!why && chain->start[0].ranks != control->ranks)

@@ -7,11 +7,6 @@
 
 enum { NEEDLE = 64, LEAST = 8 };
 
-static size_t least_of(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* The needle stands at that place, up to the end of either. */
 static int stands_at(const struct pp_resume_run *a, struct pp_resume_spot at, const uint64_t *needle,
                      size_t n, size_t least)

@@ -9,6 +9,11 @@
 
 #define PP_RESUME_NOWHERE SIZE_MAX
 
+static inline size_t least_of(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 /* In an iteration of the reference, behind `offset` of its tokens. */
 struct pp_resume_spot {
     size_t iteration, offset; /* iteration PP_RESUME_NOWHERE: in none */

@@ -446,6 +446,7 @@ pp_status pp_resume_read_source(const struct pp_source *source, struct pp_resume
     READ(each_fact, fill_fact);
     fill_loaders(&g);
     out->unknown = why_unknown(&g);
+    out->idle = !g.loaders && (out->failed || (out->finished && out->restored == 1));
     for (size_t i = 0; i < g.saves; i++)
         free(g.save[i].path);
     free(g.save);

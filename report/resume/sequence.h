@@ -55,7 +55,8 @@ struct pp_resume_run {
     int bytes_vary;      /* from one uninterrupted run to the next: they are not compared */
     int finished;        /* the job ended by itself, and well */
     int failed;          /* it ended by itself with an error */
-    int restored;        /* it loaded a checkpoint */
+    int restored;        /* it loaded a checkpoint; -1: not known */
+    int idle;            /* it came to its end and took no batch */
     double buffer;       /* of a shuffled stream; NAN: none, or not known */
     char *checkpoint;    /* path of the newest whole one; the run's own */
     const char *unknown; /* why nothing is known of its samples; NULL: it is */

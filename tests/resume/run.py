@@ -159,6 +159,8 @@ def truth_of(directory, chain):
         if wrong:
             return wrong
         n += 1
+    if n == 2 and not ended_by_itself(os.path.join(directory, chain, "start2")):
+        return "failed"  # before its first batch, and before it knew where it stands
     return None
 
 
@@ -211,14 +213,14 @@ def check(case, variant, python, directory, out):
     right, rows = bool(kills), []
     for kill in kills:
         truth = truth_of(directory, kill["name"])
-        told = None if kill.get("first") is None else (kill["first"], kill["repeated"], kill["left_out"])
+        told = "failed" if kill["kind"] == "not-exact" and kill.get("first") is None else None if kill.get("first") is None else (kill["first"], kill["repeated"], kill["left_out"])
         culprit = kill.get("culprit")
         fine = kill["kind"] == ("exact" if truth is None else "not-exact") and told == truth and culprit == (case.culprit if truth else None)
         rows.append((kill["name"], kill["kind"], culprit, told, truth, fine, kill.get("confidence")))
         right &= fine
     right &= any(r[4] for r in rows) if variant == "bug" else not any(r[4] for r in rows)
     for name, kind, culprit, told, truth, fine, confidence in rows:
-        say = lambda t: "none" if t is None else "%d, %d too often, %d left out" % t
+        say = lambda t: t or "none" if not isinstance(t, tuple) else "%d, %d too often, %d left out" % t
         print(f"{'right' if fine else 'WRONG'}  {case.name:32} {variant:4} {name:4} {culprit or kind:20} {confidence or '':8} said {say(told)}; truth {say(truth)}", flush=True, file=out)
     if not rows:
         print(f"WRONG  {case.name:32} {variant:4} exit code {rc}: {err.strip()[-300:]}", flush=True, file=out)

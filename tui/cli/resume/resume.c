@@ -15,6 +15,7 @@
 #include "tui/cli/output.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -280,6 +281,19 @@ static pp_status check_control(struct session *s, struct pp_err *err)
     return PP_OK;
 }
 
+/* A resumed run that failed before anything was recorded of it, as on a checkpoint that it cannot load. */
+static pp_status put_failed(const struct pp_resume_start *control, struct pp_resume_start *s,
+                            struct pp_err *err)
+{
+    s->rank = calloc(control->ranks, sizeof(*s->rank));
+    for (s->ranks = 0; s->rank && s->ranks < control->ranks; s->ranks++)
+        s->rank[s->ranks] = (struct pp_resume_run){.rank = control->rank[s->ranks].rank,
+                                                   .world = control->rank[s->ranks].world,
+                                                   .restored = -1,
+                                                   .buffer = NAN};
+    return s->rank ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the ranks");
+}
+
 /* The next start of chain i; the recording is read with the lag of the control. */
 static pp_status run_start(struct session *s, size_t i, struct resume_ask ask, struct resume_done *d,
                            struct pp_err *err)
@@ -298,6 +312,9 @@ static pp_status run_start(struct session *s, size_t i, struct resume_ask ask, s
     pp_status st = resume_run_make(&s->job, &ask, d, err);
     if (st == PP_OK)
         st = read_start(d, &s->start[i][chain->starts], err);
+    int failed = d->end == RESUME_END_ITSELF && d->status != 0 && d->status < 128 && chain->starts;
+    if (st == PP_E_SYSTEM && failed)
+        st = put_failed(&s->control[0], &s->start[i][chain->starts], err);
     if (st == PP_E_SYSTEM && !s->start[i][chain->starts].ranks) { /* the other kills have their answers */
         snprintf(s->why[i], sizeof(s->why[i]), "It cannot be told: %s", err->text);
         return PP_OK;
@@ -305,7 +322,7 @@ static pp_status run_start(struct session *s, size_t i, struct resume_ask ask, s
     if (st != PP_OK)
         return st;
     resume_start_finish(&s->start[i][chain->starts], s->lag);
-    if (d->end == RESUME_END_ITSELF && d->status != 0 && d->status < 128 && chain->starts)
+    if (failed)
         s->start[i][chain->starts].rank[0].failed = 1;
     chain->starts++;
     return PP_OK;
