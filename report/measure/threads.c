@@ -15,7 +15,7 @@ struct walk {
     size_t n_lanes, cursor;
     struct thread {
         char name[NAME];
-        int is_there; /* and not the trainer's */
+        int is_there, is_trainers;
         double works; /* looks */
     } thread[PP_LOOKED_THREADS];
     struct pp_thread_work *out;
@@ -29,11 +29,23 @@ static void take_thread(void *ctx, const struct pp_native_thread_row *row)
     struct thread *t = &w->thread[row->id - 1];
     t->is_there = 1;
     for (size_t i = 0; i < w->n_lanes; i++)
-        if (w->lanes[i].lane == PP_LANE_TRAINER && w->lanes[i].tid == row->tid && w->lanes[i].pid == row->pid)
-            t->is_there = 0;
+        t->is_trainers |= w->lanes[i].lane == PP_LANE_TRAINER && w->lanes[i].tid == row->tid &&
+                          w->lanes[i].pid == row->pid;
     char *plain = pp_text_plain(row->name);
     pp_text_add(t->name, sizeof(t->name), "%s", plain ? plain : "");
     free(plain);
+}
+
+/* Who makes the batch, at a look: those on a CPU and in files; where none is, the trainer itself, which may
+ * load in its wait; where it does not, those that poll sockets, as servers and event loops do at all times.
+ * 0: it does nothing. */
+static int rank_of(const struct thread *t, char does)
+{
+    static const char work[] = {PP_THREAD_COMPUTES, PP_THREAD_READY, PP_THREAD_READS, PP_THREAD_FAULTS, '\0'};
+    return !t->is_there                                   ? 0
+           : strchr(work, does)                           ? 3 - t->is_trainers
+           : does == PP_THREAD_NETWORK && !t->is_trainers ? 1
+                                                          : 0;
 }
 
 static void take_look(void *ctx, const struct pp_thread_look_row *row)
@@ -44,20 +56,18 @@ static void take_look(void *ctx, const struct pp_thread_look_row *row)
         !pp_timeline_stalled_between(w->tl, row->t_ns, row->t_ns + 1, &w->cursor))
         return;
     o->looks++;
-    for (size_t i = 0; i < PP_LOOKED_THREADS && row->states[i]; i++) {
-        struct thread *t = &w->thread[i];
-        if (!t->is_there)
+    int rank = 0;
+    for (size_t i = 0; i < PP_LOOKED_THREADS && row->states[i]; i++)
+        rank = rank_of(&w->thread[i], row->states[i]) > rank ? rank_of(&w->thread[i], row->states[i]) : rank;
+    for (size_t i = 0; rank && i < PP_LOOKED_THREADS && row->states[i]; i++) {
+        const char does = row->states[i];
+        if (rank_of(&w->thread[i], does) < rank)
             continue;
-        switch (row->states[i]) {
-        case PP_THREAD_COMPUTES: o->computes++; break;
-        case PP_THREAD_READY: o->ready++; break;
-        case PP_THREAD_READS:
-        case PP_THREAD_FAULTS: o->reads++; break;
-        case PP_THREAD_NETWORK: o->network++; break;
-        case PP_THREAD_SLEEPS: o->sleeps++; continue;
-        default: continue;
-        }
-        t->works++;
+        o->computes += does == PP_THREAD_COMPUTES;
+        o->ready += does == PP_THREAD_READY;
+        o->reads += does == PP_THREAD_READS || does == PP_THREAD_FAULTS;
+        o->network += does == PP_THREAD_NETWORK;
+        w->thread[i].works++;
     }
 }
 
@@ -112,7 +122,7 @@ pp_status pp_thread_work_read(const struct pp_source *source, const struct pp_ti
     if (st == PP_OK && out->looks > 0) {
         name_workers(w);
         out->computes /= out->looks, out->ready /= out->looks, out->reads /= out->looks;
-        out->network /= out->looks, out->sleeps /= out->looks;
+        out->network /= out->looks;
     }
     free(w);
     return st;

@@ -2,9 +2,9 @@
  * (table thread_look) those that fell into a stall. It is all that is known of a loader in C++, whose threads
  * record no span.
  *
- * Means over those looks, in threads. The trainer's own thread is left out: it waits. A recording is a
- * stranger's file: threads beyond PP_LOOKED_THREADS are left out, and letters that stand for nothing are
- * threads that do nothing. */
+ * Means over those looks, in threads. The trainer's own thread counts where it is the only one at work, and
+ * polling a socket where nothing else is done. A recording is a stranger's file: threads beyond
+ * PP_LOOKED_THREADS are left out, and letters that stand for nothing are threads that do nothing. */
 #ifndef PP_REPORT_MEASURE_THREADS_H
 #define PP_REPORT_MEASURE_THREADS_H
 
@@ -12,7 +12,7 @@
 
 struct pp_thread_work {
     double looks; /* in stalls; 0: nothing below is known */
-    double computes, ready, reads, network, sleeps;
+    double computes, ready, reads, network;
     char names[96]; /* of those that work most, as the kernel has them; "": none does */
 };
 

@@ -95,7 +95,11 @@ const struct pp_rule *pp_judge_cause(const struct pp_facts *f)
         return threads;
     const struct pp_rule *cause = pp_cause_first(f, pp_cause_rules_replay, pp_cause_rules_replay_n);
     cause = cause ? cause : pp_cause_first(f, pp_cause_rules_shares, pp_cause_rules_shares_n);
-    return threads && (!cause || blames_a_wait(cause)) ? threads : cause;
+    int hands_over = f->metric[PP_METRIC_OWNER] == PP_PHASE_NONE || f->phase_share[PP_PHASE_PUT_WAIT] >= 0.5;
+    int reads = f->metric[PP_METRIC_OWNER] == PP_PHASE_READ && f->metric[PP_METRIC_OWNER_BLOCKED] >= 0.5;
+    if (threads && reads && strcmp(threads->l1, "storage") != 0) /* the reads' own spans know better */
+        return cause;
+    return threads && (!cause || hands_over || blames_a_wait(cause)) ? threads : cause;
 }
 
 static int is_of(const struct pp_rule *cause, const struct pp_rule *rules, size_t n)

@@ -84,13 +84,17 @@ static void looks_in_stalls_give_the_cause(void **state)
     } rows[] = {
         {"frrf", 0.2, 0, "storage", NULL,
          "2 threads of the job are at work ([DALI][TP0]Exec, [DALI][TP1]Exec)"},
-        {"fnDf", 0.2, 0, "storage", NULL, "100 % of them in calls on files and sockets"},
+        {"fnff", 0.2, 0, "storage", NULL, "100 % of them in calls on files and sockets"},
         {"fRff", 0.9, 0, "loader", "under-parallel", "1 thread of the job is at work ([DALI][TP0]Exec)"},
         {"fRRf", 1.95, 0, "transform", "cpu-saturated", "making batches takes all CPUs"},
         {"fRWf", 1, 0.95, "transform", "cpu-contended", "without a CPU for 50 % of the time"},
         {"ffff", 0.1, 0, NULL, NULL, "no thread of the job's processes is at work"},
-        {"Rsff", 0.1, 0, NULL, NULL,
-         "no thread of the job's processes is at work"}, /* the trainer's is none */
+        {"fsff", 0.1, 0, NULL, NULL, "no thread of the job's processes is at work"},
+        {"rsff", 0.1, 0, "storage", NULL, "1 thread of the job is at work (python)"}, /* it loads itself */
+        {"RRff", 0.9, 0, "loader", "under-parallel", "1 thread of the job is at work ([DALI][TP0]Exec)"},
+        {"frnn", 0.2, 0, "storage", NULL, "1 thread of the job is at work ([DALI][TP0]Exec)"}, /* servers */
+        {"fRnn", 0.9, 0, "loader", "under-parallel", "1 thread of the job is at work ([DALI][TP0]Exec)"},
+        {"nsff", 0.1, 0, NULL, NULL, "no thread of the job's processes is at work"},
         {"fRrf", 0.5, 0, "transform", NULL, NULL},
     };
     (void)state;
@@ -113,6 +117,31 @@ static void looks_in_stalls_give_the_cause(void **state)
                 assert_string_equal(v->l2, rows[i].l2);
             assert_non_null(strstr(said, rows[i].says));
         }
+        pp_report_free(r);
+        fake_free(f);
+    }
+}
+
+/* Threads with spans that are not what the trainer waits for: idle ones while it loads by itself (Grain's
+ * DataLoader), and one that is blocked with tasks for others (Keras's enqueuer). */
+static void looks_tell_more_than_who_is_not_at_work(void **state)
+{
+    static const pp_phase waits[] = {PP_PHASE_DISPATCH_WAIT, PP_PHASE_PUT_WAIT};
+    (void)state;
+    looks.threads = pool, looks.n = 4, looks.stepping = "ffff", looks.stalled = "rfff";
+    for (size_t i = 0; i < sizeof(waits) / sizeof(*waits); i++) {
+        struct fake_run *f = waiting(0.2, 0);
+        size_t lane = fake_thread(f, PP_LANE_WORKER, "pool");
+        f->thread[lane].pid = 70;
+        for (uint32_t b = 0; b < BATCHES; b++) {
+            uint64_t t = FAKE_T0 + b * CYCLE_MS * FAKE_MS;
+            fake_span(f, lane, PP_PHASE_TRANSFORM, t, FAKE_MS);
+            fake_span(f, lane, waits[i], t + FAKE_MS, (CYCLE_MS - 1) * FAKE_MS);
+        }
+        struct pp_report *r = judged(f);
+        print_message("%s\n", r->verdict.cause ? r->verdict.cause : r->verdict.reason);
+        assert_non_null(r->verdict.l1);
+        assert_string_equal(r->verdict.l1, "storage");
         pp_report_free(r);
         fake_free(f);
     }
@@ -163,6 +192,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(looks_in_stalls_give_the_cause),
+        cmocka_unit_test(looks_tell_more_than_who_is_not_at_work),
         cmocka_unit_test(without_looks_nothing_is_known),
         cmocka_unit_test(rows_of_a_stranger_do_no_harm),
     };
