@@ -911,6 +911,27 @@ def _grain_stage(stats, *args):
     return _stages[name]
 
 
+class _Batches:
+    """What a generator gives, each wait for it recorded."""
+
+    def __init__(self, generator):
+        self._next = record.timed("batch", generator.__next__)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        record.stands_in()
+        return self._next()
+
+
+def _hook_keras(module):
+    """The threads and processes of a PyDataset. TensorFlow asks in a thread of its own, and has nothing ready meanwhile."""
+    get = module.OrderedEnqueuer.get
+    module.OrderedEnqueuer.get = lambda enqueuer: _Batches(get(enqueuer))
+    record.framework()
+
+
 def _hook_iterator_of(module):
     holder, name = _ITERATORS[module.__name__]
     _hook_method(getattr(module, holder), name, "batch")
@@ -991,6 +1012,7 @@ _HOOKS = {
     "multiprocessing.queues": (("queues between processes", _hook_process_queues),),
     "multiprocessing.pool": (("results of a pool", _hook_process_pool),),
     "grain._src.python.dataset.stats": (("batches", _hook_grain), ("stages", _hook_grain_stages)),
+    "keras.src.trainers.data_adapters.py_dataset_adapter": (("batches", _hook_keras),),
     "asyncio.base_events": (("waits for an event loop", _hook_event_loop),),
     "torch.autograd": (("the thread that trains", _hook_autograd),),
     "torch.optim.optimizer": (("steps of optimizers", _hook_optimizer),),

@@ -265,6 +265,14 @@ static PyObject *grad(PyObject *self, PyObject *is_enabled)
     Py_RETURN_NONE;
 }
 
+static PyObject *stands_in(PyObject *self, PyObject *nothing)
+{
+    struct record_local *l = record_is_on() ? record_local() : NULL;
+    if (l)
+        l->consumer.counts_as_trainer = 1;
+    Py_RETURN_NONE;
+}
+
 static PyObject *framework(PyObject *self, PyObject *nothing)
 {
     record_process.has_framework = 1;
@@ -493,6 +501,8 @@ static PyMethodDef functions[] = {
     {"optimized", optimized, METH_NOARGS, "optimized(): an optimizer has made its step"},
     {"arrived", arrived, METH_NOARGS, "arrived(): this rank's part of a backward pass is done"},
     {"grad", grad, METH_O, "grad(f): f() says whether what is taken now will be trained on"},
+    {"stands_in", stands_in, METH_NOARGS,
+     "stands_in(): this thread takes the batches of one that waits for it"},
     {"framework", framework, METH_NOARGS, "framework(): its loader's waits are known by name"},
     {"child", child, METH_VARARGS, "child(parent's pid): this process is one of multiprocessing"},
     {"fetcher", fetcher, METH_VARARGS, "fetcher(f, is_stream, timed): f fetches from timed"},
