@@ -22,7 +22,7 @@ newest|torch torchvision torchdata webdataset datasets transformers accelerate l
 2.6|torch==2.6.0 torchvision==0.21.0 torchdata==0.11.0 numpy|torch
 2.2|torch==2.2.2 torchvision==0.17.2 numpy<2|torch
 dali|nvidia-dali-cuda120 nvtx numpy|nvidia.dali
-loaders|grain torch torchdata spdl tensorflow-cpu|grain
+loaders|grain torch torchdata spdl tensorflow-cpu keras nvidia-dali-cuda120 ray pandas pyarrow|numpy
 ROWS
 }
 # Beside Debian's torch; what the newest release of each asks of numpy is more than Debian has.
@@ -137,22 +137,50 @@ dali() {
     is "dali: what its threads do" "$(for phase in read decode transform; do [ "$(sql "$R" "SELECT count(*) >= 40 FROM v_span WHERE phase = '$phase' AND lane = 'worker'")" = 1 ] || echo "$phase"; done)" ""
 }
 
-# Loaders of other frameworks: the same batches, each wait recorded, and as long as the job's own clock says.
-LOADERS='grain grain_processes grain_loader nodes spdl tensorflow'
-loader_of() { # FRAMEWORK
-    local job=$PWD/tests/jobs/other_loaders.py waited
-    if ! "$PYTHON" -c "import $(sed 's/^grain_.*/grain/; s/^nodes/torchdata.nodes/' <<<"$1")" 2>"$T/import"; then skip "$1" "$(tail -n 1 "$T/import")"; return; fi
-    run timeout "$LIMIT" "$PYTHON" "$job" "$1" "$T/loads"
+# Loaders of other frameworks: the same batches, each wait recorded and as long as the job's own clock says, and the cause of what was made slow.
+LOADERS='grain grain_processes grain_loader nodes spdl tensorflow keras dali ray'
+[ -z "$slice" ] || LOADERS=nodes # which is beside the newest torch
+. tests/slow_fs.sh
+loader_of() { # FRAMEWORK MODE BATCHES CAUSE
+    local job=$PWD/tests/jobs/other_loaders.py name="$1 $2" dir=$T/loads waited
+    [ "$2" != storage ] || dir=$T/slow
+    run timeout "$LIMIT" "$PYTHON" "$job" "$1" "$dir" "$2" "$3"
     cp "$OUT" "$T/plain.out"
-    is "$1: it runs without" "$rc" 0
-    run timeout "$LIMIT" "$PP" exec -q --force -o "$R" -- "$PYTHON" "$job" "$1" "$T/loads"
-    is "$1: exit status and batches" "$rc $(cat "$OUT")" "0 $(cat "$T/plain.out")"
-    is "$1: every hook fits" "$(sql "$R" "SELECT value FROM meta WHERE section = 'process_note'")" ""
-    is "$1: each batch is a wait" "$(sql "$R" "SELECT count(*) FROM v_span WHERE phase = 'data_wait'")" 40
-    waited=$(sed -n 's/^waited \(.*\) %/\1/p' "$ERR")
+    cp "$ERR" "$T/plain.err"
+    is "$name: it runs without" "$rc" 0
+    run timeout "$LIMIT" "$PP" exec -q --force -o "$R" -- "$PYTHON" "$job" "$1" "$dir" "$2" "$3"
+    is "$name: exit status and batches" "$rc $(cat "$OUT")" "0 $(cat "$T/plain.out")"
+    is "$name: standard error" "$(masked "$ERR" | grep -vE ' (INFO|WARNING) ')" "$(masked "$T/plain.err" | grep -vE ' (INFO|WARNING) ')"
+    is "$name: every hook fits" "$(sql "$R" "SELECT value FROM meta WHERE section = 'process_note'")" ""
+    is "$name: each batch is a wait" "$(sql "$R" "SELECT count(DISTINCT batch) FROM v_span WHERE phase = 'data_wait'")" "$3"
+    waited=$(sed -n 's/^waited \(.*\) %.*/\1/p' "$ERR")
     "$PP" report --json "$R" >"$T/report.json" 2>"$T/report.err"
-    holds "$1: waits as the job's clock says ($waited %)" "($(json "$T/report.json" '$.data_wait_share') * 100 - $waited) ^ 2 < 20 ^ 2"
-    is "$1: the trainer waits for data" "$(json "$T/report.json" '$.verdict.l0')" input-bound
+    if [ "$2" = bound ]; then
+        is "$name: the step is what takes long" "$(json "$T/report.json" '$.verdict.l0')" not-input-bound
+        return
+    fi
+    [ -z "$waited" ] || holds "$name: waits as the job's clock says ($waited %)" "($(json "$T/report.json" '$.data_wait_share') * 100 - $waited) ^ 2 < 20 ^ 2"
+    like "$name: the trainer waits for data" "$(json "$T/report.json" '$.verdict.l0')" '^(input-bound|cpu-starved)$'
+    like "$name: the cause" "$(json "$T/report.json" '$.verdict.l1')" "$4"
+}
+loaders() {
+    local job why
+    mkdir -p "$T/loads"
+    for i in $(seq 100); do head -c 32768 /dev/urandom >"$T/loads/$i"; done
+    why=$(why_no_fuse)
+    if [ -n "$why" ]; then skip "slow storage of other loaders" "$why"; else slow_mount "$T/loads" open_ms=4,read_ms=2; fi
+    export RAY_AUTH_MODE=disabled
+    for job in $LOADERS; do
+        grep -Eq -- "$ONLY" <<<"loaders $job" || continue
+        if ! "$PYTHON" -c "import $(sed 's/^grain_.*/grain/; s/^nodes/torchdata.nodes/; s/^dali/nvidia.dali/; s/^ray/ray.data/' <<<"$job")" 2>"$T/import"; then
+            skip "$job" "$(tail -n 1 "$T/import")"
+            continue
+        fi
+        loader_of "$job" transform 60 '^(transform|loader)$'
+        [ -n "$why" ] || loader_of "$job" storage 60 '^storage$'
+        loader_of "$job" bound 15
+    done
+    [ -n "$why" ] || slow_unmount
 }
 
 interpreter() { # NAME REQUIREMENTS: $PYTHON, or $why it cannot be had
@@ -167,8 +195,8 @@ interpreter() { # NAME REQUIREMENTS: $PYTHON, or $why it cannot be had
     [ -e "$dir/complete" ] && return
     if [ $slice ]; then
         PYTHON=$VENVS/torch/bin/python why="no $dir: make test-frameworks makes it"
-        [ "$1" != newest ] || why="no $VENVS/torch: tests/newest_torch.sh makes it"
-        [ "$1" != newest ] || [ ! -e "$VENVS/torch/complete" ] || why=
+        [[ $1 != newest && $1 != loaders ]] || why="no $VENVS/torch: tests/newest_torch.sh makes it"
+        [[ $1 != newest && $1 != loaders ]] || [ ! -e "$VENVS/torch/complete" ] || why=
         return
     fi
     # shellcheck disable=SC2086
@@ -196,12 +224,7 @@ while IFS='|' read -r who requirements import <&3; do
     if [ -z "$why" ] && ! "$PYTHON" -c "import $import" 2>"$T/import"; then why=$(tail -n 1 "$T/import"); fi
     if [ -n "$why" ]; then skip "$who" "$why"; continue; fi
     if [ "$who" = dali ]; then dali; continue; fi
-    if [ "$who" = loaders ]; then
-        mkdir -p "$T/loads"
-        for i in $(seq 40); do head -c 32768 /dev/urandom >"$T/loads/$i"; done
-        for job in $LOADERS; do ! grep -Eq -- "$ONLY" <<<"loaders $job" || loader_of "$job"; done
-        continue
-    fi
+    if [ "$who" = loaders ]; then loaders; continue; fi
     [ "$who" != debian ] || beside_debian
     mapfile -t jobs < <(rows | while IFS='|' read -r job _; do grep -Eq -- "$ONLY" <<<"$who $job" && echo "$job"; done)
     [ ${#jobs[@]} -gt 0 ] || continue
