@@ -198,6 +198,11 @@ test-python314: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= all
 	$(Q)$(foreach v,VENVS ONLY,$(if $($(v)),$(v)='$($(v))')) bash tests/python314.sh
 
+# The wheel and the README's job in root file systems of distributions, and the container image; ROOTS, ONLY and WHEEL as the script says.
+.PHONY: test-roots
+test-roots: wheel
+	$(Q)$(foreach v,ROOTS ONLY WHEEL,$(if $($(v)),$(v)='$($(v))')) bash tests/roots.sh
+
 # Open MPI, MPICH, SLURM, torchrun and Ray with pipeprobe in front of each rank; VENVS, ONLY, PYTHON and TORCH as the script says.
 .PHONY: test-launchers
 test-launchers: deps-test
@@ -342,6 +347,7 @@ help:
 	'make test-frameworks  PyTorch 1.13, 2.2, 2.6 and the newest, frameworks on it, DALI, from PyPI into build/venvs (20 GB); VENVS= ONLY= TOGETHER=1 LIMIT=' \
 	'make resume-right resume-test on 29 jobs that are resumed right, frameworks from PyPI into build/venvs/resume (7 GB); resume-kills: five at 50 random batches; VENV= PYTHON= KILLS= NAMES=' \
 	'make test-python314  attach and exec under Python 3.14 and 3.15: of a newer Debian, with its PyTorch, unpacked into build/venvs (1.3 GB), and a free-threaded Python built from its source; VENVS= ONLY=' \
+	'make test-roots   the wheel and the job of the README in Debian 12 and 13 and Ubuntu, by debootstrap, and the container image, by buildah; ROOTS= ONLY= WHEEL=' \
 	'make test-launchers  Open MPI, MPICH, SLURM, torchrun and Ray with four ranks each; Debian packages and PyPI, into build/venvs (1 GB); VENVS= ONLY= PYTHON= TORCH=' \
 	'make test-moto    s3:// against the S3 server of moto, from PyPI into build/venvs/moto' \
 	'make test-mlflow  --mlflow and export --to otlp against the MLflow server, from PyPI into build/venvs/mlflow (1 GB)' \

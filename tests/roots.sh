@@ -1,0 +1,98 @@
+#!/bin/bash
+# tests/roots.sh: fresh root file systems of distributions take the wheel (pip, in a virtual environment) and record the README's job, train.py of
+# tests/recordings with the distribution's own PyTorch. Needs root, debootstrap and the distributions' packages; what is not to be had is skipped by name.
+#
+# ROOTS=DIR keeps them (build/roots, 1.5 GB each). ONLY=REGEX chooses rows. WHEEL names the wheel (build/pipeprobe-*.whl, make wheel).
+. "$(dirname "$0")/lib.sh"
+ROOTS=${ROOTS:-$PWD/build/roots} ONLY=${ONLY:-.} WHEEL=${WHEEL:-$(ls -t build/pipeprobe-*.whl 2>/dev/null | head -1)}
+[ -s "$WHEEL" ] || skip_all "there is no wheel: make wheel"
+[ "$(id -u)" = 0 ] || skip_all "chroot needs root"
+
+# name | suite | mirror | keyring | what else apt looks into
+rows() {
+    cat <<'ROWS'
+Debian 12|bookworm|http://deb.debian.org/debian|debian-archive-keyring|
+Debian 13|trixie|http://deb.debian.org/debian|debian-archive-keyring|
+Ubuntu 22.04|jammy|http://archive.ubuntu.com/ubuntu|ubuntu-archive-keyring|universe
+Ubuntu 24.04|noble|http://archive.ubuntu.com/ubuntu|ubuntu-archive-keyring|universe
+ROWS
+}
+
+# The root's own /proc and /dev/shm, gone with the command.
+inside() { # ROOT COMMAND...
+    local root=$1
+    shift
+    unshare -m sh -c 'mount -t proc proc "$0/proc" && mount -t tmpfs shm "$0/dev/shm" && exec chroot "$0" "$@"' "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 "$@"
+}
+
+# Sets $why where it cannot be had.
+make_root() { # SUITE MIRROR KEYRING COMPONENTS
+    local root=$ROOTS/$1
+    [ ! -e "$root.done" ] || return 0
+    why="debootstrap is not installed"
+    command -v debootstrap >/dev/null || return 1
+    why="$3 is not installed (apt-get install $3)"
+    ls "/usr/share/keyrings/$3".* >/dev/null 2>&1 || return 1
+    mkdir -p "$ROOTS" && rm -rf "$root"
+    timeout 900 debootstrap --variant=minbase --components="main${4:+,$4}" --include=python3,python3-venv,python3-pip,procps "$1" "$root" "$2" >"$T/root.log" 2>&1 &&
+        inside "$root" apt-get install -y -qq --no-install-recommends python3-torch python3-torchvision python3-pil >>"$T/root.log" 2>&1 && touch "$root.done"
+    why="no root file system: $(grep -E '^[EW]:' "$T/root.log" | tail -n 1)"
+    [ -e "$root.done" ]
+}
+
+tried() { # NAME ROOT
+    local name=$1 root=$2 home=$2/tmp/pipeprobe
+    rm -rf "$home" && mkdir -p "$home"
+    cp "$WHEEL" tests/recordings/train.py "$home" && cp -r "$T/images" "$home"
+    run inside "$root" python3 -m venv --system-site-packages /tmp/pipeprobe/env
+    is "$name: a virtual environment" "$rc" 0
+    run inside "$root" /tmp/pipeprobe/env/bin/pip install -q --no-index "/tmp/pipeprobe/$(basename "$WHEEL")"
+    is "$name: pip install" "$rc $(cat "$ERR")" "0 "
+    like "$name: its Python, glibc and PyTorch" "$(inside "$root" /tmp/pipeprobe/env/bin/python -c 'import os, sys, torch; print("Python", sys.version.split()[0], os.confstr("CS_GNU_LIBC_VERSION"), "PyTorch", torch.__version__)')" "^Python 3\."
+    echo "# $name: $(inside "$root" /tmp/pipeprobe/env/bin/python -c 'import os, sys, torch; print("Python", sys.version.split()[0], os.confstr("CS_GNU_LIBC_VERSION"), "PyTorch", torch.__version__)')"
+    run inside "$root" sh -c 'cd /tmp/pipeprobe && timeout 200 env/bin/pipeprobe exec -o train.sqlite -- env/bin/python train.py images'
+    is "$name: the job's status" "$rc" 0
+    like "$name: the first screen" "$(cat "$ERR" "$OUT")" "Training runs at [0-9.]+ samples/s and waits for data [0-9]+ % of the time|INCONCLUSIVE|inconclusive"
+    is "$name: every hook fits" "$(sql "$home/train.sqlite" "SELECT value FROM meta WHERE section = 'process_note'")" ""
+    is "$name: samples handed over" "$(sql "$home/train.sqlite" "SELECT sum(samples) FROM v_span WHERE phase = 'data_wait'")" 240
+    rm -rf "$home"
+}
+
+# samples/container/Containerfile on Debian's Python, which stands for python:3.12-slim where no registry of images can be reached.
+container() {
+    local root=$ROOTS/slim store="--root $T/images.store --runroot $T/images.run --storage-driver vfs"
+    command -v buildah >/dev/null || { skip "the image" "buildah is not installed (apt-get install buildah)"; return; }
+    if [ ! -e "$root.done" ]; then
+        rm -rf "$root"
+        timeout 600 debootstrap --variant=minbase --include=python3,python3-pip bookworm "$root" http://deb.debian.org/debian >"$T/root.log" 2>&1 && touch "$root.done"
+        [ -e "$root.done" ] || { skip "the image" "no root file system: $(grep -E '^[EW]:' "$T/root.log" | tail -n 1)"; return; }
+        ln -sf python3 "$root/usr/bin/python" && rm -f "$root"/usr/lib/python3*/EXTERNALLY-MANAGED # as in Python's own images
+    fi
+    mkdir "$T/context" && cp "$WHEEL" "$T/context" && tar -C "$root" -cf "$T/context/base.tar" .
+    printf 'FROM scratch\nADD base.tar /\n' >"$T/base"
+    # shellcheck disable=SC2086
+    { buildah $store bud -q --isolation chroot -f "$T/base" -t base "$T/context" && rm "$T/context/base.tar" &&
+        buildah $store bud -q --isolation chroot --build-arg BASE=localhost/base -f samples/container/Containerfile -t train "$T/context"; } >"$T/bud" 2>&1
+    is "the image is built" "$? $(grep -i error "$T/bud")" "0 "
+    # shellcheck disable=SC2086
+    local made=$(buildah $store from train)
+    # shellcheck disable=SC2086
+    is "it starts pipeprobe" "$(buildah $store inspect --format '{{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.Cmd}}' "$made")" "[pipeprobe] [doctor]"
+    mkdir "$T/work" && echo 'print("job")' >"$T/work/job.py"
+    # shellcheck disable=SC2086
+    run buildah $store run --isolation chroot -v "$T/work:/work" --workingdir /work "$made" pipeprobe exec -o run.sqlite -- python job.py
+    is "a job in it has its output and status" "$rc $(cat "$OUT")" "0 job"
+    # shellcheck disable=SC2086
+    run buildah $store run --isolation chroot "$made" pipeprobe --version
+    is "and its pipeprobe is the wheel's" "$rc $(cat "$OUT")" "0 $("$PP" --version)"
+}
+
+need_pipeprobe
+"$MAKE_DATASET" "$T/images" --n 240 --size 320x240 --classes 3 >/dev/null || fail "images" </dev/null
+while IFS='|' read -r name suite mirror keyring components; do
+    [[ $name =~ $ONLY ]] || continue
+    if make_root "$suite" "$mirror" "$keyring" "$components"; then tried "$name" "$ROOTS/$suite"; else skip "$name" "$why"; fi
+done < <(rows)
+[[ container =~ $ONLY ]] && container
+skip "RHEL 9 and its like" "their packages come by dnf alone; the wheel's tag (manylinux_2_28) admits their glibc 2.34"
+done_testing
