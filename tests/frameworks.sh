@@ -223,6 +223,7 @@ while IFS='|' read -r who requirements import <&3; do
     interpreter "$who" "$requirements"
     if [ -z "$why" ] && ! "$PYTHON" -c "import $import" 2>"$T/import"; then why=$(tail -n 1 "$T/import"); fi
     if [ -n "$why" ]; then skip "$who" "$why"; continue; fi
+    [ "$who" = dali ] || echo "# $who: $("$PYTHON" -c 'import sys, torch; print("Python %d.%d," % sys.version_info[:2], "PyTorch", torch.__version__.split("+")[0].split("a")[0])')"
     if [ "$who" = dali ]; then dali; continue; fi
     if [ "$who" = loaders ]; then loaders; continue; fi
     [ "$who" != debian ] || beside_debian

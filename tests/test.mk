@@ -181,7 +181,12 @@ soak-attach: deps-test
 .PHONY: test-frameworks
 test-frameworks: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= all
-	$(Q)$(foreach v,VENVS ONLY TOGETHER LIMIT,$(if $($(v)),$(v)='$($(v))')) bash tests/frameworks.sh
+	$(Q)$(foreach v,VENVS ONLY TOGETHER LIMIT,$(if $($(v)),$(v)='$($(v))')) bash -o pipefail -c 'bash tests/frameworks.sh | tee build/frameworks.tap'
+
+# What that run saw, as the table of docs/results/support.md.
+.PHONY: support-matrix
+support-matrix:
+	$(Q)python3 mk/tools/support_matrix.py build/frameworks.tap --page docs/results/support.md
 
 # Jobs that are resumed right, of plain PyTorch and of its frameworks: resume-test accuses none; and at random kills. VENV, PYTHON, KILLS, NAMES.
 .PHONY: resume-right resume-kills
@@ -202,6 +207,12 @@ test-python314: deps-test
 .PHONY: test-roots
 test-roots: wheel
 	$(Q)$(foreach v,ROOTS ONLY WHEEL,$(if $($(v)),$(v)='$($(v))')) bash tests/roots.sh
+
+# What tools say of the labelled recordings of samples/stallbench, into docs/results/stallbench.md.
+.PHONY: stallbench
+stallbench:
+	$(Q)$(MAKE) $(JOBS) SAN= all
+	$(Q)python3 samples/stallbench/stallbench.py --pipeprobe build/release/pipeprobe --page docs/results/stallbench.md $(ARGS)
 
 # Open MPI, MPICH, SLURM, torchrun and Ray with pipeprobe in front of each rank; VENVS, ONLY, PYTHON and TORCH as the script says.
 .PHONY: test-launchers
@@ -362,6 +373,7 @@ help:
 	'make bench-top    part of it: frames of the dashboard, and what watching takes from a run' \
 	'make bench-diagnosis  verdicts, labels and predictions against stalls of known cause; BUDGET=MINUTES HALF= SEEDS= ONLY= TRUTH=' \
 	'make lab-jobs     the same for unmodified PyTorch jobs (22 min); SEEDS= ONLY= ROUNDS= TRUTH= KEEP= RUN_SECONDS= TRACEML= PYTHON=' \
+	'make stallbench   tools against labelled recordings (samples/stallbench), into docs/results/stallbench.md; ARGS="--tool FILE.py"' \
 	'make field  jobs after public reports, with and without their fix: cause, fix and predicted gain against the truth (an hour, 6 GB); ONLY= FIELD_PYTHON= ARGS=--busy' \
 	'make resume-jobs  jobs after public bugs of a resume, with and without their fix: culprit, first batch and numbers against their logs (10 min); ONLY= RESUME_PYTHON= RESUME_OVERLAYS= PYTHON=' \
 	'make bench-network  PyTorch jobs over the network, 18 clients, and controls: reads, requests, causes and gains against clock and log (half an hour); ONLY= FIELD_PYTHON= ARGS=' \

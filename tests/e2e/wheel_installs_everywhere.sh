@@ -66,6 +66,23 @@ printf '#!/lib/ld-of-another-libc\n' >"$T/musl" && chmod +x "$T/musl"
 run env PYTHONPATH=collectors/attach/package "$PYTHON" -c 'import sys; from pipeprobe._program import become; become(sys.argv[1], ["x"])' "$T/musl"
 like "where its loader is missing, a sentence" "$(cat "$ERR")" "does not start here: it needs the GNU C library"
 
+# ---- where it cannot be installed, pip says so in a sentence ----
+export PIP_NO_INDEX=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PYTHONDONTWRITEBYTECODE=1
+for platform in musllinux_1_2 manylinux_2_27; do
+    run "$PYTHON" -m pip install -q --only-binary :all: --no-deps --platform "${platform}_$(uname -m)" --target "$T/elsewhere" "$wheel"
+    like "$platform" "$rc $(cat "$ERR")" "^1 .*is not a supported wheel on this platform"
+    check "$platform: nothing is installed" test ! -e "$T/elsewhere/pipeprobe"
+done
+"$PYTHON" -m venv --without-pip "$T/no-pip"
+run "$T/no-pip/bin/python" -m pip install "$wheel"
+like "a Python without pip" "$rc $(cat "$ERR")" "^1 .*No module named pip"
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+    chmod 755 "$T" && cp "$wheel" "$T/x" && chmod 644 "$T/x"/*.whl
+    run setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/nonexistent "$PYTHON" -m pip --python "$T/no-pip/bin/python" install -q "$T/x/$(basename "$wheel")"
+    like "without write permission" "$rc $(cat "$ERR" "$OUT")" "^1 .*Permission denied"
+fi
+for words in 'is not a supported wheel' 'No module named pip' 'Permission denied'; do check "the guide says what to do: $words" grep -q "$words" docs/guide/containers.md; done
+
 # ---- pip, with every Python ----
 export PIP_NO_INDEX=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PYTHONDONTWRITEBYTECODE=1
 cat >"$T/job.py" <<'P'
