@@ -12,7 +12,6 @@
 
 #include <pipeprobe/status.h>
 
-#include <stddef.h>
 #include <stdint.h>
 
 struct pp_python {

@@ -37,12 +37,6 @@ static const char *after_minor(const char *path, unsigned long *minor)
     return found && end > found + strlen("python3.") && *minor < 1000 ? end : NULL;
 }
 
-unsigned pp_python_minor_of(const char *path)
-{
-    unsigned long minor;
-    return after_minor(path, &minor) ? (unsigned)minor : 0;
-}
-
 struct pp_python_runtime pp_python_runtime_find(int64_t pid)
 {
     struct pp_python_runtime r = {.at = 0};

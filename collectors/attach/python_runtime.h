@@ -25,7 +25,5 @@ int pp_python_denied(int64_t pid, char *why, size_t size);
 /* The file of the mapping that this line of /proc/PID/maps is of, and where it begins, when it is the first
  * of a program or library of Python. The path is in line. NULL: it is not. */
 const char *pp_python_map_line(char *line, uint64_t *start);
-/* "python3.11", "libpython3.11.so.1.0": 11. 0: the name does not tell. */
-unsigned pp_python_minor_of(const char *path);
 
 #endif

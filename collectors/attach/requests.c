@@ -7,7 +7,6 @@
 #include "probe/storage/request_log.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define BUFFER_BYTES ((size_t)1 << 20)
 #define GUEST_BUFFER_BYTES ((size_t)256 << 10) /* some 1,700 records: what a killed program takes with it */

@@ -12,7 +12,6 @@
 #include "probe/base/err.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* The trainer's spans by what they are to a step. */
 struct parts {

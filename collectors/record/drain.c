@@ -5,7 +5,6 @@
 #include "probe/base/heap.h"
 #include "probe/base/guard.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

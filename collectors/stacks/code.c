@@ -2,7 +2,6 @@
 
 #include "probe/base/text.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define CODES_MAX 16384u

@@ -5,7 +5,6 @@
 #include "probe/base/rng.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define ROWS_PER_TRANSACTION 200000u
 #define ROW_BYTES 60u

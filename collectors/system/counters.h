@@ -9,9 +9,6 @@
 
 #include "collectors/collector.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 /* Takes one counter as it was read now. */
 typedef void pp_counters_fn(void *ctx, const char *name, double value);
 

@@ -2,8 +2,6 @@
 #ifndef PIPEPROBE_PHASE_H
 #define PIPEPROBE_PHASE_H
 
-#include <stdint.h>
-
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -3,7 +3,6 @@
 #ifndef PP_BASE_BYTES_H
 #define PP_BASE_BYTES_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum { PP_VARINT_BYTES = 10 }; /* at the most */

@@ -4,7 +4,6 @@
 #ifndef PP_BASE_PAGE_H
 #define PP_BASE_PAGE_H
 
-#include <stddef.h>
 #include <stdio.h>
 
 struct pp_page {

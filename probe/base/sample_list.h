@@ -5,7 +5,6 @@
 #ifndef PP_BASE_SAMPLE_LIST_H
 #define PP_BASE_SAMPLE_LIST_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum { PP_SAMPLE_LIST_NUMBER = 10 }; /* bytes that a number takes at the most */

@@ -8,7 +8,6 @@
 
 #include <pipeprobe/status.h>
 
-#include <stddef.h>
 #include <stdint.h>
 
 /* What this process decoded of pages and chunks, as counters of a recording. */

@@ -10,7 +10,6 @@
 #include "probe/columns/pages.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -13,7 +13,6 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Building an index waits for the disk; loading one waits for look-ups. */
 enum { OPENING_THREADS = 8 };

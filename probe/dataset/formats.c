@@ -4,7 +4,6 @@
 #include "probe/dataset/options.h"
 
 #include <assert.h>
-#include <string.h>
 
 extern const struct pp_dataset_format pp_format_folder, pp_format_synthetic, pp_format_shards,
     pp_format_tfrecord, pp_format_mds, pp_format_parquet, pp_format_arrow, pp_format_hdf5, pp_format_tokens;

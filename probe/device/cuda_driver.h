@@ -10,7 +10,6 @@
 #include <pipeprobe/status.h>
 
 #include <stddef.h>
-#include <stdint.h>
 
 /* A call's result: 0 is success. The few that get words of their own: */
 enum {

@@ -6,10 +6,8 @@
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 extern const struct pp_storage_ops pp_storage_posix, pp_storage_web, pp_storage_s3;
 
@@ -63,11 +61,6 @@ void pp_storage_detach(struct pp_storage *s)
     else
         free(s);
     pp_storage_detach(inner);
-}
-
-const char *pp_storage_name(const struct pp_storage *s)
-{
-    return s->ops->name;
 }
 
 unsigned pp_storage_flags(const struct pp_storage *s)

@@ -115,7 +115,6 @@ typedef pp_status pp_entry_fn(void *ctx, const struct pp_entry *e, struct pp_err
  * it; detach(NULL) is fine. */
 pp_status pp_storage_attach(const char *place, struct pp_storage **out, struct pp_err *err);
 void pp_storage_detach(struct pp_storage *s);
-const char *pp_storage_name(const struct pp_storage *s);
 unsigned pp_storage_flags(const struct pp_storage *s);
 /* What one request may as well bring, because asking takes longer than bringing it; 0: requests are cheap. */
 size_t pp_storage_request_bytes(const struct pp_storage *s);

@@ -3,7 +3,6 @@
 #include "probe/storage/remote.h"
 #include "probe/storage/url.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

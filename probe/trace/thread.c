@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -3,7 +3,6 @@
 #include "probe/base/text.h"
 #include "probe/transform/transform_internal.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     PREFIX = 64, /* batches of an epoch whose order is compared with the epoch before */

@@ -6,7 +6,6 @@
 #include "report/rules/remedies.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_REPEATS 0.5 /* of the uses: beyond, the recording does not tell its epochs apart */

@@ -2,7 +2,6 @@
 
 #include "probe/base/text.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>

@@ -5,7 +5,6 @@
 #include "report/source/rows.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { NAMED = 3, TEXT = 400 };
 

@@ -5,7 +5,6 @@
 #include "probe/base/json.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <math.h>

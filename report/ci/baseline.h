@@ -6,8 +6,6 @@
 
 #include "report/compare/run.h"
 
-#include <stdint.h>
-
 struct pp_baseline_about {
     char label[128];      /* a commit or a date, as given to --label; may be empty */
     char created_utc[32]; /* "2026-11-20T12:00:00Z" */

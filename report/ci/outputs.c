@@ -5,7 +5,6 @@
 #include "report/compare/render.h"
 
 #include <math.h>
-#include <string.h>
 
 static int flushed(FILE *out)
 {

@@ -5,7 +5,6 @@
 #include "report/render/html/strips.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---- the answer ---- */
 

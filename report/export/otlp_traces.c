@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- which batches are exported, and their spans: two walks over the chunks ---- */
 

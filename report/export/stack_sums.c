@@ -6,7 +6,6 @@
 #include "probe/base/err.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { PHASES = 256 };
 

@@ -5,8 +5,6 @@
  * that writes, logs, asks the network, or takes a lock. */
 #include "report/findings/measure.h"
 
-#include <math.h>
-
 #define MOSTLY 0.5
 
 void pp_measure_step_lines(const struct pp_findings_from *from, struct pp_finding_values *f)

@@ -3,9 +3,7 @@
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* What a batch cost the trainer, and the workers. Numbers of batches are far apart: each loader has its own.
  */

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define WORKERS_MOST 64 /* with more, their errors are told as a sum alone */
 

@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { CELL = 48, ROW = 16, SHOWN = 256 };
 

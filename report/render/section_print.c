@@ -4,7 +4,6 @@
 #include "probe/base/text.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,8 +3,6 @@
 #include "probe/base/text.h"
 #include "report/render/answer.h"
 
-#include <math.h>
-#include <stdint.h>
 #include <string.h>
 
 enum { CELL = 40 };

@@ -3,7 +3,6 @@
 #include "probe/base/text.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

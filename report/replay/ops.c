@@ -5,7 +5,6 @@
 #include "probe/base/text.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { NAMED = 6, NAMES = 256 };

@@ -3,7 +3,6 @@
 #include "probe/base/array.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 enum { FEWEST = 20 };

@@ -1,8 +1,5 @@
 #include "report/resume/compare.h"
 
-#include <math.h>
-#include <string.h>
-
 int pp_resume_saved(const struct pp_resume_start *s, size_t *at, size_t *before)
 {
     for (size_t r = 0; r < s->ranks; r++) { /* rank 0 alone may save for all of them */

@@ -4,7 +4,6 @@
 #include "report/rules/remedies.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct judging {

@@ -6,7 +6,6 @@
 #include "probe/base/text.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { NAME = 1024 };

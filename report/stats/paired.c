@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define PAIRS_MAX 10000
 #define ROUNDING 1e-12 /* r of ways that are equal but for rounding are equal */

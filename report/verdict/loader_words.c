@@ -3,7 +3,6 @@
 #include "report/rules/remedies.h"
 #include "report/verdict/action.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- what loaders call their settings ---- */

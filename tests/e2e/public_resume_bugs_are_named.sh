@@ -9,6 +9,6 @@ if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip "public bugs" "$PYTHON h
 
 for name in random_state_saved:next-epoch position_in_samples:partial-batch; do
     run env PYTHON="$PYTHON" timeout 280 python3 tests/resume/run.py "$name" --keep "$T/$name"
-    like "$name" "$rc $(cat "$OUT" "$ERR")" '^0 right .* bug .*right .* fix .*2 of 2 right'
+    like "$name" "$rc $(cat "$OUT" "$ERR" | tr '\n' ' ')" '^0 right .* bug .*right .* fix .*2 of 2 right'
 done
 done_testing

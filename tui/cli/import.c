@@ -9,7 +9,6 @@
 #include "probe/base/text.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct options {
     const char *output;

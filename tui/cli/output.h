@@ -6,7 +6,6 @@
 
 #include <pipeprobe/status.h>
 
-#include <stddef.h>
 #include <stdio.h>
 #include <sys/stat.h>
 

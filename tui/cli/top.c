@@ -10,7 +10,6 @@
 #include "tui/dash/state.h"
 
 #include <locale.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

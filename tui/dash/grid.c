@@ -4,7 +4,6 @@
 #include "probe/base/utf8.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define BAD_CHARACTER '?'
 

@@ -4,7 +4,6 @@
 #ifndef PP_DASH_GRID_H
 #define PP_DASH_GRID_H
 
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 

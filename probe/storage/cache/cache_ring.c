@@ -6,7 +6,6 @@
 #include "probe/storage/cache/cache.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -5,7 +5,6 @@
 #include "probe/base/text.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- headroom ---- */

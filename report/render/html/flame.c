@@ -4,8 +4,6 @@
 
 #include "probe/base/text.h"
 
-#include <math.h>
-
 #define ROW_PX 18
 #define NARROWEST 0.003 /* of the width */
 #define ROOT 0.9        /* frames that have so much of it are the way there, and not drawn */

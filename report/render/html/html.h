@@ -9,7 +9,6 @@
 #define PP_REPORT_RENDER_HTML_HTML_H
 
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 void pp_html_text(FILE *out, const char *text); /* NULL: nothing */

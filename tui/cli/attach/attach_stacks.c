@@ -7,7 +7,6 @@
 #include "probe/base/rng.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { THREADS = 1024 };

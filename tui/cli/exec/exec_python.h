@@ -6,7 +6,6 @@
 #include "collectors/store/writer.h"
 
 #include <limits.h>
-#include <stddef.h>
 
 struct exec_python {
     char hooks[PATH_MAX];         /* the directory with sitecustomize.py; "": there is none */

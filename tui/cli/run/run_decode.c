@@ -7,7 +7,6 @@
 #include "probe/device/nvjpeg.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* In the order of the option's choices. */
 static const enum pp_nvjpeg_backend backends[] = {

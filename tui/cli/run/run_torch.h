@@ -13,8 +13,6 @@
 #include "tui/cli/run/run_record.h"
 #include "tui/cli/run/run_setup.h"
 
-#include <stdio.h>
-
 struct run_torch {
     pid_t pid;              /* 0: not started, or ended */
     int to, from;           /* its standard input and output; -1: closed */

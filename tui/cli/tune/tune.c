@@ -12,7 +12,6 @@
 #include "tui/cli/jobs/dir.h"
 #include "tui/cli/jobs/interrupt.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define WORTH_SAYING 0.03
 #define DRIFT_WORTH_SAYING 0.05

@@ -6,7 +6,6 @@
 
 #define XXH_INLINE_ALL /* the library is not the job's */
 #include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 enum {

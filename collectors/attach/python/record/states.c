@@ -53,13 +53,10 @@ uint64_t record_state_begin(const char *const text[PP_STATE_TEXTS], int lasts)
                                       .flags = record_uses.trained};
     char *end = s->behind + sizeof(s->times);
     memcpy(s->behind, &s->times, sizeof(s->times));
-    int saves = strcmp(text[0], "save") == 0;
-    for (int i = 0; i < PP_STATE_TEXTS; i++)
-        end = put_text(end,
-                       !saves || i + 1 < PP_STATE_TEXTS ? text[i]
-                       : record_use_at_end()            ? "ended"
-                                                        : "going on",
-                       PP_STATE_TEXT_MAX);
+    for (int i = 0; i + 1 < PP_STATE_TEXTS; i++)
+        end = put_text(end, text[i], PP_STATE_TEXT_MAX);
+    const char *loader = record_use_at_end() ? "ended" : "going on";
+    end = put_text(end, strcmp(text[0], "save") == 0 ? loader : text[PP_STATE_TEXTS - 1], PP_STATE_TEXT_MAX);
     s->bytes = (size_t)(end - s->behind);
     record_order_block(PP_STATE_MAGIC, s->bytes, &s->head, s->behind);
     return lasts ? newest_ns : 0;

@@ -332,22 +332,6 @@ static void mappings_of_python_are_found(void **state)
     }
 }
 
-static void versions_are_read_from_names(void **state)
-{
-    static const struct {
-        const char *path;
-        unsigned minor;
-    } cases[] = {{"/usr/bin/python3.11", 11},
-                 {"/a/libpython3.9.so.1.0", 9},
-                 {"/usr/bin/python3", 0},
-                 {"/python3.14/bin/python", 0},
-                 {"python3.", 0},
-                 {"python3.99999999999999999999", 0}};
-    (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        assert_int_equal(pp_python_minor_of(cases[i].path), cases[i].minor);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,7 +341,6 @@ int main(void)
         cmocka_unit_test(missing_rights_are_said),
         cmocka_unit_test(a_process_without_python_is_said),
         cmocka_unit_test(mappings_of_python_are_found),
-        cmocka_unit_test(versions_are_read_from_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -646,11 +646,12 @@ static void note_state(void *ctx, int64_t pid, const struct pp_order_block *b, c
 static void state_is_told_before_it_has_ended(void **state)
 {
     for (int ends = 0; ends < 2; ends++) {
+        const char *action = ends ? "save" : "restore"; /* of a save: whether its loader goes on */
         struct seen s;
         struct told told = {0};
         open_session(&s);
         assert_true(record_join(s.dir));
-        uint64_t number = record_state_begin((const char *const[]){"save", "torch.save", "/a/b.pt", "", "v"},
+        uint64_t number = record_state_begin((const char *const[]){action, "torch.save", "/a/b.pt", "", "v"},
                                              1);
         assert_true(number > 0);
         for (int i = 0; i < 2 && ends; i++) /* not twice */
@@ -659,7 +660,8 @@ static void state_is_told_before_it_has_ended(void **state)
         struct pp_session_taken t = pp_order_files_take(s.dir, note_state, &told);
         assert_true(t.taken == 1 && t.unsound == 0);
         assert_true(told.n == 1 + ends && told.ended == ends);
-        assert_string_equal(told.texts, "save|torch.save|/a/b.pt||v|");
+        assert_string_equal(told.texts,
+                            ends ? "save|torch.save|/a/b.pt||going on|" : "restore|torch.save|/a/b.pt||v|");
         close_session(&s);
     }
 }
