@@ -346,12 +346,10 @@ static pp_status list_all(const struct listing *l, pp_entry_fn *each, void *ctx,
         empty = page->entries ? 0 : empty + 1;
         if (st == PP_OK && page->more && (strcmp(before, page->token) == 0 || empty == EMPTY_PAGES))
             st = pp_fail(err, PP_E_CORRUPT, "cannot list %s: the server's listing does not get on", l->name);
-        if (__atomic_add_fetch(&((struct s3 *)l->remote)->listed, PAGE_COSTS + page->names,
-                               __ATOMIC_RELAXED) > LISTED_MOST &&
-            st == PP_OK)
+        uint64_t *listed = &((struct s3 *)l->remote)->listed, cost = PAGE_COSTS + page->names;
+        if (__atomic_add_fetch(listed, cost, __ATOMIC_RELAXED) > LISTED_MOST && st == PP_OK)
             st = pp_fail(err, PP_E_UNSUPPORTED,
-                         "cannot list %s: the listings hold more than 1 GiB of names; name a prefix that "
-                         "holds less, or shards",
+                         "cannot list %s: the listings hold more than 1 GiB of names; name a smaller prefix",
                          l->name);
     } while (st == PP_OK && page->more);
     free(page);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { NAMED = 6, NAMES = 256 };
-#define MOST_FREED 0.99 /* whoever else there is uses a little */
+#define MOST_FREED 0.99 /* other processes keep a little of the CPUs */
 
 static double part_of(double op, double all)
 {

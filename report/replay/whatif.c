@@ -325,7 +325,7 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
     }
     if (st == PP_OK && k->kept && c->per_worker) {
         struct pp_knobs client = *k; /* who opens a connection for each sample makes its client anew, in
-                                        Python, which was not told apart from the rest of the sample's work */
+                                        Python, which is part of the sample's other work */
         client.transform *= 0.5;
         st = widen(c, &client, BASE, c->samples, out, err);
     }

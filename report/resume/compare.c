@@ -71,8 +71,8 @@ static int is_whole(const struct pp_resume_run *r, size_t i)
 }
 
 /* Where counting ends, if not both came to their end: behind the last epoch that both have whole, each at its
- * own. A part of an epoch in another order would be neither left out nor too much. Of whoever came to its end
- * by itself and has no further epoch, what the other one has besides counts. */
+ * own. A part of an epoch in another order would be neither left out nor too much. Where one run ended by
+ * itself and has no further epoch, what the other run has besides counts. */
 static void count_ends(const struct pp_resume_run *a, const struct pp_resume_run *r, size_t from,
                        size_t *a_end, size_t *r_end)
 {

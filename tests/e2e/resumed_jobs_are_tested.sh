@@ -71,6 +71,8 @@ right unseeded-noise --content
 like "augmentation that is not seeded is no fault of the resume" "$rc $(json "$OUT" '$.kind') $(json "$OUT" '$.note')" "^0 exact the bytes of samples differ between two uninterrupted runs as well"
 right offset --resume-with "$PYTHON $RIGHT offset --out {dir}/again --ckpt {ckpt}"
 is "{ckpt} is the newest checkpoint" "$rc $(json "$OUT" '$.kind') $(grep -h '^begins' "$T/offset/k1/start2.log")" "0 exact begins behind $(answer resumed_at)"
+run timeout 200 "$PP" resume-test --yes -o "$T/of fset" --kill-at 32 --resume-with "$PYTHON $RIGHT offset --out '{dir}' --ckpt {ckpt}" -- "$PYTHON" "$RIGHT" offset --out {dir}
+like "a path that a shell would split is not given to it" "$rc $(cat "$OUT")" "^3 It cannot be told: a shell would read more than a name in the path that \{ckpt\} stands for"
 
 # What cannot be told.
 resume never --kill-at 32

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #define EXEC_SAYS "pipeprobe exec: "
+#define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+=,:@%" /* to a shell */
 enum { STARTS_MAX = 16, SIGNAL_KILL = 0, SIGNAL_TERM };
 
 struct options {
@@ -224,8 +225,7 @@ static pp_status ask_to_start(const struct options *o, char *const *program, con
 /* Reads what a run recorded, as it was taken. */
 static pp_status read_start(const struct resume_done *d, struct pp_resume_start *s, struct pp_err *err)
 {
-    if (strncmp(d->words, EXEC_SAYS, sizeof(EXEC_SAYS) - 1) ==
-        0) /* quiet, it says errors alone: a full disk */
+    if (strncmp(d->words, EXEC_SAYS, sizeof(EXEC_SAYS) - 1) == 0) /* it says errors alone: a full disk */
         return pp_fail(err, PP_E_SYSTEM, "a run of the job could not be recorded: %s",
                        d->words + sizeof(EXEC_SAYS) - 1);
     pp_status st = resume_start_read(d->recordings, s, err);
@@ -304,9 +304,11 @@ static pp_status run_start(struct session *s, size_t i, struct resume_ask ask, s
     const struct pp_resume_start *before = chain->starts ? &s->start[i][chain->starts - 1] : NULL;
     for (size_t r = 0; before && r < before->ranks && !ask.ckpt; r++)
         ask.ckpt = before->rank[r].checkpoint;
-    if (before && !ask.ckpt && s->o->resume_with && strstr(s->o->resume_with, "{ckpt}")) {
-        snprintf(s->why[i], sizeof(s->why[i]),
-                 "It cannot be told: no path of a checkpoint was seen that {ckpt} could stand for.");
+    int asked = before && s->o->resume_with && strstr(s->o->resume_with, "{ckpt}");
+    if (asked && (!ask.ckpt || ask.ckpt[strspn(ask.ckpt, PLAIN)])) {
+        snprintf(s->why[i], sizeof(s->why[i]), "It cannot be told: %s.",
+                 ask.ckpt ? "a shell would read more than a name in the path that {ckpt} stands for"
+                          : "no path of a checkpoint was seen that {ckpt} could stand for");
         return PP_OK;
     }
     pp_status st = resume_run_make(&s->job, &ask, d, err);
