@@ -82,6 +82,9 @@ refuses() { # NAME CODE REGEX COMMAND...
 # SQLite's own JSON functions read our documents: no other tool is needed.
 json() { sqlite3 :memory: "SELECT json_extract(CAST(readfile('$1') AS TEXT), '$2')"; }
 json_keys() { sqlite3 :memory: "SELECT group_concat(key, ' ') FROM (SELECT key FROM json_each(CAST(readfile('$1') AS TEXT), '$2') ORDER BY key)"; }
+judged() { # CHECK NAME ARGUMENT...: of a report in JSON, unless others computed meanwhile: its times are not the job's own then
+    if [ "$(json "$OUT" '$.verdict.doubt')" = "other processes use the CPUs" ]; then skip "$2" "other processes used the CPUs"; else "$@"; fi
+}
 json_valid() { [ "$(sqlite3 :memory: "SELECT json_valid(CAST(readfile('$1') AS TEXT))")" = 1 ]; }
 sql() { sqlite3 -batch -noheader "$1" "$2"; }
 

@@ -12,6 +12,6 @@ read -r functions samples <"$OUT"
 holds "functions were tried" "${functions:-0} >= 20"
 is "each sample of each has its decode" "$(sql "$T/c.sqlite" "SELECT count(*) FROM v_span WHERE phase = 'decode' AND dur_ns >= 900000")" "$samples"
 is "no decoder was left out" "$(sql "$T/c.sqlite" "SELECT count(*) FROM meta WHERE section = 'process_note' AND value LIKE '%decoding%'")" 0
-run "$PP" report "$T/c.sqlite"
-like "and that is what is waited for" "$(cat "$OUT")" "In wait: decode"
+run "$PP" report --json "$T/c.sqlite"
+judged like "and that is what is waited for" "$(json "$OUT" '$.verdict.parts')" "^decode"
 done_testing

@@ -56,13 +56,13 @@ run timeout 120 "$PP" exec -q -f -o "$R" -- "$PYTHON" tests/jobs/counted.py --ba
 is "two loaders: the job" "$rc" 0
 report
 is "two loaders: each with its batches" "$(sql :memory: "SELECT group_concat(json_extract(value, '\$.samples') || ' ' || json_extract(value, '\$.batches'), ', ') FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.loaders')")" "100000 240, 40 60"
-holds "two loaders: whose wait it is" "$(json "$OUT" '$.loaders[1].wait_share') > 3 * $(json "$OUT" '$.loaders[0].wait_share') && $(json "$OUT" '$.loaders[0].data_wait_s') < 1"
+judged holds "two loaders: whose wait it is" "$(json "$OUT" '$.loaders[1].wait_share') > 3 * $(json "$OUT" '$.loaders[0].wait_share') && $(json "$OUT" '$.loaders[0].data_wait_s') < 1"
 is "two loaders: the verdict is about the slow one" "$(json "$OUT" '$.loaders[0].judged') $(json "$OUT" '$.loaders[1].judged') $(json "$OUT" '$.config.dataset_samples')" "0 1 40"
 like "two loaders: said" "$(row several-loaders state): $(row several-loaders sentence)" "^found: 2 DataLoaders were iterated: the training thread waited [0-9.]+ s for 60 batches of the one at counted.py:[0-9]+ .num_workers=2, batch_size=4., and [0-9.]+ m?s for 240 batches of the one at counted.py:[0-9]+ .loader."
-is "two loaders: its cause is that loader's, whose samples sleep" "$(json "$OUT" '$.verdict.l1')/$(json "$OUT" '$.verdict.l2')" "loader/blocked"
-holds "two loaders: its workers explain the wait" "$(json "$OUT" '$.verdict.explained') > 0.75"
+judged is "two loaders: its cause is that loader's, whose samples sleep" "$(json "$OUT" '$.verdict.l1')/$(json "$OUT" '$.verdict.l2')" "loader/blocked"
+judged holds "two loaders: its workers explain the wait" "$(json "$OUT" '$.verdict.explained') > 0.75"
 is "two loaders: samples of one are not repeats of the other's" "$(row samples-repeated state)" "not-found"
-holds "two loaders: no change promises more than data that is always there" "$(sql :memory: "SELECT max(json_extract(value, '\$.samples_per_s')) FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.verdict.fixes')") <= 1.01 * $(json "$OUT" '$.verdict.headroom_samples_per_s')"
+judged holds "two loaders: no change promises more than data that is always there" "$(sql :memory: "SELECT max(json_extract(value, '\$.samples_per_s')) FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.verdict.fixes')") <= 1.01 * $(json "$OUT" '$.verdict.headroom_samples_per_s')"
 rate=$(json "$OUT" '$.samples_per_s')
 run timeout 60 "$PP" whatif "$R" --json --set workers=4
 holds "two loaders: predictions are of the whole job" "$(json "$OUT" '$.measured_samples_per_s') / $rate > 0.97 && $(json "$OUT" '$.measured_samples_per_s') / $rate < 1.03"
@@ -75,8 +75,8 @@ check "two loaders: the page has them" grep -q 'DataLoaders, whole run' "$T/page
 run timeout 120 "$PP" exec -q -f -o "$R" -- "$PYTHON" -W ignore tests/jobs/counted.py --batches 120 --sample-ms 10 --step-ms 4 --slow-validation 0.1 --validation-samples 400
 is "a fast validation loader: the job" "$rc" 0
 report
-is "a fast validation loader: the cause, and whose job it is" "$(json "$OUT" '$.verdict.l1')/$(json "$OUT" '$.verdict.l2'), $(json "$OUT" '$.subject')" "loader/blocked, the job counted.py"
-holds "a fast validation loader: the training loader's workers explain the wait" "$(json "$OUT" '$.verdict.explained') > 0.75"
+judged is "a fast validation loader: the cause, and whose job it is" "$(json "$OUT" '$.verdict.l1')/$(json "$OUT" '$.verdict.l2'), $(json "$OUT" '$.subject')" "loader/blocked, the job counted.py"
+judged holds "a fast validation loader: the training loader's workers explain the wait" "$(json "$OUT" '$.verdict.explained') > 0.75"
 
 # One that is made anew for each epoch is one.
 run timeout 120 "$PP" exec -q -f -o "$R" -- "$PYTHON" tests/jobs/sleeps.py --workers 1 --sample-ms 2 --step-ms 2 --samples 80 --epochs 20 --again

@@ -158,6 +158,8 @@ def _start_method(loader):
 
 _NAME_MAX = 150  # characters of a sample's name: the end of it
 _ENDED_MAX = 64
+_WORKER_PIDS_MAX = 4096
+_worker_pids = {}  # of the iterators so far: the number of each worker, by its process
 _ended = {}  # states of loaders that are gone, by their arguments; the oldest first
 _states = {}  # by the loaders' ids: (weak reference to the loader, state). Its own dictionary stays as it is, for pickle and copy
 
@@ -314,6 +316,9 @@ def _iterator_reset(iterator, loader, first_iter=False, *args, **kwargs):
         _iteration_begins(iterator, loader, _state_of(loader), getattr(iterator, "_pipeprobe_round", 0) + 1)
     elif known:  # its workers are started; a restored StatefulDataLoader has the seed of the state
         record.reseed(iterator._pipeprobe_iteration, iterator._base_seed & 0xFFFFFFFFFFFFFFFF)
+        if len(_worker_pids) >= _WORKER_PIDS_MAX:
+            _worker_pids.clear()
+        _worker_pids.update({worker.pid: n for n, worker in enumerate(getattr(iterator, "_workers", ()))})
     thread = iterator.__dict__.get("_pin_memory_thread")
     if thread is not None:
         thread._pipeprobe_iteration = getattr(iterator, "_pipeprobe_iteration", None)
@@ -1117,8 +1122,17 @@ def _put_behind(loader, name):
         record.note("%s is not recorded: %s: %s" % (name, type(e).__name__, str(e)[:80]))
 
 
-def _dead_worker(step):
-    """Of the iterator that the exception came through: the first worker that ended otherwise than by the job's end."""
+def _dead_worker(text, step):
+    """Of the iterator that the exception came through: the first worker that ended otherwise than by the job's end. torch's handler of SIGCHLD raises in
+    whatever line runs, and says which process it was."""
+    import re
+    import signal
+
+    said = re.search(r"worker \(pid (\d+)\) (?:exited unexpectedly with exit code (\d+)|is killed by signal: (\w[\w ]*))", text)
+    number = _worker_pids.get(int(said[1])) if said else None
+    code = said and (said[2] or next((int(n) for n in signal.valid_signals() if signal.strsignal(n) == said[3]), None))
+    if number is not None and code is not None:
+        return "worker %d ended %s %s" % (number, "with exit status" if said[2] else "by signal", code)
     while step is not None:
         for n, worker in enumerate(getattr(step.tb_frame.f_locals.get("self"), "_workers", None) or ()):
             code = worker.exitcode
@@ -1149,7 +1163,7 @@ def _say_how_it_ended():
     try:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
         last = _brief(lines[-1], 130) if lines[1:] else ""
-        text = " || ".join(("%s: %s" % (type(error).__name__, _brief(lines[0], 70 if last else 180)), last, _dead_worker(error.__traceback__)))
+        text = " || ".join(("%s: %s" % (type(error).__name__, _brief(lines[0], 70 if last else 180)), last, _dead_worker(lines[0], error.__traceback__)))
         record.ended(text.encode("ascii", "backslashreplace").decode())
     except Exception:  # its text is the job's own code
         pass
