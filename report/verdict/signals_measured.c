@@ -105,17 +105,23 @@ static void add_limits(const struct pp_costs *c, double *m)
     m[PP_METRIC_MACHINE_ROOM] = c->memory_total / data;
 }
 
+/* Of the time that samples wait, what the workers' other threads compute: below it nobody waits for them. */
+#define LEAST_HELPERS 0.05
+
 static void add_parts(const struct pp_costs *c, double *m)
 {
-    double decode = 0, transform = 0, collate = c->collate_cpu_ns * (double)c->n / c->batch_size;
+    double decode = 0, transform = 0, blocked = 0, collate = c->collate_cpu_ns * (double)c->n / c->batch_size;
     for (size_t i = 0; i < c->n; i++) {
         decode += c->samples[i].decode_cpu;
         transform += c->samples[i].transform_cpu;
+        blocked += c->samples[i].decode_blocked + c->samples[i].transform_blocked;
     }
     double all = decode + transform + collate, copy = c->copy_cpu_ns + c->copy_blocked_ns;
     m[PP_METRIC_TRANSFORM_PART] = all > 0 ? transform / all : NAN;
     m[PP_METRIC_COLLATE_PART] = all > 0 ? collate / all : NAN;
-    m[PP_METRIC_HELPER_PART] = c->helper_cpu_ns / fmax(all, c->helper_cpu_ns);
+    m[PP_METRIC_HELPER_PART] = c->helper_cpu_ns >= LEAST_HELPERS * blocked
+                                   ? c->helper_cpu_ns / fmax(all, c->helper_cpu_ns)
+                                   : NAN;
     m[PP_METRIC_WORKER_THREADS] = c->worker_threads;
     m[PP_METRIC_THREADS_PER_CPU] = c->worker_threads * (double)c->workers / c->cpus;
     m[PP_METRIC_COPY_CPU] = copy > 0 ? c->copy_cpu_ns / copy : NAN;

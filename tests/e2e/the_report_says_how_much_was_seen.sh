@@ -62,7 +62,7 @@ like "two loaders: said" "$(row several-loaders state): $(row several-loaders se
 judged is "two loaders: its cause is that loader's, whose samples sleep" "$(json "$OUT" '$.verdict.l1')/$(json "$OUT" '$.verdict.l2')" "loader/blocked"
 judged holds "two loaders: its workers explain the wait" "$(json "$OUT" '$.verdict.explained') > 0.75"
 is "two loaders: samples of one are not repeats of the other's" "$(row samples-repeated state)" "not-found"
-judged holds "two loaders: no change promises more than data that is always there" "$(sql :memory: "SELECT max(json_extract(value, '\$.samples_per_s')) FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.verdict.fixes')") <= 1.01 * $(json "$OUT" '$.verdict.headroom_samples_per_s')"
+judged holds "two loaders: no change promises more than data that is always there" "$(sql :memory: "SELECT coalesce(max(json_extract(value, '\$.samples_per_s')), 0) FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.verdict.fixes')") <= 1.01 * $(json "$OUT" '$.verdict.headroom_samples_per_s')"
 rate=$(json "$OUT" '$.samples_per_s')
 run timeout 60 "$PP" whatif "$R" --json --set workers=4
 holds "two loaders: predictions are of the whole job" "$(json "$OUT" '$.measured_samples_per_s') / $rate > 0.97 && $(json "$OUT" '$.measured_samples_per_s') / $rate < 1.03"
