@@ -3,7 +3,7 @@
 #   make demo       a slow pipeline, diagnosed       make check   fast tests (< 2 min)         make test   everything
 #   make bench      the numbers, as tables           make help    all targets                  V=1         full command lines
 
-VERSION := 0.1.0
+VERSION := 0.2.0
 # What it was built of; a source archive (make dist) has it in mk/commit.
 COMMIT := $(shell git rev-parse --short=10 HEAD 2>/dev/null || grep -v Format mk/commit)
 CC ?= gcc
@@ -74,9 +74,12 @@ $(B)/pipeprobe: $(B)/tui/cli/main.o $(B)/libpipeprobe-all.a
 # Alone knows the commit, so that a new one compiles nothing else.
 $(B)/tui/cli/main.o: CPPFLAGS += -DPP_COMMIT='"$(COMMIT)"'
 $(B)/tui/cli/main.o: $(B)/commit
+$(patsubst %.c,$(B)/%.o,$(shell grep -rlw PP_VERSION --include='*.c' $(HALVES) mk/tools tests/bench)): $(B)/version
 .PHONY: always
-$(B)/commit: always
-	$(Q)mkdir -p $(@D) && [ "$$(cat $@ 2>/dev/null)" = '$(COMMIT)' ] || echo '$(COMMIT)' >$@
+$(B)/commit: STATE = $(COMMIT)
+$(B)/version: STATE = $(VERSION)
+$(B)/commit $(B)/version: always
+	$(Q)mkdir -p $(@D) && [ "$$(cat $@ 2>/dev/null)" = '$(STATE)' ] || echo '$(STATE)' >$@
 
 $(B)/libpipeprobe-all.a: $(OBJ)
 	$(call say,AR,$@)
