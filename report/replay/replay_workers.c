@@ -150,11 +150,6 @@ static struct ahead *ahead_of(const struct sim *m, int w, uint64_t number)
     return &m->ahead[(size_t)w * m->reads_each + number % m->reads_each];
 }
 
-static int agent_of(const struct sim *m, const struct ahead *e)
-{
-    return m->decoder + 1 + (int)(e - m->ahead);
-}
-
 /* What was read ahead costs the worker the time until it is there. */
 static int wait_for_head(struct sim *m, int w)
 {
@@ -218,8 +213,8 @@ static int take_row(struct sim *m, int w, size_t *slot, size_t *sample)
 /* Stages of a read that take no time are passed. */
 static void read_stages(struct sim *m, struct ahead *e)
 {
-    int w = (int)((size_t)(e - m->ahead) / m->reads_each);
-    while (e->stage != W_NO_SAMPLE && !begin_read(m, e->stage, agent_of(m, e), w, &m->samples[e->sample]))
+    int w = (int)((size_t)(e - m->ahead) / m->reads_each), agent = m->decoder + 1 + (int)(e - m->ahead);
+    while (e->stage != W_NO_SAMPLE && !begin_read(m, e->stage, agent, w, &m->samples[e->sample]))
         e->stage = e->stage == W_READ_CPU ? W_NO_SAMPLE : e->stage + 1;
 }
 

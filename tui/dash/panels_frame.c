@@ -11,18 +11,14 @@
 
 /* ---- status ---- */
 
-static double behind_s(const struct pp_live_snapshot *snap)
-{
-    return (double)(snap->last_s - snap->at_s);
-}
-
 const char *pp_state_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf,
                           size_t size)
 {
     const struct pp_live_snapshot *snap = m->snap;
     char age[PP_CELL];
     if (s->mode == PP_MODE_HOLD)
-        snprintf(buf, size, "PAUSED -%s", pp_clock_text(age, sizeof(age), behind_s(snap)));
+        snprintf(buf, size, "PAUSED -%s",
+                 pp_clock_text(age, sizeof(age), (double)(snap->last_s - snap->at_s)));
     else if (s->mode == PP_MODE_PLAY)
         snprintf(buf, size, "REPLAY %gx", pp_speeds[s->speed]);
     else if (snap->state != PP_LIVE_RUNNING)

@@ -34,14 +34,9 @@ uint64_t pp_cache_place(const char *place)
     return XXH3_64bits(place, n);
 }
 
-static uint64_t round8(uint64_t n)
-{
-    return (n + 7) & ~(uint64_t)7;
-}
-
 uint64_t pp_cache_entry_size(size_t name_size, uint64_t length)
 {
-    return round8(sizeof(struct pp_cache_head) + name_size + length);
+    return (sizeof(struct pp_cache_head) + name_size + length + 7) & ~(uint64_t)7;
 }
 
 uint64_t pp_cache_table_size(uint64_t entries)
