@@ -16,9 +16,9 @@ of() { sqlite3 :memory: "SELECT json_extract(value, '\$.$2') FROM json_each(CAST
 if [ "$(json "$T/report.json" '$.op_samples')" = "" ]; then skip "the line is named" "no stacks: $(sql "$T/job.sqlite" "SELECT group_concat(key || '=' || value) FROM meta WHERE section = 'stacks'")"; done_testing; fi
 is "its place" "$(of Blur place)" "hot_line.py:$line"
 # 50,000 of 70,000 turns of the same loop
-holds "its share lies in its interval, or a tenth beside it" "$(of Blur low) < 5.0 / 7 + 0.1 && $(of Blur high) > 5.0 / 7 - 0.1"
+judged holds "its share lies in its interval, or a tenth beside it" "$(of Blur low) < 5.0 / 7 + 0.1 && $(of Blur high) > 5.0 / 7 - 0.1"
 # A batch of it for eight of the others, 40,000 turns a sample to their 70,000: it takes 1 / 15; half of that is held
-holds "what nobody waits for has no share" "$(of Decoy share) < 0.05 && $(of Decoy share_all) > 0.5 / 15 && $(of Decoy share_all) > 2 * $(of Decoy share)"
+judged holds "what nobody waits for has no share" "$(of Decoy share) < 0.05 && $(of Decoy share_all) > 0.5 / 15 && $(of Decoy share_all) > 2 * $(of Decoy share)"
 run "$PP" report "$T/job.sqlite"
 is "it is not named" "$(head -12 "$OUT" | grep -c Decoy)" 0
 like "the line is" "$(cat "$OUT")" "Blur.*hot_line.py:$line"
