@@ -7,7 +7,14 @@ need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
 [ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || skip_all "the extension is not built: no Python.h"
 "$PYTHON" -c 'import torch' 2>/dev/null || skip_all "$PYTHON has no torch"
-shared() { find /dev/shm -user "$(id -un)" -name 'torch_*' 2>/dev/null | wc -l; }
+shared() { # those whose process is gone: others may train here
+    local n=0 f pid
+    for f in /dev/shm/torch_*; do
+        pid=${f#/dev/shm/torch_}
+        [ ! -e "$f" ] || [ -e "/proc/${pid%%_*}" ] || n=$((n + 1))
+    done
+    echo "$n"
+}
 
 before=$(shared)
 run timeout "${LIMIT:-200}" "$PP" exec --tune -o "$T/live.sqlite" -- "$PYTHON" tests/jobs/live_changes.py "${SEED:-1}" ${CASES:-map persistent-break epochs-break stream persistent-stream unordered}

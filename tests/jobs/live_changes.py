@@ -38,8 +38,12 @@ def random_plan(seed, epochs):
     return {draw.randrange(1, epochs * BATCHES): (draw.randrange(1, 7), draw.randrange(1, 5), draw.random() < 0.5) for _ in range(4 * epochs)}
 
 
+def epochs_of(case):
+    return 3 if "epochs" in case or "persistent" in case else 1
+
+
 def run(case, plan, live):
-    epochs = 3 if "epochs" in case or "persistent" in case else 1
+    epochs = epochs_of(case)
     torch.manual_seed(7)
     options = dict(batch_size=SIZE, num_workers=2, prefetch_factor=2, persistent_workers="persistent" in case, pin_memory=case == "pinned")
     if "stream" not in case:
@@ -83,7 +87,7 @@ def children():
                         with open("/proc/%s/cmdline" % name) as c:
                             command = c.read()
                         if not any(w in command for w in ("resource_tracker", "forkserver")):
-                            ids.append(name)
+                            ids.append(command.replace("\0", " ").strip() or name)
             except OSError:
                 pass
     return ids
@@ -99,16 +103,17 @@ if __name__ == "__main__":
         plain, _ = run(case, {}, live)
         wrong, changes = [], 0
         for seed in seeds:
-            changed, said = run(case, random_plan("%d%s" % (seed, case), 3), live)
+            changed, said = run(case, random_plan("%d%s" % (seed, case), epochs_of(case)), live)
             changes += len(said)
             if plain != changed or not said:
                 wrong.append("seed %d: %s %s changes at %s" % (seed, plain, changed, said))
         print(case, "differs: " + "; ".join(wrong) if wrong else "ok", flush=True)
         print("# %s: %d plans, %d changes" % (case, len(seeds), changes), flush=True)
     import gc
+    import multiprocessing
 
     gc.collect()
     deadline = time.monotonic() + 10
-    while children() and time.monotonic() < deadline:
+    while (multiprocessing.active_children() or children()) and time.monotonic() < deadline:  # it waits for those that have ended
         time.sleep(0.1)
-    print("children left:", len(children()))
+    print("children left:", len(children()), *children())

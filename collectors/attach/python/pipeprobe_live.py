@@ -122,14 +122,15 @@ def _end_idle(it):
     """All together, once none of those that are not wanted has a task, or a batch that was not given yet."""
     if any(info[0] >= it._num_workers for info in it._task_info.values()):
         return
-    gone = it._index_queues[it._num_workers :]
+    gone = list(zip(it._workers, it._index_queues))[it._num_workers :]
     for name in ("_workers", "_index_queues", "_workers_status", "_workers_num_tasks"):
         if hasattr(it, name):
             del getattr(it, name)[it._num_workers :]
     _say_pids(it)
-    for queue in gone:
+    for worker, queue in gone:
         queue.put(_End())
         queue.close()  # multiprocessing waits for the process when another one starts, or at the end
+        worker._pipeprobe_queue = queue  # as long: one that was spawned may not have opened its semaphores yet
 
 
 def _give_tasks_to(it, workers):
@@ -152,9 +153,9 @@ def _has_room(it):
     most = it._prefetch_factor * it._num_workers
     if it._tasks_outstanding >= most:
         return False
-    if getattr(it, "_in_order", True):
+    if getattr(it, "_in_order", True) or not hasattr(it, "_workers_num_tasks"):  # torch 2.6 has the one without the other
         return True
-    room = most // max(1, sum(it._workers_status))
+    room = most // max(1, sum(it._workers_status[: it._num_workers]))
     return any(it._workers_status[w] and it._workers_num_tasks[w] < room for w in range(it._num_workers))
 
 
@@ -203,8 +204,15 @@ def hook(module, before, after):
     put, reset = vars(iterators)["_try_put_index"], vars(iterators)["_reset"]
 
     def _try_put_index(self):
-        if "_pipeprobe_live" not in self.__dict__ or _has_room(self):
+        if "_pipeprobe_live" not in self.__dict__:
             put.__get__(self)()
+        elif _has_room(self):
+            status = self._workers_status
+            self._workers_status = status[: self._num_workers]  # it shares the tasks among all of these: those that are kept idle get none
+            try:
+                put.__get__(self)()
+            finally:
+                self._workers_status = status
 
     def _reset(self, loader, first_iter=False, *args, **kwargs):
         """A persistent iterator begins its next epoch with all workers that there are: what those that are not wanted still give belongs to
