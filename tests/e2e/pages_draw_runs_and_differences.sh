@@ -12,6 +12,7 @@ record "$T/a.sqlite" --inject read-latency=10ms
 record "$T/b.sqlite"
 
 run "$PP" report "$T/a.sqlite" -o "$T/a.html"
+like "the page is named, with the answer" "$(cat "$OUT")" "^$T/a.html: .* samples/s"
 page=$(cat "$T/a.html")
 like "the clock is said once" "$page" 'All times are since the run started'
 like "the trainer's strip is an overview" "$page" '<a href="#part-2" title="epoch 2"'
@@ -26,6 +27,7 @@ check "the time of a sample adds up" sum_is "$(spent "$OUT" per_sample_ns)" "1e9
 
 run "$PP" compare "$T/a.sqlite" "$T/b.sqlite" -o "$T/diff.html"
 is "one run a side decides nothing" "$rc" 3
+like "where the page is, and what it says" "$(cat "$OUT")" "^$T/diff.html: [A-Za-z].*"
 page=$(cat "$T/diff.html")
 like "the difference in its first line" "$page" '<h1>[0-9,.]* samples/s instead of [0-9,.]*: '
 like "what was changed" "$page" 'config.inject'

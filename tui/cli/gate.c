@@ -186,6 +186,8 @@ pp_status gate_write(const struct gate_opts *g, const struct pp_compare *c, stru
     for (int i = 0; i < OUTPUTS && st == PP_OK; i++)
         if (o[i].path)
             st = pp_output_write(o[i].path, "comparison", o[i].write, &answer, err);
+    if (st == PP_OK)
+        pp_output_say(g->output, c->sentence);
     if (st == PP_OK && summary && summary[0]) { /* GitHub's file, which the steps of a job share */
         FILE *out = fopen(summary, "ae");
         int failed = !out || pp_compare_markdown(c, out) != 0;

@@ -2,6 +2,7 @@
 
 #include "probe/base/err.h"
 #include "probe/base/io.h"
+#include "probe/base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -74,6 +75,14 @@ pp_status pp_output_write(const char *path, const char *what, int (*write)(void 
     }
     free(text);
     return st;
+}
+
+void pp_output_say(const char *path, const char *sentence)
+{
+    char *plain = path ? pp_text_plain(path) : NULL;
+    if (plain && !pp_output_is_stdout(path) && !is_special(path))
+        printf("%s: %s\n", plain, sentence);
+    free(plain);
 }
 
 int pp_output_is(const struct stat *file, const char *path)

@@ -21,6 +21,9 @@ pp_status pp_output_check(const char *path, int force, struct pp_err *err);
 pp_status pp_output_write(const char *path, const char *what, int (*write)(void *ctx, FILE *out), void *ctx,
                           struct pp_err *err);
 
+/* After it: "page.html: SENTENCE" on standard output, where a file was written and nothing else is said. */
+void pp_output_say(const char *path, const char *sentence);
+
 /* Whether path is this file, st_ino 0 meaning that there is none. */
 int pp_output_is(const struct stat *file, const char *path);
 

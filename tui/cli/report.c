@@ -134,6 +134,8 @@ static int run(int argc, char **argv)
         pp_report_price(report, o.gpu_hour);
     if (st == PP_OK)
         st = pp_output_write(o.output, "report", render, &(struct shown){&o, report}, &err);
+    if (st == PP_OK)
+        pp_output_say(o.output, report->verdict.head);
     exit_code = st == PP_OK ? pp_report_exit_code(report) : pp_cli_fail(&pp_cmd_report, &err);
     pp_report_free(report);
     return exit_code;
