@@ -112,8 +112,8 @@ const char *pp_action_plain(const char *text, struct pp_arena *arena)
 
 static int lacks_ranges(const struct pp_report *r)
 {
-    return !r->own_loader && !r->ended && r->subject_kind != PP_SUBJECT_TRACE && r->spans > 0 &&
-           strcmp(r->verdict.l0, "inconclusive") == 0 &&
+    return (r->subject_kind == PP_SUBJECT_JOB || r->subject_kind == PP_SUBJECT_PROGRAM) && !r->ended &&
+           r->spans > 0 && strcmp(r->verdict.l0, "inconclusive") == 0 &&
            (r->batches == 0 || !pp_report_find_phase(r, PP_PHASE_DATA_WAIT) ||
             !pp_report_find_phase(r, PP_PHASE_STEP));
 }

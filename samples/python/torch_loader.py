@@ -460,7 +460,6 @@ def train(loader, batches, trainer, job):
     listing = open(job["list_delivered"], "w") if job["list_delivered"] else None
     progress = Progress(job["progress"])
     r["start_ns"] = time.monotonic_ns()
-    deadline = r["start_ns"] + job["max_ns"] if job["max_ns"] else None
     r["warm_ns"], r["warm_samples"] = (0, 0) if job["warmup"] else (r["start_ns"], 0)
     trainer.lap_start()
     ended = False
@@ -492,7 +491,7 @@ def train(loader, batches, trainer, job):
                 r["ended_by"] = "interrupted"
             elif job["max_steps"] and r["batches"] >= job["max_steps"]:
                 r["ended_by"] = "steps"
-            elif deadline and time.monotonic_ns() >= deadline:
+            elif job["max_ns"] and time.monotonic_ns() >= r["first_batch_ns"] + job["max_ns"]:
                 r["ended_by"] = "duration"
             else:
                 continue

@@ -53,6 +53,12 @@ check "bytes are those of the files" test "$(sql "$A" "SELECT sum(bytes) FROM v_
 is "what whatif needs is in the file" "$(sql "$A" "SELECT group_concat(key || '=' || CAST(value AS INTEGER)) FROM (SELECT * FROM meta WHERE section = 'config' AND key IN ('workers', 'batch_size', 'prefetch') ORDER BY key)")" "batch_size=16,prefetch=2,workers=2"
 check "nothing but the recordings is left" test "$(find "$T" -maxdepth 1 -name '*.rings' -o -maxdepth 1 -name '*-wal' | wc -l)" -eq 0
 
+# Too short a run lacks batches, and no ranges; its time begins with the first batch.
+torch -w 1 -b 16 --duration 100ms --against none -o "$T/brief.sqlite"
+like "a run that is too short is told so" "$(cat "$OUT")" "Record more batches"
+check "and nothing of ranges that nobody has to mark" bash -c "! grep -qE -- '--map|nvtx' '$OUT'"
+holds "its time begins with the first batch" "$(sql "$T/brief.sqlite" "SELECT (max(start_ns + dur_ns) - min(start_ns + dur_ns)) / 1e6 FROM v_span WHERE phase IN ('data_wait', 'epoch_boundary')") >= 90"
+
 # Far from the step on both sides; the second is long enough for a ratio, which is that of the two recordings.
 torch -w 1 -b 4 --steps 24 --step-ms 600 --against none -o "$T/slow-step.sqlite"
 is "a step far above the loader's rate: exit code" "$rc" 0

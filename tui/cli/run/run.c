@@ -153,7 +153,8 @@ static void note_choices(const struct run *r)
                            (unsigned long long)l->batch_size,
                            pp_text_counted(t, sizeof(t), (double)epoch, "sample", "samples"))
                      : NULL},
-        {"measures", "pipeprobe's loader (about 3x PyTorch + PIL). To measure your job: pipeprobe exec"},
+        {"measures",
+         torch ? NULL : "pipeprobe's loader (about 3x PyTorch + PIL). To measure your job: pipeprobe exec"},
         {"device", torch ? NULL : SAY("%s%s%s", dev.name, dev.note ? "; " : "", dev.note ? dev.note : "")},
         {"", !torch && strcmp(dev.kind, "host") == 0
                  ? "no GPU takes part: copying a batch takes the time that such a link would (--link-gbps)"
