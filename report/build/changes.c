@@ -15,6 +15,7 @@ void pp_changes_list(const struct pp_diagnosis *d, struct pp_arena *arena, struc
 {
     struct pp_report_verdict *v = &r->verdict;
     struct pp_report_fix *changes = NULL;
+    v->late_samples_per_s = NAN;
     if (!d->replayed) {
         v->why_no_fixes = d->why_not.text[0] ? pp_arena_copy(arena, d->why_not.text) : NULL;
         return;
@@ -43,6 +44,8 @@ void pp_changes_list(const struct pp_diagnosis *d, struct pp_arena *arena, struc
                                      .samples_per_s = f->p.samples_per_s,
                                      .assumes = pp_arena_copy(arena, assumed)};
         v->fixes = changes;
+        if (!isnan(d->signals.metric[PP_METRIC_CONTENDED_AT]))
+            v->late_samples_per_s = f->p.samples_per_s / (1 + f->p.gain);
     }
 }
 

@@ -151,6 +151,8 @@ static const struct pp_field verdict_fields[] = {
     F(headroom_samples_per_s, RATE,
       "if the exposed time (waits for data, and the step's own waiting for a CPU where the sentence counts it) were gone and nothing else changed: what taking a batch costs the trainer stays, unless a fix ends it"),
     F(headroom_gain, SHARE, "over the recorded rate: 0.25 is a quarter more"),
+    FK("late_samples_per_s", verdict.late_samples_per_s, RATE,
+       "the recorded rate since other processes took CPUs during the run: predicted changes start from it"),
     FK("replay_error", verdict.replay_error, SHARE,
        "rate of the replay of the run as it was over the measured one, minus 1", .flags = PP_FIELD_LAST),
     {"evidence", PP_FIELD_ROWS, PP_ROWS_IN(struct pp_report, verdict.evidence, verdict.evidences),

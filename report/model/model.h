@@ -238,6 +238,8 @@ struct pp_report_verdict {
     size_t n_ruled_out;
     struct pp_report_rejected *rejected; /* every other cause of the table of rules */
     size_t n_rejected;
+    double late_samples_per_s; /* recorded, and what changes are predicted from, since other processes took
+                                  CPUs in the run; NAN: none did */
     double replay_error; /* rate of the replay as recorded over the measured one, minus 1; NAN: no replay */
 };
 

@@ -8,7 +8,10 @@
 
 const char *const pp_phase_words[] = {
     [PP_PHASE_NONE] = "the hand-off",
-#define PP_PHASE(id, sym, name, lane, kind, colour, text) [id] = name,
+#define PP_PHASE(id, sym, name, lane, kind, colour, text) \
+    [id] = (id) == PP_PHASE_PUT_WAIT                                      ? "handing over" \
+           : (id) == PP_PHASE_DISPATCH_WAIT || (id) == PP_PHASE_SLOT_WAIT ? "idle time" \
+                                                                          : name,
 #include <pipeprobe/phases.def>
 #undef PP_PHASE
     [PP_PHASE_COUNT] = NULL,

@@ -76,6 +76,7 @@ enum pp_metric_from {
     X(HANDED_FACTOR, "handed_factor", "handed over for each byte of tensors", FACTOR, RUN) \
     X(HANDED_BYTES, "tensor_bytes", "tensors of a batch", BYTES, RUN) \
     X(SAMPLER, "sampler", "the sampler", NONE, RUN) \
+    X(CPU_USERS, "cpu_users", "whose the CPUs in use are, where others are left out", NONE, RUN) \
     X(SAMPLER_SHARE, "sampler_share", "the sampler draws between epochs", SHARE, RUN) \
     X(SAMPLER_PART, "sampler_part", "of epoch boundaries: the sampler draws", SHARE, RUN) \
     X(PINS, "pins", "batches are pinned", FACTOR, RUN) \

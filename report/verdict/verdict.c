@@ -263,14 +263,9 @@ static const char *parts_of_wait(const struct judge *j)
         int percent = (int)fmin(round(100 * share[best]), left);
         if (percent < 1)
             break;
-        int idle = best == PP_PHASE_DISPATCH_WAIT || best == PP_PHASE_SLOT_WAIT;
         taken[best] = 1;
         left -= percent;
-        pp_text_add(text, sizeof(text), "%s%s %d %%", n ? ", " : "",
-                    idle                        ? "idle"
-                    : best == PP_PHASE_PUT_WAIT ? "handing over"
-                                                : pp_phase_words[best],
-                    percent);
+        pp_text_add(text, sizeof(text), "%s%s %d %%", n ? ", " : "", pp_phase_words[best], percent);
     }
     if (left)
         pp_text_add(text, sizeof(text), "%sother %d %%", *text ? ", " : "", left);
@@ -393,6 +388,7 @@ static void say_own(const struct judge *j)
         return;
     memcpy(own.metric, own.own, sizeof(own.metric));
     own.starved = own.starved_alone = 0;
+    own.text[PP_METRIC_CPU_USERS] = "this job"; /* others use the rest of them */
     const double *m = own.metric;
     if (m[PP_METRIC_DATA_WAIT] < pp_level_moderate->at_least && !(m[PP_METRIC_EPOCH] >= PP_WORTH_A_FIX))
         return;

@@ -61,9 +61,9 @@
 
 #define IN_THE_TRAINER BELOW(NUM_WORKERS, 1, "no worker process")
 #define NO_WORKERS \
-    "num_workers=0. The training thread makes each batch itself, mostly in {owner}, and only {busy_cpus} of the CPUs are in use"
+    "num_workers=0. The training thread makes each batch itself, mostly in {owner}, and only {busy_cpus} of the CPUs are in use[ by {cpu_users}]"
 #define TOO_FEW_WORKERS \
-    "there are too few workers. The {workers|worker is|workers are all} busy with {owner}, while only {busy_cpus} of the CPUs are in use"
+    "there are too few workers. The {workers|worker is|workers are all} busy with {owner}, while only {busy_cpus} of the CPUs are in use[ by {cpu_users}]"
 #define CONTENTION \
     "CPUs are short. {others} take {contended} of them, and {owner} waits for a CPU {run_queue} of its time"
 #define TWO_KINDS 8, "an exponential distribution has 6.6; above it there are two kinds of samples"

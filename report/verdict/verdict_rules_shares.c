@@ -97,14 +97,14 @@ const struct pp_rule pp_cause_rules_shares[] = {
           IS_UNKNOWN(TRANSFORMS, "transforms have a cause of their own"),
           IS_KNOWN(HELD_ADVICE, "a data set of such a kind")),
      .said =
-         "{sample_code} is slow. It takes {owner_share} of the workers' time, and {busy_cpus} of the CPUs are in use[. The data set holds {held}]",
+         "{sample_code} is slow. It takes {owner_share} of the workers' time, and {busy_cpus} of the CPUs are in use[ by {cpu_users}][. The data set holds {held}]",
      .remedy = PP_REMEDY_SAMPLE_HELD},
     {"transform", "getitem",
      WHEN(OWNER(BIT(TRANSFORM)), BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(BUSY_CPUS, SATURATED),
           IS_UNKNOWN(TRANSFORMS, "transforms have a cause of their own"),
           IS_KNOWN(SAMPLE_CODE, "a PyTorch data set")),
      .said =
-         "{sample_code} is slow. It takes {owner_share} of the workers' time, and {busy_cpus} of the CPUs are in use",
+         "{sample_code} is slow. It takes {owner_share} of the workers' time, and {busy_cpus} of the CPUs are in use[ by {cpu_users}]",
      .remedy = PP_REMEDY_SAMPLE_CODE},
     {"transform", "cpu-saturated",
      WHEN(OWNER(WORK), BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(BUSY_CPUS, SATURATED)),

@@ -127,6 +127,8 @@ if awk "BEGIN { exit !($others < 0.2) }"; then
     spinners=
     is "a neighbour from the middle on: transform" "$l1/$l2" transform/cpu-contended
     like "and from when on" "$(json "$OUT" '$.verdict.sentence')" 'became short during the run.* from [0-9.]+ % of the run on'
+    holds "changes are predicted from the rate since then" "$(json "$OUT" '$.verdict.late_samples_per_s') < $(json "$OUT" '$.samples_per_s')"
+    holds "and so is each gain" "($(json "$OUT" '$.verdict.fixes[0].samples_per_s') / $(json "$OUT" '$.verdict.late_samples_per_s') - 1 - $(json "$OUT" '$.verdict.fixes[0].gain')) ^ 2 < 1e-6"
 else
     skip "a neighbour that begins in mid-run" "others use $others of the CPUs already"
 fi

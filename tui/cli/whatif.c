@@ -225,9 +225,12 @@ static void put_measured(struct asked *a, const char *path)
         pp_json_put_array(&a->json, "predictions");
         return;
     }
-    printf("%s: measured %s samples/s with %d worker%s; %.3g usable CPU%s", path,
-           pp_text_rate(rate, sizeof(rate), pp_whatif_measured(c)), c->workers, c->workers == 1 ? "" : "s",
-           c->cpus, c->cpus == 1 ? "" : "s");
+    printf("%s: measured %s samples/s", path, pp_text_rate(rate, sizeof(rate), pp_whatif_measured(c)));
+    if (c->outside_rose_at > 0)
+        printf(" since other processes took the CPUs (%s into the run),",
+               pp_text_share(rate, sizeof(rate), c->outside_rose_at));
+    printf(" with %d worker%s; %.3g usable CPU%s", c->workers, c->workers == 1 ? "" : "s", c->cpus,
+           c->cpus == 1 ? "" : "s");
     const char *whose = c->helper_cpus > c->outside_cpus ? "the job's own helper threads"
                         : c->subprocess_cpus > 0 && c->subprocess_cpus >= 0.5 * c->outside_cpus
                             ? "subprocesses of the job"

@@ -70,7 +70,7 @@ static void *predict_main(void *arg)
         if (status != PP_OK) {
             a.status = status;
         } else {
-            a.measured = p->costs.samples_per_s;
+            a.measured = pp_whatif_measured(&p->costs);
             snprintf(words, sizeof(words), "%s", a.set);
             while (status == PP_OK && (word = strsep(&rest, " ")))
                 if (*word)

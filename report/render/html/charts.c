@@ -27,7 +27,7 @@ static void bar_end(FILE *out, double value, const char *key)
 /* Fixes that gain less than this are in the table only. */
 
 /* In the order of the list: what to do, then what to measure. */
-static void put_fix_bars(FILE *out, const struct pp_report *r, double most)
+static void put_fix_bars(FILE *out, const struct pp_report *r, double base, double most)
 {
     char text[PP_ANSWER_TEXT], key[64];
     for (size_t i = 0; i < r->verdict.n_fixes; i++) {
@@ -40,8 +40,8 @@ static void put_fix_bars(FILE *out, const struct pp_report *r, double most)
                       : "Uncertain. Worth measuring");
         snprintf(key, sizeof(key), "verdict.fixes.%zu.samples_per_s", i);
         bar_begin(out, pp_answer_change(f, text), "band", f->samples_per_s, most);
-        double low = pp_html_percent(r->samples_per_s * (1 + f->low), most),
-               high = pp_html_percent(r->samples_per_s * (1 + f->high), most);
+        double low = pp_html_percent(base * (1 + f->low), most),
+               high = pp_html_percent(base * (1 + f->high), most);
         pp_svg_rect(out, "mark", low, 4.5, fmax(high - low, 0.3), 1);
         bar_end(out, f->samples_per_s, key);
     }
@@ -50,12 +50,14 @@ static void put_fix_bars(FILE *out, const struct pp_report *r, double most)
 void pp_html_headroom(FILE *out, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
-    double then = r->headroom_samples_per_s, most = fmax(then, r->samples_per_s); /* the longest bar */
+    double then = r->headroom_samples_per_s, late = v->late_samples_per_s,
+           base = late > 0 ? late : r->samples_per_s,
+           most = fmax(then, r->samples_per_s); /* the longest bar */
     if (isnan(then) || isnan(r->samples_per_s))
         return;
     for (size_t i = 0; i < v->n_fixes; i++)
         if (v->fixes[i].advice != PP_ADVICE_NO)
-            most = fmax(most, r->samples_per_s * (1 + v->fixes[i].high));
+            most = fmax(most, base * (1 + v->fixes[i].high));
     const char *gone = r->drawn_for_free
                            ? "without any wait for data, with a sampler that draws nothing before an epoch"
                        : r->workers_stay ? "without any wait for data, with workers that stay for all epochs"
@@ -75,7 +77,11 @@ void pp_html_headroom(FILE *out, const struct pp_report *r)
     fputs("<div class=\"bars\">", out);
     bar_begin(out, "as recorded", "step", r->samples_per_s, most);
     bar_end(out, r->samples_per_s, "samples_per_s");
-    put_fix_bars(out, r, most);
+    if (late > 0) {
+        bar_begin(out, "since others took CPUs", "step", late, most);
+        bar_end(out, late, "verdict.late_samples_per_s");
+    }
+    put_fix_bars(out, r, base, most);
     fputs("<p class=\"sub\">The limit</p>\n", out);
     bar_begin(out, "without waits", "gain", then, most);
     bar_end(out, then, "verdict.headroom_samples_per_s");

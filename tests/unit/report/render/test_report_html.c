@@ -163,6 +163,7 @@ static void test_predictions_are_drawn(void **state)
     r->verdict.ruled_out[0] = "<storage>: gains nothing";
     r->verdict.n_ruled_out = 1;
     r->verdict.replay_error = -0.028;
+    r->verdict.late_samples_per_s = 93.5;
     json_t *doc = to_json(r);
     to_html(r);
     check_numbers(doc);
@@ -170,6 +171,7 @@ static void test_predictions_are_drawn(void **state)
     check_all_shown(at_path(doc, "series.curves"), "series.curves", none);
     check_all_shown(at_path(doc, "verdict.fixes"), "verdict.fixes", none);
     check_all_shown(at_path(doc, "verdict.replay_error"), "verdict.replay_error", none);
+    check_all_shown(at_path(doc, "verdict.late_samples_per_s"), "verdict.late_samples_per_s", none);
     assert_non_null(strstr(report_text, "id=\"whatif\""));
     assert_non_null(strstr(report_text, "&lt;storage&gt;: gains nothing"));
     assert_non_null(strstr(report_text, "workers \xe2\x86\x92 &lt;8&gt;</title>")); /* a bar */
