@@ -73,7 +73,8 @@ int pp_launch_find(const char *program, struct pp_err *err)
                           : "",
                 script ? program : "");
     else
-        pp_fail(err, PP_E_ACCESS, "%s cannot be executed: %s", program, strerror(e));
+        pp_fail(err, PP_E_ACCESS, "%s cannot be executed: %s; a script has its interpreter in front: bash %s",
+                program, strerror(e), program);
     return exit_code_of(e);
 }
 

@@ -145,7 +145,8 @@ pp_status pp_db_check_file(const char *path, struct pp_err *err)
         has_log |= stat(name, &log) == 0 && log.st_size > 0;
     }
     if ((uint64_t)st.st_size < says && !has_log)
-        status = pp_fail(err, PP_E_CORRUPT, "%s is truncated: it has %lld of %llu bytes", path,
+        status = pp_fail(err, PP_E_CORRUPT,
+                         "%s is truncated: it has %lld of %llu bytes; copy it again, or record again", path,
                          (long long)st.st_size, (unsigned long long)says);
 out:
     close(fd);

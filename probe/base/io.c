@@ -246,7 +246,7 @@ static pp_status replace_file(const char *path, const void *buf, size_t n, int s
     }
     if (fd < 0) {
         free(name);
-        return pp_fail_errno(err, e, "cannot create a temporary file next to %s", path);
+        return pp_fail_errno(err, e, "cannot write %s: no file can be made in its directory", path);
     }
     if (pp_io_write_full(fd, buf, n) != 0 || (sync && pp_io_fsync(fd) != 0))
         st = pp_fail_errno(err, errno, "cannot write %s (%zu bytes)", path, n);

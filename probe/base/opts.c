@@ -48,6 +48,12 @@ static pp_status give_next(struct reading *r, int i)
 
 static pp_status no_such_option(struct reading *r, const char *shown, int len, const char *near)
 {
+    for (const struct pp_opt *o = r->set->table; o->name && len > 2; o++) /* "--html" is --format html */
+        for (const struct pp_opt_choice *c = o->choices; c && c->name; c++)
+            if (strncmp(shown, "--", 2) == 0 && strlen(c->name) == (size_t)len - 2 &&
+                strncmp(shown + 2, c->name, (size_t)len - 2) == 0)
+                return pp_fail(r->err, PP_E_USAGE, "unknown option %.*s; did you mean --%s %s?", len, shown,
+                               o->name, c->name);
     if (near)
         return pp_fail(r->err, PP_E_USAGE, "unknown option %.*s; did you mean --%s?", len, shown, near);
     return pp_fail(r->err, PP_E_USAGE, "unknown option %.*s; 'pipeprobe %s --help' lists them", len, shown,

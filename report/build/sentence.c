@@ -88,7 +88,7 @@ void pp_sentence_compose(struct pp_arena *arena, struct pp_report *r)
     else
         add_stall(r, head);
     add_unused(r, head);
-    /* Only where the trainer stalls: of the other verdicts the head says it all. */
+    /* Only where the trainer stalls: of most other verdicts the head says it all. */
     if (is_bound(v)) {
         if (v->headline) {
             add(cause, "%s. [%s%s%s", v->cause ? v->cause : "", v->headline, r->judged_loader ? " in " : "",
@@ -99,8 +99,11 @@ void pp_sentence_compose(struct pp_arena *arena, struct pp_report *r)
             add(cause, "not established: %s", v->cause ? v->cause : v->reason);
         }
     }
+    if (v->ceiling && v->cause)
+        add(cause, "%s. [%s%s%s]", v->cause, v->l1, v->l2 ? "/" : "", v->l2 ? v->l2 : "");
     v->head = pp_arena_copy(arena, head);
     v->cause_line = cause[0] ? pp_arena_copy(arena, cause) : NULL;
     v->sentence = !cause[0] ? v->head
-                            : pp_arena_printf(arena, "%s Cause%s %s", head, v->headline ? ":" : "", cause);
+                            : pp_arena_printf(arena, "%s Cause%s %s", head,
+                                              v->headline || v->ceiling ? ":" : "", cause);
 }

@@ -22,7 +22,7 @@ static pp_status make_temporary(struct pp_export_place *p, struct pp_err *err)
     unlink(p->path); /* of a process that had our number and was killed */
     p->fd = pp_io_open(p->path, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (p->fd < 0)
-        return pp_fail_errno(err, errno, "exporting to %s: cannot create a file in its directory", p->out);
+        return pp_fail_errno(err, errno, "cannot write %s: no file can be made in its directory", p->out);
     p->temporary = 1;
     return PP_OK;
 }

@@ -89,7 +89,7 @@ static void put_numbers(const struct pp_page *p, const struct pp_report *r, enum
     const struct pp_report_evidence *e[PP_ANSWER_EVIDENCE];
     char text[PP_ANSWER_TEXT];
     size_t n = room >= PP_ANSWER_TIGHT ? 0 : pp_answer_evidence(r, e);
-    if (r->verdict.parts)
+    if (r->verdict.parts || r->verdict.ceiling)
         n = n > 2 ? 2 : n;
     put_sentence(p, PP_TONE_PLAIN, "In wait:", r->verdict.parts);
     for (size_t i = 0; i < n; i++) {

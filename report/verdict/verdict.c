@@ -197,31 +197,26 @@ static void judge_ceiling(const struct judge *j)
 {
     const struct pp_rule *cause = pp_judge_cause(j->facts);
     struct pp_report_verdict *v = j->out;
-    const char *who = !isnan(j->facts->metric[PP_METRIC_OWNER])
-                          ? pp_judge_fill(j, isnan(j->facts->metric[PP_METRIC_OWNER_CPU])
-                                                 ? " (owner: {owner})"
-                                                 : " (owner: {owner}, {cpu} CPU)")
-                          : "";
     v->l0 = "inconclusive";
     v->ceiling = 1;
     v->reason = j->facts->own_loader ? "the trainer had no step (--step none), so there is no wait to judge"
                                      : "no step of the trainer was recorded, so there is no wait to judge";
     v->sentence = pp_arena_printf(
-        j->arena, "CEILING %s%s; %s", pp_judge_fill(j, "{rate} samples/s with {workers|worker|workers}"), who,
+        j->arena, "%s%s",
         pp_judge_fill(
             j,
-            j->facts->own_loader
-                ? "a trainer step shorter than {batch_time} per batch of {batch_size} would wait; give --step-ms to compare it with your step"
-                : "a trainer step shorter than {batch_time} per batch of {batch_size} would wait"));
+            "CEILING {rate} samples/s with {workers|worker|workers}. A training step shorter than {batch_time} per batch of {batch_size} would wait for data"),
+        j->facts->own_loader ? ". Give --step-ms to compare it with your step" : "");
     if (cause)
         pp_judge_advise(j, cause->remedy);
     else if (j->facts->own_loader)
         v->next_step = "Give --step-ms, the time of one training step, to compare it with your step.";
     else
         pp_judge_advise(j, PP_REMEDY_ANNOTATE);
-    pp_judge_evidence(j, PP_METRIC_RATE, NULL, 1);
-    pp_judge_evidence(j, PP_METRIC_BATCH_TIME, NULL, 1);
+    pp_judge_evidence(j, PP_METRIC_RATE, NULL, 0);
+    pp_judge_evidence(j, PP_METRIC_BATCH_TIME, NULL, 0);
     if (cause) {
+        v->cause = pp_judge_fill(j, cause->said);
         v->l1 = cause->l1;
         v->l2 = cause->l2;
         show_cause(j, cause);

@@ -80,6 +80,7 @@ refuses "a fault's time without a unit" 2 "20 needs a unit: 20ms" "$PP" run "$T/
 refuses "--batch-size 0" 2 "batch-size" "$PP" run "$T/images" --batch-size 0 --force -o "$T/out.sqlite"
 refuses "a rank outside the world" 2 "rank" "$PP" run "$T/images" --rank 3 --world-size 2 --force -o "$T/out.sqlite"
 refuses "a typo gets the nearest option" 2 "--workers" "$PP" run "$T/images" --worker 2 --force -o "$T/out.sqlite"
+refuses "a value where its option belongs" 2 "unknown option --html; did you mean --format html" "$PP" report --html
 refuses "an unknown transform" 2 "blur" "$PP" run "$T/images" --transform blur:3 --force -o "$T/out.sqlite"
 refuses "an unknown synthetic key" 2 "colour" "$PP" run --synthetic colour=3 --force -o "$T/out.sqlite"
 refuses "one dash for two" 2 "unknown option -batch-size; did you mean --batch-size" "$PP" run "$T/images" -batch-size 4 --force -o "$T/out.sqlite"
@@ -123,6 +124,11 @@ refuses "output that is a directory" 2 "$T/images" "$PP" run "$T/images" $short 
 check "and the directory is still there" test -d "$T/images/class_000"
 refuses "a report on nothing" 2 "absent\.sqlite" "$PP" report "$T/absent.sqlite"
 refuses "a report on no database" 4 "cut\.tar" "$PP" report "$T/cut.tar"
+head -c 60000 "$T/mine.sqlite" >"$T/half.sqlite"
+for command in report whatif top answer; do
+    refuses "$command of half a recording" 4 "half.sqlite is truncated: it has 60000 of [0-9]* bytes; copy it again, or record again" "$PP" $command "$T/half.sqlite"
+done
+refuses "a script that may not be executed" 126 "half.sqlite cannot be executed: .*; a script has its interpreter in front: bash" "$PP" exec "$T/half.sqlite"
 sqlite3 "$T/foreign.sqlite" 'CREATE TABLE t(x)'
 refuses "a report on another program's database" 4 "foreign\.sqlite" "$PP" report "$T/foreign.sqlite"
 

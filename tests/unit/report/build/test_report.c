@@ -609,8 +609,9 @@ static void test_ceiling(void **state)
     assert_int_equal(pp_report_exit_code(r), 0);
     assert_string_equal(
         r->verdict.sentence,
-        "CEILING 267 samples/s with 2 workers (owner: decode, 98 % CPU); a trainer step shorter than 30.0 ms per batch of 8 "
-        "would wait; give --step-ms to compare it with your step.");
+        "CEILING 267 samples/s with 2 workers. A training step shorter than 30.0 ms per batch of 8 would wait for data. "
+        "Give --step-ms to compare it with your step. Cause: all CPUs are busy, mostly with decode. 90 % of them are in use, 90 % by this run. "
+        "[transform/cpu-saturated]");
     assert_string_equal(r->verdict.l1, "transform");
     assert_true(isnan(r->data_wait_share));
     assert_string_equal(r->outcome, "unfinished"); /* no outcome was written */
