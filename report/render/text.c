@@ -33,8 +33,9 @@ static int end_page(const struct pp_page *p)
 static void put_code(const struct pp_page *p, const char *code)
 {
     const char *bracket = strchr(code, '('), *s = code;
-    int below = INDENT + (bracket ? (int)(bracket - code) + 1 : 0), at = INDENT;
-    fprintf(p->out, "%*s", INDENT, "");
+    int narrow = p->columns < 60, at = narrow ? 2 : INDENT,
+        below = narrow ? 6 : INDENT + (bracket ? (int)(bracket - code) + 1 : 0);
+    fprintf(p->out, "%*s", at, "");
     while (*s) {
         const char *comma = strstr(s, ", ");
         int n = comma ? (int)(comma - s) + 1 : (int)strlen(s);
