@@ -27,26 +27,28 @@ static void add_unjudged(const struct pp_report *r, char buf[TEXT])
     add(buf, ".");
 }
 
-/* "waits for data 84 % of the time"; what else it waits for, where that is known apart and counts. */
-static void add_waits(const struct pp_report *r, char buf[TEXT])
+const char *pp_sentence_waits(const struct pp_report *r, const char *of, char *buf, size_t size)
 {
     char a[CELL], b[CELL];
-    double data = r->data_wait_share, ranks = r->collective_share,
-           rest = r->verdict.exposed_share - data - (isnan(ranks) ? 0 : ranks);
-    if (ranks >= 0.005)
-        add(buf, " and waits %s of the time for data and %s for other ranks", pp_text_share(a, CELL, data),
-            pp_text_share(b, CELL, ranks));
-    else if (rest >= 0.005)
-        add(buf, " and waits %s of the time for data and %s for %s", pp_text_share(a, CELL, data),
-            pp_text_share(b, CELL, rest), r->starved_s > 0 ? "a CPU" : "the device");
+    double data = r->data_wait_share, ranks = r->collective_share, all = r->verdict.exposed_share,
+           rest = all - data - (isnan(ranks) ? 0 : ranks);
+    int for_ranks = ranks >= 0.005, apart = for_ranks || rest >= 0.005;
+    pp_text_share(a, CELL, apart ? data : all);
+    if (apart)
+        snprintf(buf, size, "waits %s%s for data and %s for %s", a, of,
+                 pp_text_share(b, CELL, for_ranks ? ranks : rest),
+                 for_ranks          ? "other ranks"
+                 : r->starved_s > 0 ? "a CPU"
+                                    : "the device");
     else
-        add(buf, " and waits for data %s of the time", pp_text_share(a, CELL, r->verdict.exposed_share));
+        snprintf(buf, size, all >= 0 ? "waits for data %s%s" : "", a, of);
+    return buf;
 }
 
 static void add_stall(const struct pp_report *r, char buf[TEXT])
 {
     const struct pp_report_verdict *v = &r->verdict;
-    char a[CELL];
+    char a[CELL], waits[160];
     double boundary = r->window_s > 0 ? r->boundary_s / r->window_s : 0;
     int samples = !isnan(r->samples_per_s);
     add(buf, "Training runs at %s %s/s", pp_text_rate(a, CELL, samples ? r->samples_per_s : r->batches_per_s),
@@ -57,7 +59,7 @@ static void add_stall(const struct pp_report *r, char buf[TEXT])
             pp_text_share(a, CELL, r->data_wait_share));
         return;
     }
-    add_waits(r, buf);
+    add(buf, " and %s", pp_sentence_waits(r, " of the time", waits, sizeof(waits)));
     add(buf, is_bound(v) ? "." : ": NOT input-bound.");
     if (!is_bound(v) && boundary >= pp_level_rules[0].at_least)
         add(buf, " Epoch boundaries and checkpoints take %s of the time besides.",

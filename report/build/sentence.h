@@ -9,4 +9,8 @@
 /* Fills verdict.head, .cause_line and .sentence. Last: the verdict, the rates and the action are known. */
 void pp_sentence_compose(struct pp_arena *arena, struct pp_report *r);
 
+/* "waits 16 % of the time for data and 80 % for a CPU", or for other ranks, or the device; of: " of the
+ * time", or "". "": no share is known. */
+const char *pp_sentence_waits(const struct pp_report *r, const char *of, char *buf, size_t size);
+
 #endif

@@ -225,11 +225,6 @@ static void read_lists(struct pp_visits_pass *p)
 
 /* ---- order ---- */
 
-static size_t epochs_of(const struct pp_visits_pass *p)
-{
-    return p->n_listed ? p->n_listed : p->tl->n_epoch_first;
-}
-
 static uint32_t first_batch(const struct pp_visits_pass *p, size_t epoch)
 {
     if (p->n_listed)
@@ -279,7 +274,7 @@ static const char *may_repeat(const struct pp_visits_pass *p)
 static void judge_order(const struct pp_visits_pass *p, struct pp_visits *out)
 {
     int possible = 0, by_number = 0;
-    for (size_t e = 1; e < epochs_of(p); e++) {
+    for (size_t e = 1; e < (p->n_listed ? p->n_listed : p->tl->n_epoch_first); e++) {
         struct pp_visit_orders c = compare(p, e);
         if (c.compared == 0)
             continue;

@@ -363,16 +363,11 @@ void pp_sim_read_on(struct sim *m, int who)
 
 /* ---- the reader of a stream: samples in their order, as long as there is room for them ---- */
 
-static const struct pp_replay_sample *reads_now(const struct sim *m)
-{
-    return &m->samples[m->read % m->n];
-}
-
 /* On to the next stage that takes time, of this sample or of a later one. */
 static void reader_stages(struct sim *m)
 {
     while (m->reader_stage != W_NO_SAMPLE &&
-           !begin_read(m, m->reader_stage, m->reader, m->s->workers, reads_now(m))) {
+           !begin_read(m, m->reader_stage, m->reader, m->s->workers, &m->samples[m->read % m->n])) {
         m->reader_stage = m->reader_stage == W_READ_CPU ? W_NO_SAMPLE : m->reader_stage + 1;
         m->read += m->reader_stage == W_NO_SAMPLE;
     }

@@ -4,11 +4,6 @@
 
 #include <math.h>
 
-static int flushed(FILE *out)
-{
-    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
-}
-
 int pp_resume_json(const struct pp_resume *r, FILE *out)
 {
     return pp_fields_json(pp_resume_fields, r, out);
@@ -49,7 +44,7 @@ int pp_resume_junit(const struct pp_resume *r, FILE *out)
         fputs("</testcase>\n", out);
     }
     fputs("</testsuite>\n", out);
-    return flushed(out);
+    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }
 
 /* ---- for people ---- */

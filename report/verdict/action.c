@@ -41,11 +41,6 @@ static int is_set(const char *flag)
     return flag && (strcmp(flag, "true") == 0 || strcmp(flag, "1") == 0);
 }
 
-static int is_zero(const char *value)
-{
-    return value && strcmp(value, "0") == 0;
-}
-
 /* A recording is a stranger's file, and the line is going to be pasted: a count and nothing else. */
 static const char *count_of(const char *value)
 {
@@ -74,14 +69,14 @@ static void add(struct arguments *a, const char *name, const char *value)
 static const char *loader_line(const struct pp_report *r, const char *changed, struct pp_arena *arena)
 {
     struct arguments a = {.changed = changed};
-    const char *prefetch = count_of(config(r, "prefetch"));
+    const char *prefetch = count_of(config(r, "prefetch")), *workers = config(r, "num_workers");
     int pinned = r->own_loader && !is_set(config(r, "pageable"));
     add(&a, "num_workers", count_of(config(r, "workers")));
     add(&a, "prefetch_factor", prefetch && atoi(prefetch) > 2 ? prefetch : NULL); /* 2: as without it */
     add(&a, "in_order", r->own_loader && is_set(config(r, "out_of_order")) ? "False" : NULL);
     add(&a, "pin_memory", pinned ? "True" : NULL);
     /* workers that start again for every epoch would take back a part of what they gain */
-    add(&a, "persistent_workers", r->own_loader || is_zero(config(r, "num_workers")) ? "True" : NULL);
+    add(&a, "persistent_workers", r->own_loader || strcmp(workers ? workers : "", "0") == 0 ? "True" : NULL);
     return pp_arena_printf(arena, "DataLoader(...%s)", a.text);
 }
 

@@ -295,12 +295,6 @@ static const struct pp_rule *find_outside(const struct pp_facts *f, int bound)
     return bound && !larger ? NULL : rule;
 }
 
-/* What bounds it, of a trace: its own rules, or why they are silent. */
-static const struct pp_rule *find_trace_cause(const struct pp_facts *f)
-{
-    return pp_cause_first(f, pp_trace_rules, pp_trace_rules_n);
-}
-
 /* The GPU is another program's, which launches ahead: its kernels hide waits. */
 static int hides(const struct pp_facts *f)
 {
@@ -442,7 +436,8 @@ static void judge_level(const struct judge *j)
         pp_judge_evidence(j, PP_METRIC_BATCHES, NULL, 0);
         return;
     }
-    const struct pp_rule *cause = f->trace ? find_trace_cause(f) : pp_judge_cause(f);
+    const struct pp_rule *cause = f->trace ? pp_cause_first(f, pp_trace_rules, pp_trace_rules_n)
+                                           : pp_judge_cause(f);
     int by_shares = cause && is_of(cause, pp_cause_rules_shares, pp_cause_rules_shares_n);
     if (by_shares && cause->l1 && explained_by(f, cause) < PP_LEAST_EXPLAINED) {
         pp_judge_unexplained(j);

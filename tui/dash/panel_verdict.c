@@ -5,6 +5,7 @@
 #include "tui/dash/panel.h"
 
 #include "probe/base/text.h"
+#include "report/build/sentence.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -103,40 +104,23 @@ static void add(char *buf, const char *before, const char *what, const char *aft
     snprintf(buf + at, TEXT - at, "%s%s%s", before, what, after);
 }
 
-/* "waits 9 % for data, 57 % for a CPU": as the report's first sentence has it. */
-static void put_waits(const struct pp_report *r, char *buf)
-{
-    const struct pp_report_verdict *v = &r->verdict;
-    char a[PP_CELL], b[PP_CELL];
-    double data = r->data_wait_share, ranks = isnan(r->collective_share) ? 0 : r->collective_share,
-           rest = v->exposed_share - data - ranks;
-    buf[0] = '\0';
-    if (v->outside)
-        snprintf(buf, TEXT, ", loses %s of the time %s", pp_text_share(a, sizeof(a), v->outside_share),
-                 v->outside);
-    else if (ranks >= 0.005)
-        snprintf(buf, TEXT, ", waits %s for data, %s for other ranks", pp_text_share(a, sizeof(a), data),
-                 pp_text_share(b, sizeof(b), ranks));
-    else if (rest >= 0.005)
-        snprintf(buf, TEXT, ", waits %s for data, %s for %s", pp_text_share(a, sizeof(a), data),
-                 pp_text_share(b, sizeof(b), rest), r->starved_s > 0 ? "a CPU" : "the device");
-    else if (v->exposed_share >= 0)
-        snprintf(buf, TEXT, ", waits %s for data", pp_text_share(a, sizeof(a), v->exposed_share));
-}
-
-/* "STORAGE-BOUND (latency), waits 61 % for data, likely; num_workers=8: +140 %", and the cause in words.
+/* "STORAGE-BOUND (latency), waits for data 61 %, likely; num_workers=8: +140 %", and the cause in words.
  * Without a cause the sentence is all. The number is the advice's, as in the report. */
 static void put_verdict_lines(const char *lead, const struct pp_report *r, struct lines *out)
 {
     const struct pp_report_verdict *v = &r->verdict;
     const struct pp_report_fix *fix = v->action.fix;
-    char gain[64], waits[TEXT];
+    char gain[64], waits[256];
     if (!v->headline || !v->cause) {
         snprintf(out->first, TEXT, "%s%s", lead, v->sentence);
         return;
     }
-    put_waits(r, waits);
-    snprintf(out->head, TEXT, "%s%s%s", lead, v->headline, waits);
+    if (v->outside)
+        snprintf(waits, sizeof(waits), "loses %s of the time %s",
+                 pp_text_share(gain, sizeof(gain), v->outside_share), v->outside);
+    else
+        pp_sentence_waits(r, "", waits, sizeof(waits));
+    snprintf(out->head, TEXT, "%s%s%s%s", lead, v->headline, waits[0] ? ", " : "", waits);
     snprintf(out->brief, TEXT, "%s", out->head);
     if (v->certainty)
         add(out->head, ", ", v->certainty, "");

@@ -44,12 +44,7 @@ static int by_key(const void *a, const void *b, void *ctx)
 
 static int has_text(const char *in, const char *text)
 {
-    return strcasestr(in, text) != NULL;
-}
-
-static const char *place_of(const struct pp_dash_model *m, int i)
-{
-    return m->report->ops[i].place ? m->report->ops[i].place : "";
+    return in && strcasestr(in, text) != NULL;
 }
 
 int pp_row_has(enum pp_view v, const struct pp_dash_model *m, int i, const char *text)
@@ -68,7 +63,8 @@ int pp_row_has(enum pp_view v, const struct pp_dash_model *m, int i, const char 
     case PP_VIEW_ERRORS:
     case PP_VIEW_EVENTS:
         return has_text(s->events[i].text, text) || has_text(pp_live_event_name(s->events[i].kind), text);
-    case PP_VIEW_LINES: return has_text(m->report->ops[i].name, text) || has_text(place_of(m, i), text);
+    case PP_VIEW_LINES:
+        return has_text(m->report->ops[i].name, text) || has_text(m->report->ops[i].place, text);
     case PP_VIEW_ENVIRONMENT:
         return has_text(m->facts[i].key, text) || has_text(m->facts[i].value, text) ||
                has_text(m->facts[i].section, text);

@@ -15,11 +15,6 @@ struct flame {
     unsigned from, to; /* depths */
 };
 
-static double start_of(const struct flame *f, const struct pp_report_flame *b)
-{
-    return f->all ? b->start_all : b->start;
-}
-
 static double width_of(const struct flame *f, const struct pp_report_flame *b)
 {
     return f->all ? b->width_all : b->width;
@@ -55,7 +50,8 @@ static void put_frame(FILE *out, const struct flame *f, const struct pp_report_f
     if (width < NARROWEST || b->depth < f->from || b->depth >= f->to)
         return;
     fprintf(out, "<span class=\"fl fl%u\" style=\"left:%.2f%%;width:%.2f%%;top:%upx\" title=\"",
-            colour_of(b->place), 100 * start_of(f, b), 100 * width, (b->depth - f->from) * ROW_PX);
+            colour_of(b->place), 100 * (f->all ? b->start_all : b->start), 100 * width,
+            (b->depth - f->from) * ROW_PX);
     pp_html_text(out, b->name);
     fputs(", ", out);
     pp_html_text(out, b->place);

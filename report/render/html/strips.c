@@ -114,12 +114,15 @@ static double mean_of(const struct pp_html_view *v, size_t offset)
 struct closer {
     const struct pp_report *r;
     size_t from;
+    double most; /* batches that were ready at a time */
 };
 
+/* The row below the workers' is the queue's. */
 static double busy_closer(const void *of, size_t row, size_t slice)
 {
     const struct closer *c = of;
-    return c->r->heat[row].fine[c->from + slice];
+    return row < c->r->n_heat ? c->r->heat[row].fine[c->from + slice]
+                              : c->r->fine[c->from + slice].ready_batches / c->most;
 }
 
 /* The trainer above, its workers below, on one axis. */
@@ -128,7 +131,9 @@ static void put_part(FILE *out, const struct pp_report *r, size_t k)
     enum { ROW = 16, MOST_ROWS = 8 };
     const struct pp_report_part *p = &r->parts[k];
     struct pp_html_view v = {&r->fine[p->from], p->to - p->from};
-    struct closer c = {r, p->from};
+    struct closer c = {r, p->from, 0};
+    for (size_t i = 0; i < r->n_fine; i++)
+        c.most = fmax(c.most, r->fine[i].ready_batches);
     double start = pp_html_view_start_s(&v), end = pp_html_view_end_s(&v);
     fputs("<details>", out);
     char text[64];
@@ -152,13 +157,13 @@ static void put_part(FILE *out, const struct pp_report *r, size_t k)
         fputs("<div class=\"plot rows\"><div class=\"names\">", out);
         for (size_t i = 0; i < r->n_heat; i++)
             pp_html_in(out, "<span><bdi>", r->heat[i].name, "</bdi></span>");
-        fputs("</div>", out);
-        pp_html_heat(out, &(struct pp_html_heat){.n_rows = r->n_heat,
+        fputs(c.most > 0 ? "<span title=\"batches that are ready\">queue</span></div>" : "</div>", out);
+        pp_html_heat(out, &(struct pp_html_heat){.n_rows = r->n_heat + (c.most > 0),
                                                  .n_columns = v.n,
                                                  .row_height = ROW,
                                                  .value = busy_closer,
                                                  .of = &c,
-                                                 .title = "Busy share per worker",
+                                                 .title = "Busy share per worker, and how full the queue is",
                                                  .start_s = start,
                                                  .end_s = end});
     } else {
@@ -198,7 +203,7 @@ void pp_html_parts(FILE *out, const struct pp_report *r)
         return;
     fprintf(
         out,
-        "<p class=\"sub\">Closer, %s: the trainer, and how busy its workers were. The ruler opens them, too.</p>\n",
+        "<p class=\"sub\">Closer, %s: the trainer, how busy its workers were, and how full the queue. The ruler opens them, too.</p>\n",
         isnan(r->parts[0].epoch) ? "part by part" : "epoch by epoch");
     for (size_t k = 0; k < r->n_parts; k++)
         put_part(out, r, k);

@@ -127,7 +127,7 @@ static void test_verdict_has_the_reports_words(void **state)
     dash_report.verdict.exposed_share = 0.66;
     dash_report.verdict.headline = "CPU-STARVED (cpu-contended)";
     char *text = dash_print(24, 80, PP_GLYPHS_ASCII, 0, &s);
-    assert_non_null(strstr(text, "CPU-STARVED (cpu-contended), waits 8.7 % for data, 57 % for a CPU;"));
+    assert_non_null(strstr(text, "CPU-STARVED (cpu-contended), waits 8.7 % for data and 57 % for a CPU;"));
     assert_non_null(strstr(text, "faster tier, a cache or packed shards.")); /* the end of what to do */
     free(text);
     text = dash_print(20, 40, PP_GLYPHS_ASCII, 0, &s);
