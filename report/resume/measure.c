@@ -54,13 +54,17 @@ static void measure_restart(struct matter *m)
         FACT(RESTART) = 1;
 }
 
-/* Epochs that the resumed run has less. */
+/* Epochs that the resumed run has less, or more. */
 static void measure_dropped(struct matter *m, const struct resume_compared *c)
 {
-    size_t empty = 0, end = c->from + m->r->n, dropped = 0;
-    for (size_t i = 0; i < m->r->iterations; i++)
-        empty += m->r->iteration[i].ended && !m->r->iteration[i].given;
+    size_t empty = 0, end = c->from + m->r->n, dropped = 0, more = 0;
+    for (size_t i = 0; i < m->r->iterations; i++) {
+        const struct pp_resume_iteration *it = &m->r->iteration[i];
+        empty += it->ended && !it->given;
+        more += m->a->finished && it->n && c->from + it->first >= m->a->n;
+    }
     FACT(EMPTY) = empty ? (double)empty : NAN;
+    FACT(MORE) = more ? (double)more : NAN;
     for (size_t i = 0; m->r->finished && i < m->a->iterations && end < m->a->n; i++)
         dropped += m->a->iteration[i].n && m->a->iteration[i].first >= end;
     int later = m->at.iteration != PP_RESUME_NOWHERE && m->at.offset == 0 &&
@@ -97,6 +101,9 @@ static void measure_later(struct matter *m)
         if (k == 1 && m->at.iteration != PP_RESUME_NOWHERE && is_at(at, m->at.iteration, 0) &&
             at.iteration != m->due.iteration + 1)
             FACT(TWICE) = (double)at.iteration;
+        if (k == 1 && !m->due.offset && m->due.iteration > 1 && is_at(m->at, m->due.iteration - 1, 0) &&
+            is_at(at, m->due.iteration, 0))
+            FACT(AGAIN) = (double)m->at.iteration;
         if (first_right && at.iteration == PP_RESUME_NOWHERE && isnan(FACT(LATER_NEW)))
             FACT(LATER_NEW) = (double)(m->due.iteration + k);
         if (first_right && at.iteration != PP_RESUME_NOWHERE && at.iteration != m->due.iteration + k &&
@@ -199,8 +206,6 @@ void resume_measure(const struct pp_resume_start *control, const struct pp_resum
     FACT(ONLY_TAIL) = other_samples && c->only_tails ? 1 : NAN;
     m->due = pp_resume_spot_of(m->a, c->from);
     m->first = next_iteration(m->r, 0);
-    if (m->due.iteration >= m->a->iterations)
-        return;
     m->at = m->first < m->r->iterations ? pp_resume_place(m->a, m->r, m->first, m->due)
                                         : (struct pp_resume_spot){PP_RESUME_NOWHERE, 0};
     FACT(STREAM) = m->a->stream ? 1 : NAN;
@@ -210,6 +215,8 @@ void resume_measure(const struct pp_resume_start *control, const struct pp_resum
     if (m->first >= m->r->iterations)
         return;
     measure_restart(m);
+    if (m->due.iteration >= m->a->iterations) /* the job was at its end */
+        return;
     measure_later(m);
     measure_order(m);
 }

@@ -28,6 +28,8 @@
     FACT(STICKS, "sticks", "later epochs without their first samples", COUNT) \
     FACT(STUCK, "stuck", NULL, COUNT) \
     FACT(TWICE, "twice", "epoch whose order comes twice running", COUNT) \
+    FACT(AGAIN, "again", "epoch that comes again, and shifts those behind it", COUNT) \
+    FACT(MORE, "more", "epochs more than the uninterrupted run", COUNT) \
     FACT(EPOCH, "epoch", NULL, COUNT) \
     FACT(ORDER_OF, "order_of", "epoch whose order it has, which is another one", COUNT) \
     FACT(NEXT, "next", "the order is that of the next epoch", COUNT) \

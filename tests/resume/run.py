@@ -33,7 +33,7 @@ class Case:
 
 CASES = [
     Case("lightning_epoch0", "sampler-epoch", fix="--workers 0", kill=38, frameworks=("lightning",)),
-    Case("transformers_epoch0", "sampler-epoch", fix="", kill=38, frameworks=("transformers",), overlays=("transformers-4.56.2",)),
+    Case("transformers_epoch0", "sampler-epoch", fix="", kill=36, frameworks=("transformers",), overlays=("transformers-4.56.2",)),
     Case("torchdata_epoch_end", "epoch-dropped", bug="--epochs 3", fix="--epochs 3", kill=53, frameworks=("torchdata",), overlays=("torchdata-0.10.1",)),
     Case("torchdata_epoch_end", "generator-lost", bug="--generator", fix="", kill=32, frameworks=("torchdata",), named="generator"),
     Case("directory_order", "directory-order", kill=38, content=True),
@@ -41,7 +41,7 @@ CASES = [
     Case("world_size", "world-size", kill=28, ranks=2, ranks_after=4),
     Case("accelerate_epoch_twice", "epoch-twice", fix=None, kill=38, frameworks=("accelerate",)),
     Case("set_epoch_from_0", "sampler-epoch", kill=38, ranks=2),
-    Case("datasets_second_resume", "restarted", fix="", kill=None, content=True, frameworks=("datasets", "torchdata"), overlays=("datasets-5.0.0",)),
+    Case("datasets_second_resume", "skip-wrong", fix="", kill=None, content=True, frameworks=("datasets", "torchdata"), overlays=("datasets-5.0.0",)),
     Case("random_state_saved", "next-epoch", bug="--bug next-epoch", fix="", named="next-epoch"),
     Case("random_state_saved", "rng-mid-epoch", bug="--bug rng-mid-epoch --noise", fix="--noise", named="rng-mid-epoch"),
     Case("random_state_saved", "generator-lost", bug="--bug generator-lost --noise", fix="", named="generator-lost"),

@@ -367,6 +367,38 @@ static void test_each_culprit_is_named(void **s)
         }
 }
 
+/* Killed behind the save at an epoch's end, the last one's too. */
+static void test_an_epoch_that_was_over_comes_again(void **s)
+{
+    static const struct {
+        uint32_t done, from, to; /* epochs: that were over; that the resumed run has */
+        const char *culprit;
+    } cases[] = {{2, 2, 4, NULL},          {2, 1, 4, "epoch-twice"}, {4, 4, 4, NULL},
+                 {4, 3, 4, "epoch-twice"}, {3, 3, 5, "epoch-twice"}, {4, 0, 4, "restarted"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct job j = {
+            .n = 320, .b = 8, .epochs = 4, .every = 5, .ranks = 1, .seed = 7 + i, .kill = 40 * cases[i].done};
+        struct writing w = {.j = &j, .run = &runs[2][0]};
+        size_t c = put_before(&j);
+        assert_true(c == j.kill);
+        runs[2][0] = new_run(0, 1);
+        for (uint32_t e = cases[i].from; e < cases[i].to; e++)
+            put_epoch(&w, e, 0, 0, SIZE_MAX, 0);
+        w.run->finished = 1;
+        pp_resume_finish(w.run, 0);
+        const struct pp_resume_answer *a = judge(1, 1);
+        if (cases[i].culprit) {
+            assert_string_equal(a->culprit, cases[i].culprit);
+            double repeated, left;
+            count(&repeated, &left, c, 1);
+            assert_true(a->repeated == repeated && a->left_out == left);
+        } else {
+            assert_string_equal(a->kind_name, "exact");
+        }
+        forget();
+    }
+}
+
 /* Another number of ranks: the global order is cut by step into the batches of the ranks. */
 static void put_world(const struct job *j, struct pp_resume_run *run, uint32_t world, uint32_t b,
                       uint64_t from, uint32_t epoch, size_t most, int saves)
@@ -604,6 +636,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_culprit_is_named),
+        cmocka_unit_test(test_an_epoch_that_was_over_comes_again),
         cmocka_unit_test(test_other_numbers_of_ranks),
         cmocka_unit_test(test_each_change_is_found),
         cmocka_unit_test(test_an_early_end_is_seen_beside_a_run_that_was_stopped),
