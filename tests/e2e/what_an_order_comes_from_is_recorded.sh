@@ -37,6 +37,22 @@ is "and are the same for any worker and directory" "$(sql "$T/w0.sqlite" "$same"
 run timeout 120 "$PP" exec -q --content -o "$T/again.sqlite" -- "$PYTHON" "$PWD/tests/jobs/stored.py" 2 "$T/d2/data"
 is "augmentation that is seeded gives the same bytes" "$(sql "$T/w2.sqlite" "ATTACH '$T/again.sqlite' AS b; SELECT count(*) >= 26, sum(a.content <> b.content) FROM main.batch_content a JOIN b.batch_content b USING (batch)")" "1|0"
 
+# ---- tensors that are permuted, as images are: hashed where they lie, of any size
+cat >"$T/permuted.py" <<'P'
+import sys, torch
+class Images(torch.utils.data.Dataset):
+    def __len__(self):
+        return 3
+    def __getitem__(self, i):
+        x = torch.zeros(900, 900, 3)
+        x[-1, -1, -1] = i // 2 * int(sys.argv[1])
+        return x.permute(2, 0, 1)
+for x in torch.utils.data.DataLoader(Images(), 1):
+    pass
+P
+for k in 0 1; do run timeout 60 "$PP" exec -q --content -o "$T/p$k.sqlite" -- "$PYTHON" "$T/permuted.py" $k; done
+is "a permuted tensor of 10 MB has a hash, of what it holds" "$(sql "$T/p1.sqlite" "ATTACH '$T/p0.sqlite' AS b; SELECT group_concat((a.content <> zeroblob(8)) || (a.content = b.content)) FROM main.batch_content a JOIN b.batch_content b USING (batch)")" "11,11,10"
+
 # ---- one that is killed, and goes on from its checkpoint
 mkdir -p "$T/of"
 for r in 0 1; do run timeout 120 "$PP" exec -q -o "$T/k$r.sqlite" -- "$PYTHON" "$PWD/tests/jobs/resumed.py" right 2 "$T/of"; done

@@ -120,25 +120,38 @@ static long long asked_number(PyObject *o, const char *method)
     return value;
 }
 
+/* Its n elements fill a piece of memory, in any order: an image that was permuted is not copied. */
+static int is_dense(PyObject *o, long long n)
+{
+    PyObject *shape = PyObject_GetAttrString(o, "shape"), *stride = PyObject_CallMethod(o, "stride", NULL);
+    long long extent = 1;
+    int known = shape && PyTuple_Check(shape) && stride && PyTuple_Check(stride);
+    for (Py_ssize_t i = 0; known && i < PyTuple_Size(stride); i++) {
+        long long most = PyLong_AsLongLong(PyTuple_GetItem(shape, i)) - 1,
+                  step = PyLong_AsLongLong(PyTuple_GetItem(stride, i));
+        extent += most * step;
+        known = most == 0 || step > 0;
+    }
+    Py_XDECREF(stride);
+    Py_XDECREF(shape);
+    return known && extent == n;
+}
+
 /* One in the CPU's memory; no operator of torch's is called. */
 static int add_tensor(struct content *p, PyObject *o)
 {
-    PyObject *on_cpu = PyObject_GetAttrString(o, "is_cpu"),
-             *in_order = on_cpu == Py_True ? PyObject_CallMethod(o, "is_contiguous", NULL) : NULL;
-    int known = 0;
-    if (in_order == Py_True) {
-        long long n = asked_number(o, "numel"), each = asked_number(o, "element_size"),
-                  at = n > 0 ? asked_number(o, "data_ptr") : 0;
-        known = n == 0 || (n > 0 && each > 0 && at > 0);
-        if (known)
-            add_bytes(p, n ? (const char *)(uintptr_t)at : "", (size_t)(n * each));
-    } else if (in_order) {
+    PyObject *on_cpu = PyObject_GetAttrString(o, "is_cpu");
+    long long n = on_cpu == Py_True ? asked_number(o, "numel") : -1, each = asked_number(o, "element_size"),
+              at = n > 0 ? asked_number(o, "data_ptr") : 0;
+    int known = n == 0 || (each > 0 && at > 0 && is_dense(o, n));
+    if (known) {
+        add_bytes(p, n ? (const char *)(uintptr_t)at : "", (size_t)(n * each));
+    } else if (n > 0) {
         PyObject *array = PyObject_CallMethod(o, "numpy", NULL); /* it shares the memory */
         known = array && add_array(p, array);
         Py_XDECREF(array);
     }
     PyErr_Clear();
-    Py_XDECREF(in_order);
     Py_XDECREF(on_cpu);
     return known;
 }
