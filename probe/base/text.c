@@ -278,3 +278,15 @@ char *pp_text_plain(const char *text)
         *at = '\0';
     return out;
 }
+
+void pp_text_put_xml(const char *text, FILE *out)
+{
+    for (; text && *text; text++)
+        switch (*text) {
+        case '<': fputs("&lt;", out); break;
+        case '>': fputs("&gt;", out); break;
+        case '&': fputs("&amp;", out); break;
+        case '"': fputs("&quot;", out); break;
+        default: fputc((unsigned char)*text < 0x20 ? ' ' : *text, out);
+        }
+}

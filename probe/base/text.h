@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 char *pp_text_duration(char *buf, size_t size, double ns); /* "4.12 ms", "812 us", "31.0 s", "2m05s" */
 char *pp_text_bytes(char *buf, size_t size, double bytes); /* "99.5 KiB", "1.21 GiB" */
@@ -38,6 +39,7 @@ int pp_text_is_deceptive(uint32_t point);
  * \xNN; NULL without memory. */
 int pp_text_is_plain(const char *text);
 char *pp_text_plain(const char *text);
+void pp_text_put_xml(const char *text, FILE *out); /* of an attribute or an element; NULL: nothing */
 /* The text without what may be a secret: of every word with "://" the part before its last @, and what
  * follows a
  * ?. Into buf, cut to size; returns buf. */

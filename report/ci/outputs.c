@@ -68,18 +68,6 @@ int pp_ci_annotations(const struct pp_compare *c, FILE *out)
 
 /* ---- JUnit ---- */
 
-static void put_xml(const char *s, FILE *out)
-{
-    for (; *s; s++)
-        switch (*s) {
-        case '&': fputs("&amp;", out); break;
-        case '<': fputs("&lt;", out); break;
-        case '>': fputs("&gt;", out); break;
-        case '"': fputs("&quot;", out); break;
-        default: fputc((unsigned char)*s < ' ' ? ' ' : *s, out);
-        }
-}
-
 static void put_case(const char *name, enum pp_answer answer, int strict, const char *what,
                      const char *reason, FILE *out)
 {
@@ -94,7 +82,7 @@ static void put_case(const char *name, enum pp_answer answer, int strict, const 
         fprintf(out, "<failure type=\"%s\" message=\"", pp_answer_name(answer));
     else
         fputs("<skipped message=\"", out);
-    put_xml(answer == PP_REGRESSED ? what : reason, out);
+    pp_text_put_xml(answer == PP_REGRESSED ? what : reason, out);
     fputs("\"/>\n    </testcase>\n", out);
 }
 
@@ -122,10 +110,10 @@ int pp_ci_junit(const struct pp_compare *c, int strict, FILE *out)
     if (c->opts.gate_verdict)
         put_case("verdict_class", c->verdict.answer, strict, c->verdict.sentence, c->verdict.sentence, out);
     fputs("    <system-out>", out);
-    put_xml(c->sentence, out);
+    pp_text_put_xml(c->sentence, out);
     if (c->attribution[0]) {
         fputs("; ", out);
-        put_xml(c->attribution, out);
+        pp_text_put_xml(c->attribution, out);
     }
     fputs("</system-out>\n  </testsuite>\n</testsuites>\n", out);
     return flushed(out);

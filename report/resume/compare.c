@@ -22,12 +22,6 @@ int pp_resume_saved(const struct pp_resume_start *s, size_t *at, size_t *before)
 
 /* ---- the same number of ranks ---- */
 
-static int is_last_of_epoch(const struct pp_resume_run *a, size_t batch)
-{
-    const struct pp_resume_iteration *it = &a->iteration[a->batch[batch].iteration];
-    return it->ended && batch + 1 == it->first + it->n;
-}
-
 static void note_difference(struct resume_compared *c, size_t batch, size_t rank)
 {
     if (c->first == PP_RESUME_NOWHERE || batch < c->first) {
@@ -43,6 +37,7 @@ static void compare_rank(const struct pp_resume_run *a, const struct pp_resume_r
     size_t from = least_of(c->from, a->n), n = least_of(a->n - from, r->n), wrong = 0;
     for (size_t k = 0; k < n; k++) {
         const struct pp_resume_batch *x = &a->batch[from + k], *y = &r->batch[k];
+        const struct pp_resume_iteration *it = &a->iteration[x->iteration];
         int bytes = !a->bytes_vary && x->content && y->content && x->content != y->content,
             same = x->content && x->content == y->content, /* from a scratch directory, whatever its name */
             files = !same && x->files && y->files && x->files != y->files;
@@ -52,7 +47,7 @@ static void compare_rank(const struct pp_resume_run *a, const struct pp_resume_r
         wrong += x->order != y->order;
         c->identity += x->order == y->order && files;
         c->content += x->order == y->order && !files && bytes;
-        c->only_tails &= is_last_of_epoch(a, from + k);
+        c->only_tails &= it->ended && from + k + 1 == it->first + it->n;
     }
     /* Who came to the end has no more, wherever the other one was stopped. */
     if ((r->finished && r->n < a->n - from) || (a->finished && a->n - from < r->n)) {
@@ -114,7 +109,7 @@ int resume_compare(const struct pp_resume_start *control, const struct pp_resume
         const struct pp_resume_run *a = &control->rank[i], *r = &start->rank[i];
         size_t a_end, r_end;
         count_ends(a, r, from, &a_end, &r_end);
-        ok = pp_resume_want(&t, a, from, a_end) && pp_resume_got(&t, r, 0, r_end);
+        ok = pp_resume_use(&t, &t.want, a, from, a_end) && pp_resume_use(&t, &t.got, r, 0, r_end);
     }
     if (ok)
         pp_resume_count(&t);
@@ -171,7 +166,7 @@ int resume_compare_worlds(const struct pp_resume_start *control, const struct pp
     int whole = a.finished && r.finished;
     size_t a_end, r_end;
     count_ends(&a, &r, from * world, &a_end, &r_end);
-    ok = ok && pp_resume_want(&t, &a, from * world, a_end) && pp_resume_got(&t, &r, 0, r_end);
+    ok = ok && pp_resume_use(&t, &t.want, &a, from * world, a_end) && pp_resume_use(&t, &t.got, &r, 0, r_end);
     if (ok)
         pp_resume_count(&t);
     c->repeated = t.repeated;

@@ -57,43 +57,34 @@ struct pp_resume_spot pp_resume_spot_of(const struct pp_resume_run *a, size_t ba
 
 /* ---- how often each was used ---- */
 
-static int note_uses(uint64_t **use, size_t *n, size_t *room, const struct pp_resume_run *r, int by_file,
-                     size_t from, size_t to)
+int pp_resume_use(const struct pp_resume_tally *t, struct pp_resume_uses *to, const struct pp_resume_run *r,
+                  size_t from, size_t end)
 {
-    for (size_t i = from; i < to && i < r->n; i++) {
+    for (size_t i = from; i < end && i < r->n; i++) {
         const struct pp_resume_batch *b = &r->batch[i];
         if (!b->n)
             continue;
-        if (!pp_grow(use, room, *n + b->n, sizeof(**use)))
+        if (!pp_grow(&to->of, &to->room, to->n + b->n, sizeof(*to->of)))
             return 0;
-        memcpy(*use + *n, (by_file ? r->file : r->token) + b->first, b->n * sizeof(**use));
-        *n += b->n;
+        memcpy(to->of + to->n, (t->by_file ? r->file : r->token) + b->first, b->n * sizeof(*to->of));
+        to->n += b->n;
     }
     return 1;
 }
 
-int pp_resume_want(struct pp_resume_tally *t, const struct pp_resume_run *r, size_t from, size_t to)
-{
-    return note_uses(&t->want, &t->n_want, &t->want_room, r, t->by_file, from, to);
-}
-
-int pp_resume_got(struct pp_resume_tally *t, const struct pp_resume_run *r, size_t from, size_t to)
-{
-    return note_uses(&t->got, &t->n_got, &t->got_room, r, t->by_file, from, to);
-}
-
 void pp_resume_count(struct pp_resume_tally *t)
 {
+    const struct pp_resume_uses *want = &t->want, *got = &t->got;
     size_t i = 0, k = 0;
     t->repeated = t->left_out = 0;
-    if (t->n_want)
-        qsort(t->want, t->n_want, sizeof(*t->want), pp_by_u64);
-    if (t->n_got)
-        qsort(t->got, t->n_got, sizeof(*t->got), pp_by_u64);
-    while (i < t->n_want || k < t->n_got) {
-        if (k == t->n_got || (i < t->n_want && t->want[i] < t->got[k]))
+    if (want->n)
+        qsort(want->of, want->n, sizeof(*want->of), pp_by_u64);
+    if (got->n)
+        qsort(got->of, got->n, sizeof(*got->of), pp_by_u64);
+    while (i < want->n || k < got->n) {
+        if (k == got->n || (i < want->n && want->of[i] < got->of[k]))
             i++, t->left_out++;
-        else if (i == t->n_want || t->got[k] < t->want[i])
+        else if (i == want->n || got->of[k] < want->of[i])
             k++, t->repeated++;
         else
             i++, k++;
@@ -102,7 +93,7 @@ void pp_resume_count(struct pp_resume_tally *t)
 
 void pp_resume_tally_free(struct pp_resume_tally *t)
 {
-    free(t->want);
-    free(t->got);
+    free(t->want.of);
+    free(t->got.of);
     *t = (struct pp_resume_tally){0};
 }

@@ -1,27 +1,9 @@
 #include "probe/base/text.h"
-#include "report/resume/fields.h"
 #include "report/resume/resume.h"
 
 #include <math.h>
 
-int pp_resume_json(const struct pp_resume *r, FILE *out)
-{
-    return pp_fields_json(pp_resume_fields, r, out);
-}
-
 /* ---- JUnit ---- */
-
-static void put_xml(const char *text, FILE *out)
-{
-    for (; text && *text; text++)
-        switch (*text) {
-        case '<': fputs("&lt;", out); break;
-        case '>': fputs("&gt;", out); break;
-        case '&': fputs("&amp;", out); break;
-        case '"': fputs("&quot;", out); break;
-        default: fputc((unsigned char)*text < 0x20 ? ' ' : *text, out);
-        }
-}
 
 int pp_resume_junit(const struct pp_resume *r, FILE *out)
 {
@@ -32,13 +14,13 @@ int pp_resume_junit(const struct pp_resume *r, FILE *out)
     for (size_t i = 0; i < r->answers; i++) {
         const struct pp_resume_answer *a = &r->answer[i];
         fputs("  <testcase classname=\"resume\" name=\"", out);
-        put_xml(a->name, out);
+        pp_text_put_xml(a->name, out);
         fputs("\">", out);
         if (a->kind != PP_RESUME_EXACT) {
             fputs(a->kind == PP_RESUME_DIFFERS ? "<failure message=\"" : "<skipped message=\"", out);
-            put_xml(a->sentence, out);
+            pp_text_put_xml(a->sentence, out);
             fputs("\">", out);
-            put_xml(a->culprit_sentence, out);
+            pp_text_put_xml(a->culprit_sentence, out);
             fputs(a->kind == PP_RESUME_DIFFERS ? "</failure>" : "</skipped>", out);
         }
         fputs("</testcase>\n", out);

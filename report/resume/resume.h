@@ -74,8 +74,7 @@ void pp_resume_note_bytes(struct pp_resume_start *a, const struct pp_resume_star
 pp_status pp_resume_judge(const struct pp_resume_input *in, struct pp_resume *out, struct pp_err *err);
 void pp_resume_free_answers(struct pp_resume *r);
 
-/* The document of schema pipeprobe.resume/1, JUnit, Markdown and text. 0, or -1 with errno. */
-int pp_resume_json(const struct pp_resume *r, FILE *out);
+/* JUnit, Markdown and text (the document: fields.h). 0, or -1 with errno. */
 int pp_resume_junit(const struct pp_resume *r, FILE *out);
 void pp_resume_markdown(const struct pp_resume *r, FILE *out);
 void pp_resume_text(const struct pp_resume *r, FILE *out);

@@ -123,14 +123,10 @@ static void hash_batch(const struct pp_resume_run *r, struct pp_resume_batch *b)
     }
 }
 
-static size_t ones(uint64_t bits, uint32_t lag)
-{
-    return (size_t)__builtin_popcountll(lag < 64 ? bits & ((UINT64_C(1) << lag) - 1) : bits);
-}
-
 void pp_resume_finish(struct pp_resume_run *r, uint32_t lag)
 {
     size_t kept = 0, tokens = 0, saved = 0;
+    const uint64_t in_hand = lag < 64 ? (UINT64_C(1) << lag) - 1 : UINT64_MAX;
     int marks = 0;
     for (size_t i = 0; i < r->n; i++)
         marks |= r->batch[i].trained;
@@ -147,7 +143,7 @@ void pp_resume_finish(struct pp_resume_run *r, uint32_t lag)
             /* Saves that stand before the batch: of what the wrapper has in hand nothing is trained yet. */
             for (; saved < r->saves && r->save[saved].batches == from + k; saved++) {
                 int none = !marks || (k == it->n && r->save[saved].at_end);
-                r->save[saved].batches = kept - (none ? 0 : ones(ahead, lag));
+                r->save[saved].batches = kept - (none ? 0 : (size_t)__builtin_popcountll(ahead & in_hand));
             }
             ahead = ahead << 1 | (k < it->n && r->batch[from + k].order);
             if (k == it->n || (marks && !r->batch[from + k].order))

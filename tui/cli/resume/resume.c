@@ -8,6 +8,7 @@
 #include "collectors/attach/launch.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
+#include "report/resume/fields.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/exec/exec_words.h"
 #include "tui/cli/jobs/dir.h"
@@ -87,18 +88,22 @@ static int write_markdown(void *r, FILE *out)
     return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }
 
+static int takers_of_stdout(const struct options *o)
+{
+    return (o->json != 0) + (o->junit && pp_output_is_stdout(o->junit)) +
+           (o->markdown && pp_output_is_stdout(o->markdown));
+}
+
 static pp_status print_answer(const struct options *o, struct pp_resume *r, struct pp_err *err)
 {
     pp_status st = PP_OK;
-    int taken = (o->junit && pp_output_is_stdout(o->junit)) ||
-                (o->markdown && pp_output_is_stdout(o->markdown));
     if (o->junit)
         st = pp_output_write(o->junit, "JUnit file", write_junit, r, err);
     if (st == PP_OK && o->markdown)
         st = pp_output_write(o->markdown, "Markdown file", write_markdown, r, err);
-    if (st == PP_OK && o->json && pp_resume_json(r, stdout) != 0)
+    if (st == PP_OK && o->json && pp_fields_json(pp_resume_fields, r, stdout) != 0)
         st = pp_fail_errno(err, errno, "cannot write to standard output");
-    else if (st == PP_OK && !o->json && !taken)
+    else if (st == PP_OK && !takers_of_stdout(o))
         pp_resume_text(r, stdout);
     return st;
 }
@@ -110,16 +115,9 @@ static int code_of(const struct pp_resume *r)
                                           : pp_status_exit_code(PP_E_INCONCLUSIVE);
 }
 
-static int same_stdout(const struct options *o)
-{
-    return (o->json != 0) + (o->junit && pp_output_is_stdout(o->junit)) +
-               (o->markdown && pp_output_is_stdout(o->markdown)) >
-           1;
-}
-
 static pp_status check_outputs(const struct options *o, struct pp_err *err)
 {
-    pp_status st = same_stdout(o)
+    pp_status st = takers_of_stdout(o) > 1
                        ? pp_fail(err, PP_E_USAGE,
                                  "only one of --json, --junit - and --md - writes to standard output")
                        : PP_OK;
