@@ -393,6 +393,7 @@ static void judge(struct build *b)
     pp_verdict_judge(&facts, b->arena, &b->r->verdict);
     pp_diagnosis_rule_out(&d, b->arena, &b->r->verdict);
     pp_changes_list(&d, b->arena, b->r);
+    pp_changes_leave_out(&b->timeline, &b->got.costs.ops.between, b->arena, b->r);
     pp_pytorch_expect(d.replayed ? &b->got.costs : NULL, b->arena, b->r);
     pp_ops_tell(&b->got.costs, d.replayed, b->arena, b->r);
     pp_changes_advise(b->r, b->arena);

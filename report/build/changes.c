@@ -49,6 +49,64 @@ void pp_changes_list(const struct pp_diagnosis *d, struct pp_arena *arena, struc
     }
 }
 
+/* ---- what is left out ---- */
+
+#define OFF 0.02 /* as a replay's interval has it (replay/whatif.c), with the spread that follows */
+#define SPREAD (1.28 * 1.414)
+
+/* Relative standard error of the pace without gaps, as a ratio estimator over cycles (Cochran, Sampling
+ * Techniques, eq. 6.13), from one long gap to the next; NAN: there are less than two. */
+static double pace_error(const struct pp_timeline *t)
+{
+    double x = 0, sum_x = 0, sum_b = 0, xx = 0, xb = 0, bb = 0, n = 0;
+    const struct pp_gap *from = NULL, *last = NULL;
+    for (size_t i = 0; i < t->n_gaps; last = &t->gaps[i++]) {
+        const struct pp_gap *g = &t->gaps[i];
+        x += last ? (double)(g->start_ns - last->end_ns) : 0;
+        double b = from ? (double)(g->batches - from->batches) : 0;
+        if (!pp_gap_is_long(t, i))
+            continue;
+        if (b > 0)
+            sum_x += x, sum_b += b, xx += x * x, xb += x * b, bb += b * b, n++;
+        from = b > 0 || !from ? g : from;
+        x = b > 0 || n == 0 ? 0 : x;
+    }
+    double pace = sum_x / sum_b, var = (xx - 2 * pace * xb + pace * pace * bb) * n / (n - 1);
+    return n < 2 ? NAN : sqrt(fmax(var, 0)) / sum_x;
+}
+
+void pp_changes_leave_out(const struct pp_timeline *t, const struct pp_op_step *code, struct pp_arena *arena,
+                          struct pp_report *r)
+{
+    struct pp_report_verdict *v = &r->verdict;
+    double part = (double)t->gap_ns / 1e9 / r->window_s, off = OFF + SPREAD * pace_error(t);
+    double share = code->n > 0 && v->remedy != &pp_remedies[PP_REMEDY_MAKE_ONCE] ? code->share : 1,
+           low = code->n > 0 ? code->share_low : 1;
+    const struct pp_remedy *row = &pp_remedies[PP_REMEDY_BETWEEN];
+    if (v->remedy != row && v->remedy != &pp_remedies[PP_REMEDY_MAKE_ONCE])
+        return;
+    struct pp_report_fix *fixes = pp_arena_alloc(arena, (v->n_fixes + 1) * sizeof(*fixes));
+    if (!fixes)
+        return;
+    if (v->n_fixes)
+        memcpy(fixes + 1, v->fixes, v->n_fixes * sizeof(*fixes));
+    fixes[0] = (struct pp_report_fix){.remedy = v->remedy,
+                                      .knob = row->knob,
+                                      .to = "none",
+                                      .text = row->offer,
+                                      .change = code->n > 0
+                                                    ? pp_arena_printf(arena, "without %s between epochs",
+                                                                      code->name)
+                                                    : "without the time between epochs",
+                                      .effort = 1,
+                                      .gain = 1 / (1 - part * share) - 1,
+                                      .low = 1 / (1 - part * low) / (1 + off) - 1,
+                                      .high = 1 / (1 - part) * (1 + off) - 1,
+                                      .samples_per_s = r->samples_per_s / (1 - part * share)};
+    v->fixes = fixes;
+    v->n_fixes++;
+}
+
 /* ---- what is advised ---- */
 
 static int lists(const char *names, const char *name)
@@ -183,7 +241,7 @@ void pp_changes_advise(struct pp_report *r, struct pp_arena *arena)
     if (!ordered)
         return;
     v->action = (struct pp_report_action){0};
-    if (v->l1 && v->remedy)
+    if ((v->l1 || v->outside) && v->remedy)
         chosen = choose_change(r, &candidate, &v->action.amount);
     if (chosen)
         follow(v, chosen);
@@ -239,6 +297,10 @@ void pp_changes_agree(struct pp_report *r, struct pp_arena *arena)
     const struct pp_report_verdict *v = &r->verdict;
     drop_prefetch(r, arena);
     drop_workers(r);
+    for (size_t i = 0; i < r->n_findings && v->remedy == &pp_remedies[PP_REMEDY_MAKE_ONCE]; i++)
+        if (r->findings[i].next_step &&
+            strcmp(r->findings[i].next_step, pp_remedies[PP_REMEDY_BETWEEN].sentence) == 0)
+            r->findings[i].next_step = v->next_step; /* it is the same time */
     for (size_t i = 0; i < r->n_findings; i++)
         for (size_t k = 0; k < v->n_fixes && r->findings[i].next_step; k++) {
             const struct pp_report_fix *f = &v->fixes[k];

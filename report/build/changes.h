@@ -10,6 +10,10 @@
 
 /* Makes the list of what was replayed, without what a DALI pipeline has not. The verdict is judged. */
 void pp_changes_list(const struct pp_diagnosis *d, struct pp_arena *arena, struct pp_report *r);
+/* Adds the one that no replay is asked for, where the verdict's remedy is about time between epochs: this
+ * time left out of the run, of which the code that is named (n 0: none is) has its share. */
+void pp_changes_leave_out(const struct pp_timeline *timeline, const struct pp_op_step *code,
+                          struct pp_arena *arena, struct pp_report *r);
 /* Says of each change whether it is advised, and orders them: those to do, the one that carries out the
  * verdict's next step first; those to measure; those that gain nothing here. r->verdict.action has the first
  * to do, or why there is none. */

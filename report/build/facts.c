@@ -123,6 +123,44 @@ static void add_binding(const struct pp_facts_from *from, struct pp_facts *f)
     m[PP_METRIC_OFFERED_CPUS] = workers ? fmax(job, given) : given;
 }
 
+/* A type as the recording names it ("__main__.Tracks") or a method of it ("Tracks.__getitem__") is that
+ * class. */
+static int is_class(const char *type, const char *class)
+{
+    size_t n = strlen(class);
+    for (const char *p = type; p && (p = strstr(p, class)); p++)
+        if ((p == type || p[-1] == '.') && (!p[n] || p[n] == '.'))
+            return 1;
+    return 0;
+}
+
+/* What is named has most of the time between epochs, by more than a few stacks. */
+enum { FEW_STACKS = 8 };
+
+static void add_between(const struct pp_facts_from *from, struct pp_facts *f)
+{
+    const struct pp_report *r = from->report;
+    const struct pp_timeline *t = from->timeline;
+    const struct pp_op_step *code = &from->gathered->costs.ops.between;
+    const struct pp_report_pair *data = config(from, "dataset_code");
+    double *m = f->metric, n = 0;
+    m[PP_METRIC_BETWEEN] = r->window_s > 0 ? (double)t->gap_ns / 1e9 / r->window_s : NAN;
+    m[PP_METRIC_BETWEEN_PART] = m[PP_METRIC_BETWEEN] / (m[PP_METRIC_BETWEEN] + m[PP_METRIC_EPOCH]);
+    for (size_t i = 0; i < t->n_gaps; i++)
+        n += pp_gap_is_long(t, i);
+    m[PP_METRIC_BETWEEN_TIME] = n > 0 ? (double)t->gap_ns / n : NAN;
+    if (code->n < FEW_STACKS || code->share_low < 0.5)
+        return;
+    f->text[PP_METRIC_BETWEEN_CODE] = code->place
+                                          ? pp_arena_printf(from->arena, "%s (%s)", code->name, code->place)
+                                          : code->name;
+    int made = code->class &&
+               (strcmp(code->class, "DataLoader") == 0 || (data && is_class(data->value, code->class)));
+    for (size_t i = 0; i < r->n_loaders && code->class; i++)
+        made |= is_class(r->loaders[i].dataset, code->class) || is_class(r->loaders[i].sampler, code->class);
+    m[PP_METRIC_BETWEEN_MADE] = made;
+}
+
 static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
 {
     const struct pp_report *r = from->report;
@@ -159,6 +197,7 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
     m[PP_METRIC_SATURATION] = cpu_saturation(from);
     m[PP_METRIC_BOUNDARY] = r->window_s > 0 ? r->boundary_s / r->window_s : NAN;
     m[PP_METRIC_EPOCH] = r->window_s > 0 ? epoch_s(from) / r->window_s : NAN;
+    add_between(from, f);
     int stream_workers = pp_stream_workers(from->source, r, &m[PP_METRIC_STREAM_IDLE]);
     if (stream_workers) {
         m[PP_METRIC_STREAM_WORKERS] = stream_workers;

@@ -55,8 +55,9 @@ static void add_stall(const struct pp_report *r, char buf[TEXT])
         samples ? "samples" : "batches");
     if (v->outside) {
         add(buf, " and loses %s of the time %s", pp_text_share(a, CELL, v->outside_share), v->outside);
-        add(buf, r->data_wait_share > 0 ? "; besides, it waits for data %s." : ".",
-            pp_text_share(a, CELL, r->data_wait_share));
+        if (r->data_wait_share > 0)
+            add(buf, "; besides, it waits for data %s", pp_text_share(a, CELL, r->data_wait_share));
+        add(buf, is_bound(v) ? "." : ": NOT input-bound.");
         return;
     }
     add(buf, " and %s", pp_sentence_waits(r, " of the time", waits, sizeof(waits)));
@@ -91,12 +92,17 @@ void pp_sentence_compose(struct pp_arena *arena, struct pp_report *r)
         add_stall(r, head);
     add_unused(r, head);
     /* Only where the trainer stalls: of most other verdicts the head says it all. */
-    if (is_bound(v)) {
+    if (is_bound(v) || v->outside) {
         if (v->headline) {
-            add(cause, "%s. [%s%s%s", v->cause ? v->cause : "", v->headline, r->judged_loader ? " in " : "",
-                r->judged_loader ? r->judged_loader : "");
+            const char *whose = v->outside && strcmp(v->l2 ? v->l2 : "", "between-epochs") == 0
+                                    ? NULL /* of any loader */
+                                    : r->judged_loader;
+            add(cause, "%s. [%s%s%s", v->cause ? v->cause : "", v->headline, whose ? " in " : "",
+                whose ? whose : "");
             add(cause, "%s%s%s%s]", v->certainty ? ", " : "", v->certainty ? v->certainty : "",
                 v->doubt ? ", because " : "", v->doubt ? v->doubt : "");
+        } else if (v->outside) {
+            add(cause, "%s.", v->cause);
         } else if (v->cause || v->reason) {
             add(cause, "not established: %s", v->cause ? v->cause : v->reason);
         }

@@ -205,7 +205,12 @@ static void name_phase(const struct pp_periodic_pass *p, struct pp_periodic *out
         phase = PP_PHASE_CHECKPOINT, share = checkpoint;
     else if (phase == PP_PHASE_DATA_WAIT && of_workers >= MOST_OF_STALL)
         phase = worked, share = of_workers, out->in_trainer = 0;
-    out->phase = phase;
+    size_t cursor = 0;
+    for (size_t i = 0; i < p->tl->n_gaps; i++)
+        out->between_share += (double)pp_timeline_stalled_between(&p->stalls, p->tl->gaps[i].start_ns,
+                                                                  p->tl->gaps[i].end_ns, &cursor) /
+                              p->stalled_ns;
+    out->phase = out->between_share >= MOST_OF_STALL ? PP_PHASE_NONE : phase;
     out->phase_share = fmin(share, 1);
 }
 

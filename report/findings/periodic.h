@@ -22,10 +22,11 @@ struct pp_periodic {
     double share;               /* of the window: all these stalls */
     size_t stalls, expected;    /* expected: from the first to the last, had none been missing */
     double p;
-    int in_trainer;      /* phase is the trainer's own, and not its wait */
-    pp_phase phase;      /* PP_PHASE_NONE: nothing recorded takes more time then */
-    double phase_share;  /* of the stalls: its time beyond what it takes elsewhere */
-    double psi_io_share; /* tasks waiting for I/O, beyond elsewhere; NAN: no PSI */
+    int in_trainer;       /* phase is the trainer's own, and not its wait */
+    pp_phase phase;       /* PP_PHASE_NONE: nothing recorded takes more time then */
+    double phase_share;   /* of the stalls: its time beyond what it takes elsewhere */
+    double between_share; /* of the stalls: of the trainer, in no span between epochs */
+    double psi_io_share;  /* tasks waiting for I/O, beyond elsewhere; NAN: no PSI */
 };
 
 struct pp_periodic_pass;

@@ -24,6 +24,7 @@ static void measure_periodic(const struct pp_periodic *p, struct pp_finding_valu
     m[PP_FINDING_PERIODIC_SHARE] = p->share;
     m[PP_FINDING_PERIODIC_PHASE] = p->phase;
     f->text[PP_FINDING_PERIODIC_THREADS] = p->in_trainer ? "trainer" : "workers";
+    m[PP_FINDING_PERIODIC_BETWEEN] = p->between_share;
     m[PP_FINDING_PERIODIC_PHASE_SHARE] = p->phase_share;
     m[PP_FINDING_PSI_IO_SHARE] = p->psi_io_share;
     f->text[PP_FINDING_PSI_IO] = p->psi_io_share >= 0.5 ? "tasks waited for I/O (PSI)" : NULL;

@@ -470,6 +470,75 @@ static void add_steps(struct grouping *g)
     o->steps_known = o->step_n >= (told ? PP_OPS_FEW : PP_OPS_LEAST);
 }
 
+/* ---- between epochs ---- */
+
+/* What the loop over epochs calls between them alone: the outermost function that no step and no wait is in.
+ * Without one, the loop's own line. */
+static uint32_t called_between(const struct grouping *g, uint32_t frame, const char *loops)
+{
+    uint32_t called = PP_STACK_NONE, user = PP_STACK_NONE;
+    for (uint32_t at = frame; at != PP_STACK_NONE; at = g->s->frames[at].parent) {
+        if (g->v[at].kind != PP_CODE_FOLDED && !loops[g->s->frames[at].function])
+            called = at;
+        if (g->v[at].kind == PP_CODE_USER && user == PP_STACK_NONE)
+            user = at;
+    }
+    return called != PP_STACK_NONE ? called : user;
+}
+
+/* The outermost constructor; PP_STACK_NONE: there is none. */
+static uint32_t constructor_in(const struct pp_stacks *s, uint32_t frame)
+{
+    uint32_t found = PP_STACK_NONE;
+    for (uint32_t at = frame; at != PP_STACK_NONE; at = s->frames[at].parent) {
+        const char *dot = strrchr(s->functions[s->frames[at].function].name, '.');
+        found = dot && strcmp(dot, ".__init__") == 0 ? at : found;
+    }
+    return found;
+}
+
+static void add_between(struct grouping *g)
+{
+    struct pp_op_step *to = &g->out->between;
+    struct votes code = {0}, lines = {0}, made = {0};
+    const struct pp_stack_frame *frames = g->s->frames;
+    char *loops = calloc(g->s->n_functions + 1, 1);
+    double n = 0;
+    for (size_t i = 0; loops && i < g->s->n_samples; i++)
+        if (g->joined[i].phase != PP_PHASE_NONE && g->joined[i].phase != PP_OPS_BETWEEN)
+            for (uint32_t at = g->s->samples[i].frame; at != PP_STACK_NONE; at = frames[at].parent)
+                loops[frames[at].function] = 1;
+    for (size_t i = 0; loops && i < g->s->n_samples; i++) {
+        if (g->joined[i].phase != PP_OPS_BETWEEN)
+            continue;
+        uint32_t frame = g->s->samples[i].frame, at = called_between(g, frame, loops),
+                 init = constructor_in(g->s, frame), line = at;
+        n++;
+        while (line != PP_STACK_NONE && g->v[line].kind != PP_CODE_USER)
+            line = frames[line].parent;
+        if (at != PP_STACK_NONE)
+            vote(&code, frames[at].function, 0, 1);
+        if (at != PP_STACK_NONE && line != PP_STACK_NONE)
+            vote(&lines, frames[line].function, frames[line].line, 1);
+        if (init != PP_STACK_NONE)
+            vote(&made, frames[init].function, 0, 1);
+    }
+    free(loops);
+    if (!code.n)
+        return;
+    size_t best = most_of(&code), hot = most_of(&lines), init = most_of(&made);
+    int library = pp_code_kind(&g->s->functions[code.row[best].a]) == PP_CODE_LIBRARY;
+    *to = (struct pp_op_step){.name = (library ? library_name_of : name_of)(g, code.row[best].a),
+                              .place = lines.n ? place_of(g, lines.row[hot].a, lines.row[hot].b) : NULL,
+                              .n = code.row[best].n,
+                              .share = code.row[best].n / n};
+    interval_of(to->share, n, &to->share_low, &to->share_high);
+    if (made.n && made.row[init].n > n / 2) {
+        const char *name = name_of(g, made.row[init].a);
+        to->class = pp_arena_printf(&g->out->arena, "%.*s", (int)strcspn(name, "."), name);
+    }
+}
+
 /* ---- all of it ---- */
 
 pp_status pp_ops_group(struct pp_ops *out, const struct pp_ops_joined *joined, double window_s,
@@ -489,6 +558,7 @@ pp_status pp_ops_group(struct pp_ops *out, const struct pp_ops_joined *joined, d
         set_shares(out, window_s);
         set_words(out);
         add_steps(&g);
+        add_between(&g);
     }
     free(g.sum);
     free(g.key);

@@ -46,10 +46,11 @@ struct pp_ops_loader {
     double cpus;         /* that its work used, of the window */
 };
 
-/* Lines of the training thread within its steps. */
+/* Lines of the training thread within its steps; or the function that has most of its time between epochs. */
 struct pp_op_step {
     const char *name, *place, *callee;
     double n, cpu, share, share_low, share_high; /* of the steps' samples */
+    const char *class; /* between epochs: whose constructor most of them are in; NULL: none */
 };
 
 struct pp_ops {
@@ -64,7 +65,8 @@ struct pp_ops {
     struct pp_op_step *steps; /* the largest share first */
     size_t n_steps;
     double step_n;
-    int steps_known; /* by the same measure as missing_s */
+    struct pp_op_step between; /* the function below the loop over epochs; n 0: none was seen */
+    int steps_known;           /* by the same measure as missing_s */
     float *frame_n,
         *frame_weight; /* by frame, of samples whose innermost frame it is: of work; for pictures */
     struct pp_arena arena;

@@ -173,6 +173,17 @@ static void weigh(struct joining *j)
         j->ops->loaders[i].cpus = j->cpu_ns[i] / window_ns;
 }
 
+static void label_gaps(struct joining *j)
+{
+    size_t at = pp_thread_at(j->threads, j->n_threads, j->tl->trainer), n;
+    for (size_t i = 0; at < j->n_threads && i < j->tl->n_gaps; i++) {
+        const struct pp_gap *g = &j->tl->gaps[i];
+        size_t k = pp_stacks_between(&j->ops->stacks, j->same[at], g->start_ns, g->end_ns, &n);
+        for (; n > 0; n--)
+            j->to[k++] = (struct pp_ops_joined){.batch = PP_NO_BATCH, .phase = PP_OPS_BETWEEN};
+    }
+}
+
 /* Samples are under any of the rows of one thread: all go under the first. */
 static void join_rows(struct joining *j)
 {
@@ -216,8 +227,10 @@ struct pp_ops_joined *pp_ops_join(const struct pp_source *source, const struct p
     }
     if (*status == PP_OK && j.no_memory)
         *status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the batches of %s", source->path);
-    if (*status == PP_OK)
+    if (*status == PP_OK) {
         weigh(&j);
+        label_gaps(&j);
+    }
     free(j.cost);
     free(j.same);
     free(j.next);

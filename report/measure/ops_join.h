@@ -12,6 +12,9 @@ struct pp_ops_joined {
     float weight;          /* of work: wait over work of its neighbourhood */
 };
 
+/* In one of the timeline's gaps, of the training thread. */
+#define PP_OPS_BETWEEN PP_PHASE_COUNT
+
 /* As many as there are samples; free() it. NULL: no memory, or the walk failed with *status. Fills the
  * loaders of ops, and their CPUs. */
 struct pp_ops_joined *pp_ops_join(const struct pp_source *source, const struct pp_timeline *timeline,

@@ -21,6 +21,8 @@ struct batch {
     size_t stalls;                                /* of this batch, at the end of the stalls array */
 };
 
+#define LEAST_GAP_NS 100000
+enum { GAPS_MOST = 16 };     /* of one boundary */
 enum { LOADERS_MOST = 256 }; /* what others have is taken for one loader's */
 
 struct pass {
@@ -51,6 +53,8 @@ struct pass {
         int epoch;
     } last_epoch[LOADERS_MOST];
     size_t n_last_epoch;
+    uint64_t until_ns, step_from_ns, step_until_ns; /* the latest end of a span; the latest step */
+    size_t gap_room, gaps;                          /* gaps: the newest, since the newest batch */
     uint64_t apart_ns;   /* epoch boundaries without a batch, since the newest one with one */
     uint64_t between_ns; /* they, since the newest batch: of the window if another batch of it comes */
 };
@@ -108,6 +112,54 @@ static void add_cycle(struct pass *p, uint64_t end_ns)
         return;
     }
     tl->cycle_end_ns[tl->n_cycles++] = end_ns;
+}
+
+static void add_gap(struct pass *p, struct pp_gap gap)
+{
+    struct pp_timeline *tl = p->tl;
+    if (p->gaps == GAPS_MOST || gap.end_ns < gap.start_ns + LEAST_GAP_NS)
+        return;
+    p->no_memory |= !pp_grow(&tl->gaps, &p->gap_room, tl->n_gaps + 1, sizeof(*tl->gaps));
+    if (!p->no_memory)
+        tl->gaps[tl->n_gaps++] = gap, p->gaps++;
+}
+
+/* A batch comes that is the first of an epoch, or of another loader than the one before, or neither. */
+static void settle_gaps(struct pass *p, const struct pp_span *s, int crosses, int other)
+{
+    struct pp_timeline *tl = p->tl;
+    int counts = crosses && tl->window_batches && !(s->flags & PP_SPAN_WARMUP);
+    if (!counts)
+        tl->n_gaps -= p->gaps;
+    else if (other && !p->gaps && p->step_from_ns)
+        add_gap(p, (struct pp_gap){p->step_from_ns, p->step_until_ns, 0, 1});
+    for (size_t i = tl->n_gaps - (counts ? p->gaps : 0); i < tl->n_gaps; i++)
+        tl->gaps[i].batches = tl->window_batches;
+    p->gaps = 0;
+}
+
+/* Of steps what is longer than the others are. */
+static void sum_gaps(struct pp_timeline *tl)
+{
+    size_t n = 0, steps = 0;
+    uint64_t in_steps = 0;
+    for (size_t i = 0; i < tl->n_gaps; i++)
+        if (tl->gaps[i].in_step)
+            steps++, in_steps += tl->gaps[i].end_ns - tl->gaps[i].start_ns;
+    uint64_t all = tl->step_ns + tl->boundary_step_ns,
+             mean = tl->window_batches > steps && all > in_steps
+                        ? (all - in_steps) / (tl->window_batches - steps)
+                        : 0;
+    for (size_t i = 0; i < tl->n_gaps; i++) {
+        struct pp_gap g = tl->gaps[i];
+        g.start_ns += g.in_step ? mean : 0;
+        if (g.end_ns < g.start_ns + LEAST_GAP_NS)
+            continue;
+        tl->gap_ns += g.end_ns - g.start_ns;
+        tl->gap_step_ns += g.in_step ? g.end_ns - g.start_ns : 0;
+        tl->gaps[n++] = g;
+    }
+    tl->n_gaps = n;
 }
 
 /* From the start of its wait until the first worker of the generation that began last before its end. */
@@ -276,11 +328,19 @@ static int is_new_epoch(struct pass *p, const struct pp_span *s, uint32_t number
     return changes;
 }
 
+static int is_other_loader(struct pass *p, uint32_t number)
+{
+    const struct pp_batch_range *to = pp_other_batches_find(&p->tl->other, number),
+                                *from = pp_other_batches_find(&p->tl->other, p->batch.number);
+    return to && from && (to->pid != from->pid || to->loader != from->loader);
+}
+
 static void open_batch(struct pass *p, const struct pp_span *s, uint32_t number)
 {
     int first = !p->any_batch, began = generation_began(p, s), changes = is_new_epoch(p, s, number),
-        new_epoch = first || began || changes;
+        new_epoch = first || began || changes, other = is_other_loader(p, number);
     close_batch(p);
+    settle_gaps(p, s, new_epoch || other, other);
     p->any_batch = 1;
     p->tl->epochs += (uint64_t)new_epoch;
     if (s->batch != PP_NO_BATCH)
@@ -324,6 +384,14 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
     struct pp_timeline *tl = p->tl;
     struct batch *b = &p->batch;
     int boundary = s->phase == PP_PHASE_EPOCH_BOUNDARY;
+    if (s->phase != PP_PHASE_COUNTER) {
+        uint64_t end_ns = s->start_ns + s->dur_ns;
+        if (p->any_batch && s->start_ns > p->until_ns)
+            add_gap(p, (struct pp_gap){p->until_ns, s->start_ns, 0, 0});
+        p->until_ns = end_ns > p->until_ns ? end_ns : p->until_ns;
+        if (s->phase == PP_PHASE_STEP)
+            p->step_from_ns = s->start_ns, p->step_until_ns = end_ns;
+    }
     if (p->each && b->open && pp_counter_is(&p->exchange, p->source, s)) {
         b->sampled_exchanges++;
         b->exchange_delay_ns += s->bytes;
@@ -472,6 +540,8 @@ pp_status pp_timeline_build_each(const struct pp_source *source, struct pp_timel
     if (p.no_memory)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the stalls of %s", source->path);
     close_batch(&p);
+    out->n_gaps -= p.gaps;
+    sum_gaps(out);
     out->has_steady_state = out->window_batches > 0;
     if (!out->has_steady_state) {
         out->start_ns = p.run_start_ns;
@@ -499,6 +569,9 @@ void pp_timeline_free(struct pp_timeline *t)
     t->own.stalls = NULL;
     free(t->cycle_end_ns);
     free(t->epoch_first);
+    free(t->gaps);
+    t->gaps = NULL;
+    t->n_gaps = 0;
     pp_other_batches_free(&t->other);
     t->epoch_first = NULL;
     t->n_epoch_first = 0;

@@ -23,6 +23,14 @@ struct pp_stall {
 
 enum { PP_TIMELINE_CYCLES = 1 << 22 };
 
+/* Time of the trainer in no span, between the last batch of an epoch and the first of the next, of whatever
+ * loader; of a step before another loader's first batch what it has beyond the mean step. */
+struct pp_gap {
+    uint64_t start_ns, end_ns;
+    uint64_t batches; /* of the window, before it */
+    int in_step;
+};
+
 /* What was recorded of this much of the window, such as a GPU's work, speaks for all of it: most of it. */
 #define PP_LEAST_RECORDED 0.5
 /* Of a GPU's records, as of spans: a fifth of the smallest share that changes a verdict (5 %). */
@@ -75,7 +83,10 @@ struct pp_timeline {
     uint64_t boundaries, epoch_ns; /* first batches of an epoch, and of boundary_ns what is not checkpoints */
     uint64_t epoch_max_ns;         /* of epoch_ns, the most at one first batch */
     struct pp_epoch_starts starts;
-    uint64_t boundary_step_ns; /* steps of the first batches of epochs, which step_ns leaves out */
+    struct pp_gap *gaps; /* of the window */
+    size_t n_gaps;
+    uint64_t gap_ns, gap_step_ns; /* of all; of those within steps */
+    uint64_t boundary_step_ns;    /* steps of the first batches of epochs, which step_ns leaves out */
     double sum_ww, sum_wt,
         sum_tt; /* per batch: w = wait + sync + collective, t = w + step; for the spread of the ratio */
     struct pp_stall *stalls;
@@ -136,6 +147,12 @@ double pp_timeline_collective_share(const struct pp_timeline *t);
 /* Its standard error over batches, as a ratio estimator (Cochran, Sampling Techniques, eq. 6.13); NAN below
  * two batches. Batches that follow each other are not independent, so this is a lower bound. */
 double pp_timeline_wait_share_se(const struct pp_timeline *t);
+
+/* Half of the mean gap or more: what an epoch's boundary is, and no call beside it. */
+static inline int pp_gap_is_long(const struct pp_timeline *t, size_t i)
+{
+    return 2 * (t->gaps[i].end_ns - t->gaps[i].start_ns) * t->n_gaps >= t->gap_ns;
+}
 
 /* The same timeline with the stalls of the judged loader alone, on loan. */
 struct pp_timeline pp_timeline_of_judged(const struct pp_timeline *t);

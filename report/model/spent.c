@@ -14,6 +14,7 @@ const struct pp_spent_kind pp_spent_kinds[PP_SPENT_KINDS] = {
     [PP_SPENT_IDLE] = {"wait_idle", "waits for data: workers idle", "wait"},
     [PP_SPENT_WAIT] = {"wait_other", "waits for data: other", "wait"},
     [PP_SPENT_BOUNDARY] = {"boundary", "epoch boundaries, checkpoints", "apart"},
+    [PP_SPENT_BETWEEN] = {"between", "between epochs", "apart"},
     [PP_SPENT_OTHER] = {"other", "between batches", "idle"},
 };
 

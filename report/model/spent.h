@@ -17,6 +17,7 @@ enum pp_spent {
     PP_SPENT_IDLE,
     PP_SPENT_WAIT,
     PP_SPENT_BOUNDARY,
+    PP_SPENT_BETWEEN,
     PP_SPENT_OTHER,
     PP_SPENT_KINDS
 };

@@ -417,6 +417,21 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
              "one `DataLoader(..., persistent_workers=True)` for all passes, or `num_workers=0` where a pass is "
              "short",
              "one `wds.WebLoader` for all passes", "a pipeline is built once: `auto_reset=True`")},
+    [PP_REMEDY_MAKE_ONCE] =
+        {.by = "between",
+         .sentence =
+             "Make the data set and its DataLoader once, before the loop over epochs, and use them in each; save what a constructor reads as one array.",
+         WORDS(
+             NULL,
+             "`DataLoader(data, ..., persistent_workers=True)` before the loop; `numpy.load(..., mmap_mode=\"r\")` "
+             "of an index that is saved once",
+             "one `wds.WebLoader` for all passes", "a pipeline is built once: `auto_reset=True`")},
+    [PP_REMEDY_BETWEEN] =
+        {.knob = "between",
+         .offer = "the time between epochs left out",
+         .sentence =
+             "Do it once before the loop over epochs, or less often; or in a process of its own, while training goes on.",
+         WORDS(NULL, "what is read or built again for each epoch moves before the loop", NULL, NULL)},
     [PP_REMEDY_ONE_ITERATOR] =
         {.looks_first = 1,
          .sentence = "Make the iterator once, and take every batch from it.",

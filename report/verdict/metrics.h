@@ -40,6 +40,11 @@ enum pp_metric_from {
     X(PIN_BUSY, "pin_busy", "pinning thread busy in stalls", SHARE, OWNER) \
     X(DECODE_BUSY, "decode_busy", "copy lane waits for GPU decode", SHARE, OWNER) \
     X(BOUNDARY, "boundary", "epoch boundaries, checkpoints", SHARE, RUN) \
+    X(BETWEEN, "between", "between epochs", SHARE, RUN) \
+    X(BETWEEN_PART, "between_part", "of epoch boundaries: no loader is at work", SHARE, RUN) \
+    X(BETWEEN_TIME, "between_time", "time between two epochs", NS, RUN) \
+    X(BETWEEN_CODE, "between_code", "what runs between epochs", NONE, RUN) \
+    X(BETWEEN_MADE, "between_made", "a data set or loader is made between epochs", FACTOR, RUN) \
     X(LOSS, "loss", "spans lost", SHARE, RUN) \
     X(BATCHES, "batches", "steady-state batches", COUNT, RUN) \
     X(WINDOW, "window", "steady-state time", NS, RUN) \

@@ -279,6 +279,13 @@ static void set_confidence(const struct judge *j, const struct pp_rule *cause, i
                                                : NULL;
 }
 
+/* Waits of the steady state as a share of the whole window, in which epochs begin and end besides. */
+static double waits_of_all(const double *m)
+{
+    double between = m[PP_METRIC_BETWEEN] > 0 ? m[PP_METRIC_BETWEEN] : 0;
+    return m[PP_METRIC_DATA_WAIT] * (1 - m[PP_METRIC_BOUNDARY] - between);
+}
+
 /* Copies within the steps, where they are no less than what epochs take; else what else holds. Where the
  * trainer waits in the steady state too, the larger part is the cause: boundaries of epochs are shares of the
  * window, waits of its rest. */
@@ -286,12 +293,15 @@ static const struct pp_rule *find_outside(const struct pp_facts *f, int bound)
 {
     const double *m = f->metric;
     const struct pp_rule *rule = pp_cause_first(f, pp_outside_rules, pp_outside_rules_n);
-    if (rule == pp_outside_rules && m[PP_METRIC_EPOCH] > m[PP_METRIC_COPY_BLOCKS])
+    if (rule == pp_outside_rules && fmax(m[PP_METRIC_EPOCH], m[PP_METRIC_BETWEEN]) > m[PP_METRIC_COPY_BLOCKS])
         rule = pp_cause_first(f, pp_outside_rules + 1, pp_outside_rules_n - 1);
     enum pp_metric share = rule ? rule->when[0].fact : PP_METRIC_COUNT;
-    int larger = (share == PP_METRIC_EPOCH || share == PP_METRIC_LEASE_EPOCH ||
+    double waits = waits_of_all(m);
+    int larger = (share == PP_METRIC_EPOCH || share == PP_METRIC_BETWEEN || share == PP_METRIC_LEASE_EPOCH ||
                   share == PP_METRIC_COPY_BLOCKS) &&
-                 m[share] > m[PP_METRIC_DATA_WAIT] * (1 - m[PP_METRIC_BOUNDARY]);
+                 m[share] > waits;
+    /* what is no matter of the input is said where its waits hardly count for the whole, too */
+    larger |= rule && !rule->l1 && waits < pp_level_moderate->at_least;
     return bound && !larger ? NULL : rule;
 }
 
@@ -326,8 +336,9 @@ static void judge_outside(const struct judge *j, const struct pp_rule *outside,
                           const struct pp_level_rule *level)
 {
     struct pp_report_verdict *v = j->out;
-    v->l0 = "input-bound";
-    v->level = level->level;
+    int bound = outside->l1 || waits_of_all(j->facts->metric) >= pp_level_moderate->at_least;
+    v->l0 = bound ? "input-bound" : "not-input-bound";
+    v->level = bound ? level->level : "not";
     v->l1 = outside->l1;
     v->l2 = outside->l2;
     set_confidence(j, outside, 0);
@@ -338,7 +349,7 @@ static void judge_outside(const struct judge *j, const struct pp_rule *outside,
                  : pp_rule_asks(outside, PP_METRIC_ITERATOR_OF) ? "starting iterators"
                                                                 : "between epochs";
     v->outside_share = j->facts->metric[share];
-    v->headline = headline(j);
+    v->headline = v->l1 ? headline(j) : NULL;
     v->cause = pp_judge_fill(j, outside->said);
     pp_judge_advise(j, outside->remedy);
     show_cause(j, outside);

@@ -211,6 +211,22 @@ const struct pp_rule pp_outside_rules[] = {
      .said =
          "other ranks hold the last shards of each epoch[, most of them {lease_holder}]. This one waits for a shard {lease_epoch} of the time",
      .remedy = PP_REMEDY_LEASES},
+    {"loader", "between-epochs",
+     WHEN(AT_LEAST(BETWEEN, WORTH_A_FIX), AT_LEAST(BETWEEN_PART, 0.5, "more than half of it"),
+          AT_LEAST(BETWEEN_MADE, 1, "a constructor of data has most of it")),
+     .said =
+         "a data set or loader is made anew between epochs: {between_code} has most of the {between_time} between two of them",
+     .remedy = PP_REMEDY_MAKE_ONCE},
+    {NULL, NULL,
+     WHEN(AT_LEAST(BETWEEN, WORTH_A_FIX), AT_LEAST(BETWEEN_PART, 0.5, "more than half of it"),
+          IS_KNOWN(BETWEEN_CODE, "stacks of the training thread")),
+     .said =
+         "the job's own code runs between epochs: {between_code} has most of the {between_time} between two of them",
+     .remedy = PP_REMEDY_BETWEEN},
+    {NULL, NULL, WHEN(AT_LEAST(BETWEEN, WORTH_A_FIX), AT_LEAST(BETWEEN_PART, 0.5, "more than half of it")),
+     .said =
+         "the job's own code runs between epochs, for {between_time} between two of them. No stacks name a line",
+     .remedy = PP_REMEDY_BETWEEN},
     {"loader", "sampler-draw",
      WHEN(AT_LEAST(EPOCH, WORTH_A_FIX), AT_LEAST(SAMPLER_PART, 0.5, "more than half of it")), DRAWING},
     {"loader", "epoch-drain", WHEN(AT_LEAST(EPOCH, WORTH_A_FIX), AT_LEAST(MADE_AGAIN, CONFIGURED)),

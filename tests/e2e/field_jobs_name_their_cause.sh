@@ -1,5 +1,5 @@
 #!/bin/bash
-# Four of the field jobs (tests/field) under Debian's PyTorch: two faults are named with their remedy, and two jobs whose loader keeps up are not blamed on it.
+# Six of the field jobs (tests/field) under Debian's PyTorch: three faults are named with their remedy, and three jobs whose loader keeps up are not blamed on it.
 # alone
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
@@ -8,9 +8,9 @@ PYTHON=${PYTHON:-/usr/bin/python3}
 "$PYTHON" -c 'import torch, PIL' 2>/dev/null || skip_all "$PYTHON has no torch and PIL"
 
 run timeout 280 "$PYTHON" tests/field/run.py --build "$PWD/$BUILD" --python "$PYTHON" --data "$T/data" --keep "$T" --results "$T/results.json" --seconds 6 --no-gain \
-    '^(iterator_per_step|workers_read_an_index|model_is_the_cost|item_in_each_step)$'
-is "the four jobs ran" "$rc $(json "$T/results.json" '$.failed')" "0 []"
-for n in 0 1 2 3; do
+    '^(iterator_per_step|workers_read_an_index|model_is_the_cost|item_in_each_step|dataset_(made|cheap)_each_epoch)$'
+is "the six jobs ran" "$rc $(json "$T/results.json" '$.failed')" "0 []"
+for n in 0 1 2 3 4 5; do
     at="\$.results[$n]"
     name="$(json "$T/results.json" "$at.job") ($(json "$T/results.json" "$at.codes"))"
     if [ "$(json "$T/results.json" "$at.kind")" = control ]; then

@@ -215,9 +215,57 @@ static void epochs_are_of_their_loader(void **state)
     fake_free(c.f);
 }
 
+/* What the program does between two epochs, and what it makes within the last step before a validation: of
+ * that what is longer than the other steps. */
+static void time_between_epochs_is_no_step(void **state)
+{
+    struct clock c = new_clock();
+    struct pp_timeline tl;
+    struct pp_err err;
+    (void)state;
+    fake_text(c.f, "config", "dataloader", "7.0");
+    fake_text(c.f, "loader", "7.0", "{}");
+    fake_text(c.f, "loader", "7.1", "{}");
+    for (uint32_t e = 0; e < 4; e++) {
+        for (uint32_t b = 10 * e; b < 10 * e + 10; b++) {
+            span(&c, PP_PHASE_DATA_WAIT, 5, b, 0);
+            span(&c, PP_PHASE_STEP, b % 10 == 9 ? 10 + 80 : 10, b, 0);
+        }
+        iteration(&c, 100 + 2 * e, 2, (uint16_t)e);
+    }
+    struct pp_source s = fake_source(c.f);
+    s.each_order = two_loaders;
+    assert_int_equal(pp_timeline_build(&s, &tl, &err), PP_OK);
+    assert_int_equal(tl.n_gaps, 4 + 3); /* the last validation ends the run */
+    assert_int_equal(tl.gap_step_ns, 4 * 80 * FAKE_MS);
+    assert_int_equal(tl.gap_ns, tl.gap_step_ns + 3 * 7 * FAKE_MS);
+    pp_timeline_free(&tl);
+    fake_free(c.f);
+}
+
+/* A loop of the program's own has no loader's epochs: what lies between its spans is none of this. */
+static void gaps_within_an_epoch_are_none(void **state)
+{
+    struct clock c = new_clock();
+    struct pp_timeline tl;
+    struct pp_err err;
+    (void)state;
+    for (uint32_t b = 0; b < 30; b++, c.at += 20 * FAKE_MS) {
+        span(&c, PP_PHASE_DATA_WAIT, 5, b, 0);
+        span(&c, PP_PHASE_STEP, 10, b, 0);
+    }
+    struct pp_source s = fake_source(c.f);
+    assert_int_equal(pp_timeline_build(&s, &tl, &err), PP_OK);
+    assert_int_equal(tl.n_gaps + tl.gap_ns, 0);
+    pp_timeline_free(&tl);
+    fake_free(c.f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(time_between_epochs_is_no_step),
+        cmocka_unit_test(gaps_within_an_epoch_are_none),
         cmocka_unit_test(epochs_of_one_loader),
         cmocka_unit_test(samplers_draw_before_an_epoch),
         cmocka_unit_test(workers_may_begin_late),

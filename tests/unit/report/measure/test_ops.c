@@ -41,6 +41,8 @@ static const struct pp_stack_function_row functions[] = {
     {.id = 13, .function = "main", .file = "/home/u/train.py"},
     {.id = 14, .function = "<lambda>", .file = "<string>"},
     {.id = 15, .function = "all", .file = "/v/site-packages/numpy/_core/fromnumeric.py"},
+    {.id = 16, .function = "Birds.__init__", .file = "/home/u/train.py"},
+    {.id = 17, .function = "evaluate", .file = "/home/u/train.py"},
 };
 static const struct pp_stack_op_row members[] = {
     {.id = 1, .path = "dataset", .class = "Birds", .arguments = ""},
@@ -49,13 +51,27 @@ static const struct pp_stack_op_row members[] = {
     {.id = 4, .path = "dataset.transform.transforms[1]", .class = "Noise", .arguments = ""},
 };
 /* The trie; the leaves that samples have are named. */
-enum { BLUR = 7, NOISE = 9, CSV = 11, COLLATE = 12, HOT = 14, STEP = 15, FOLDED = 16, ALL = 17, LEAVES };
+enum {
+    BLUR = 7,
+    NOISE = 9,
+    CSV = 11,
+    COLLATE = 12,
+    HOT = 14,
+    STEP = 15,
+    FOLDED = 16,
+    ALL = 17,
+    INIT_CSV = 20,
+    EVALUATE,
+    LOOP,
+    LEAVES
+};
 static const struct pp_stack_row frames[] = {
-    {1, 0, 1, 300, 0},    {2, 1, 2, 50, 0},    {3, 2, 3, 51, 0},      {4, 3, 4, 40, 1},
-    {5, 4, 5, 94, 3},     {6, 5, 6, 29, 3},    {BLUR, 6, 7, 1305, 0}, {8, 5, 8, 22, 4},
-    {NOISE, 8, 14, 1, 0}, {10, 4, 9, 7, 0},    {CSV, 10, 10, 111, 0}, {COLLATE, 2, 11, 140, 0},
-    {13, 3, 12, 60, 0},   {HOT, 13, 14, 1, 0}, {STEP, 0, 13, 80, 0},  {FOLDED, 6, 14, 3, 0},
-    {ALL, 10, 15, 9, 0},
+    {1, 0, 1, 300, 0},         {2, 1, 2, 50, 0},     {3, 2, 3, 51, 0},      {4, 3, 4, 40, 1},
+    {5, 4, 5, 94, 3},          {6, 5, 6, 29, 3},     {BLUR, 6, 7, 1305, 0}, {8, 5, 8, 22, 4},
+    {NOISE, 8, 14, 1, 0},      {10, 4, 9, 7, 0},     {CSV, 10, 10, 111, 0}, {COLLATE, 2, 11, 140, 0},
+    {13, 3, 12, 60, 0},        {HOT, 13, 14, 1, 0},  {STEP, 0, 13, 80, 0},  {FOLDED, 6, 14, 3, 0},
+    {ALL, 10, 15, 9, 0},       {18, 0, 13, 70, 0},   {19, 18, 16, 31, 0},   {INIT_CSV, 19, 10, 111, 0},
+    {EVALUATE, 18, 17, 90, 0}, {LOOP, 0, 13, 71, 0},
 };
 
 struct made {
@@ -158,7 +174,56 @@ static const struct pp_op *op_named(const struct pp_ops *ops, const char *word)
     return op;
 }
 
+/* 30 epochs of ten batches, and 500 ms between two of them, in which `makes` of ten stacks are in a
+ * constructor that reads, `evaluates` in a function of the loop, and the rest in the loop's own line. */
+static struct made make_epochs(int makes, int evaluates)
+{
+    struct made m = {.run = calloc(1, sizeof(*m.run)),
+                     .frames = frames,
+                     .n_frames = sizeof(frames) / sizeof(*frames)};
+    uint32_t trainer = fake_thread(m.run, PP_LANE_TRAINER, "trainer");
+    uint64_t t = FAKE_T0;
+    for (uint32_t b = 0; b < 300; b++, t += CYCLE_MS * FAKE_MS) {
+        for (int k = 0; b && b % 10 == 0 && k < 10; k++, t += 50 * FAKE_MS)
+            add_sample(&m, t + 20 * FAKE_MS, trainer,
+                       k < makes               ? INIT_CSV
+                       : k < makes + evaluates ? EVALUATE
+                                               : LOOP,
+                       'R');
+        struct pp_span *s = fake_span(m.run, trainer, PP_PHASE_DATA_WAIT, t, 30 * FAKE_MS);
+        s->batch = b, s->epoch = (uint16_t)(b / 10);
+        s = fake_span(m.run, trainer, PP_PHASE_STEP, t + 30 * FAKE_MS, 20 * FAKE_MS);
+        s->batch = b, s->epoch = (uint16_t)(b / 10);
+        add_sample(&m, t + 40 * FAKE_MS, trainer, STEP, 'R');
+    }
+    return m;
+}
+
 /* ---- tests ---- */
+
+static void test_what_runs_between_epochs_is_named(void **state)
+{
+    static const struct {
+        int makes, evaluates;
+        const char *name, *place, *class;
+        double share;
+    } rows[] = {{8, 2, "Birds.__init__", "train.py:31", "Birds", 0.8},
+                {3, 7, "evaluate", "train.py:90", NULL, 0.7},
+                {1, 1, "main", "train.py:71", NULL, 0.8}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct made m = make_epochs(rows[i].makes, rows[i].evaluates);
+        struct pp_ops ops = read_ops(&m);
+        const struct pp_op_step *b = &ops.between;
+        assert_string_equal(b->name, rows[i].name);
+        assert_string_equal(b->place, rows[i].place);
+        assert_true(rows[i].class ? b->class && strcmp(b->class, rows[i].class) == 0 : !b->class);
+        assert_true(fabs(b->share - rows[i].share) < 0.01 && b->share_low < b->share);
+        assert_true(ops.step_n > 290); /* and is no step's line */
+        pp_ops_free(&ops);
+        drop(&m);
+    }
+}
 
 static void test_members_have_their_share_and_their_line(void **state)
 {
@@ -325,6 +390,7 @@ int main(void)
         cmocka_unit_test(test_a_function_of_a_library_has_its_package),
         cmocka_unit_test(test_folded_code_is_its_callers),
         cmocka_unit_test(test_what_nobody_waits_for_weighs_nothing),
+        cmocka_unit_test(test_what_runs_between_epochs_is_named),
         cmocka_unit_test(test_too_few_samples_are_silent),
         cmocka_unit_test(test_rows_that_do_not_hold_together),
         cmocka_unit_test(test_code_is_told_by_its_file),

@@ -397,6 +397,44 @@ static void test_the_larger_of_boundaries_and_waits_is_named(void **state)
     }
 }
 
+/* Time between epochs in which no loader is at work is the input's where data sets are made in it, and the
+ * job's own else: that is said before waits that hardly count for the whole. */
+static void test_time_between_epochs_has_its_cause(void **state)
+{
+    static const struct {
+        double wait, between, epoch, made;
+        const char *code, *l0, *l2, *says;
+    } rows[] = {
+        {0.1, 0.5, 0.01, 1, "Tracks.__init__ (train.py:23)", "input-bound", "between-epochs", "made anew"},
+        {0.2, 0.5, 0.01, 0, "evaluate (train.py:40)", "input-bound", "", "evaluate (train.py:40)"},
+        {0.9, 0.2, 0.01, 0, "evaluate (train.py:40)", "input-bound", "cpu-saturated", "all CPUs"},
+        {0.09, 0.5, 0.01, 0, "evaluate (train.py:40)", "not-input-bound", "", "evaluate (train.py:40)"},
+        {0.01, 0.5, 0.01, NAN, NULL, "not-input-bound", "", "No stacks name a line"},
+        {0.01, 0.14, 0.01, 1, "Tracks.__init__ (train.py:23)", "not-input-bound", "", "keeps up"},
+        {0.01, 0.2, 0.4, 1, "Tracks.__init__ (train.py:23)", "input-bound", "epoch-drain", "every epoch"},
+        {0.9, 0.2, 0.01, 1, "Tracks.__init__ (train.py:23)", "input-bound", "cpu-saturated", "all CPUs"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_arena arena = {0};
+        struct pp_report_verdict v;
+        struct pp_facts f = starved_facts(rows[i].wait, 0);
+        double *m = f.metric;
+        f.starved = f.starved_alone = 0;
+        m[PP_METRIC_OWNER] = PP_PHASE_DECODE;
+        m[PP_METRIC_W_WORK] = 0.99, m[PP_METRIC_IDLE_CPUS] = 0.02;
+        m[PP_METRIC_EPOCH] = m[PP_METRIC_BOUNDARY] = rows[i].epoch;
+        m[PP_METRIC_BETWEEN] = rows[i].between;
+        m[PP_METRIC_BETWEEN_PART] = rows[i].between / (rows[i].between + rows[i].epoch);
+        m[PP_METRIC_BETWEEN_TIME] = 2e8, m[PP_METRIC_BETWEEN_MADE] = rows[i].made;
+        f.text[PP_METRIC_BETWEEN_CODE] = rows[i].code;
+        pp_verdict_judge(&f, &arena, &v);
+        const char *said = v.cause ? v.cause : v.next_step;
+        if (strcmp(v.l0, rows[i].l0) != 0 || strcmp(v.l2 ? v.l2 : "", rows[i].l2) != 0 ||
+            !strstr(said, rows[i].says))
+            fail_msg("row %zu: %s, %s: %s", i, v.l0, v.l2, said);
+        pp_arena_free(&arena);
+    }
+}
+
 static void test_workers_that_stay_are_not_advised_to(void **state)
 {
     for (int kept = 0; kept < 2; kept++) {
@@ -834,6 +872,7 @@ int main(void)
         cmocka_unit_test(test_nobody_else_is_told_to_move),
         cmocka_unit_test(test_a_starved_trainer_is_not_charged_to_who_owns_the_waits),
         cmocka_unit_test(test_the_larger_of_boundaries_and_waits_is_named),
+        cmocka_unit_test(test_time_between_epochs_has_its_cause),
         cmocka_unit_test(test_workers_that_stay_are_not_advised_to),
         cmocka_unit_test(test_copies_that_block_the_steps),
         cmocka_unit_test(test_pinned_batches_are_not_advised_to_be),
