@@ -498,8 +498,10 @@ static pp_status add_own(const struct pp_costs *c, struct pp_signals *s, struct 
         add_gains(own);
         memcpy(s->own, own->metric, sizeof(s->own));
         s->own[PP_METRIC_CONTENDED] = s->own[PP_METRIC_G_CPUS_WORKERS] = 0;
-        s->own[PP_METRIC_IDLE_CPUS] += others;
-        s->own[PP_METRIC_BUSY_CPUS] -= others;
+        /* alone it uses more of them, as much as it is faster */
+        double busy = (s->metric[PP_METRIC_BUSY_CPUS] - others) * fmax(rate / pp_whatif_measured(c), 1);
+        s->own[PP_METRIC_BUSY_CPUS] = fmin(busy, 1);
+        s->own[PP_METRIC_IDLE_CPUS] = fmax(1 - busy, 0);
         s->has_own = 1;
     }
     free(own);

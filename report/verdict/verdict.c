@@ -404,7 +404,10 @@ static void say_own(const struct judge *j)
         return;
     v->then_l1 = rule->l1;
     v->then_l2 = rule->l2;
-    v->then = pp_arena_printf(j->arena, "%s. %s", pp_judge_fill(&then, rule->said),
+    const char *alone = strstr(rule->said, "{busy_cpus}") || strstr(rule->said, "{idle_cpus}")
+                            ? "alone on these CPUs, "
+                            : "";
+    v->then = pp_arena_printf(j->arena, "%s%s. %s", alone, pp_judge_fill(&then, rule->said),
                               pp_judge_fill(&then, pp_remedies[rule->remedy].sentence));
 }
 

@@ -313,6 +313,32 @@ static void test_the_jobs_own_cause_comes_second(void **state)
     }
 }
 
+/* What it says of the CPUs is of those that it would have: 5 % in use, where others take 85 %, is no
+ * shortage. */
+static void test_the_second_cause_has_its_own_cpus(void **state)
+{
+    struct pp_arena arena = {0};
+    struct pp_report_verdict v;
+    struct pp_facts f = starved_facts(0.9, 0.05);
+    f.metric[PP_METRIC_OWNER] = PP_PHASE_TRANSFORM, f.metric[PP_METRIC_WORKERS] = 1;
+    f.metric[PP_METRIC_W_WORK] = 1, f.metric[PP_METRIC_G_CPUS] = 2.7;
+    f.metric[PP_METRIC_CPUS_LEAD] = f.metric[PP_METRIC_LEAD_CPUS] = 0.5;
+    f.metric[PP_METRIC_OWNER_DELAY] = 0.7, f.metric[PP_METRIC_OWNER_BLOCKED] = 0;
+    f.metric[PP_METRIC_CONTENDED] = 0.85, f.metric[PP_METRIC_IDLE_CPUS] = 0.01,
+    f.metric[PP_METRIC_BUSY_CPUS] = 0.99;
+    memcpy(f.own, f.metric, sizeof(f.own));
+    f.has_own = 1;
+    f.own[PP_METRIC_CONTENDED] = f.own[PP_METRIC_G_CPUS] = f.own[PP_METRIC_STRETCH] = 0;
+    f.own[PP_METRIC_DATA_WAIT] = 0.9, f.own[PP_METRIC_G_WORKERS] = 0.8;
+    f.own[PP_METRIC_BUSY_CPUS] = 0.52, f.own[PP_METRIC_IDLE_CPUS] = 0.48;
+    pp_verdict_judge(&f, &arena, &v);
+    assert_string_equal(v.l2, "cpu-contended");
+    assert_string_equal(v.then_l2, "under-parallel");
+    assert_ptr_equal(strstr(v.then, "alone on these CPUs, there are too few workers."), v.then);
+    assert_non_null(strstr(v.then, "while only 52 % of the CPUs are in use"));
+    pp_arena_free(&arena);
+}
+
 /* CPUs that the job takes from itself are no other job's. */
 static void test_subprocesses_of_the_job_are_no_strangers(void **state)
 {
@@ -868,6 +894,7 @@ int main(void)
         cmocka_unit_test(test_a_late_hand_off_may_lack_a_cpu),
         cmocka_unit_test(test_subprocesses_of_the_job_are_no_strangers),
         cmocka_unit_test(test_the_jobs_own_cause_comes_second),
+        cmocka_unit_test(test_the_second_cause_has_its_own_cpus),
         cmocka_unit_test(test_a_hand_over_is_no_want_of_data),
         cmocka_unit_test(test_nobody_else_is_told_to_move),
         cmocka_unit_test(test_a_starved_trainer_is_not_charged_to_who_owns_the_waits),
