@@ -109,21 +109,6 @@ void pp_changes_leave_out(const struct pp_timeline *t, const struct pp_op_step *
 
 /* ---- what is advised ---- */
 
-static int lists(const char *names, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *p = names; p && *p; p += strcspn(p, " "), p += strspn(p, " "))
-        if (strncmp(p, name, n) == 0 && (p[n] == ' ' || !p[n]))
-            return 1;
-    return 0;
-}
-
-/* The verdict's remedy is this change, or one that carries it out. */
-static int carries_out(const struct pp_remedy *remedy, const struct pp_report_fix *f)
-{
-    return (remedy->knob && strcmp(remedy->knob, f->knob) == 0) || lists(remedy->by, f->knob);
-}
-
 /* Of the work that could be less, the phase that takes the most. */
 static const char *amount_of(const struct pp_report *r, const struct pp_remedy *remedy)
 {
@@ -157,7 +142,7 @@ static const struct pp_report_fix *choose_change(const struct pp_report *r,
     *amount = NULL;
     for (size_t i = 0; i < v->n_fixes; i++) {
         const struct pp_report_fix *f = &v->fixes[i];
-        int is_amount = f->effort == PP_AN_AMOUNT, said = carries_out(v->remedy, f);
+        int is_amount = f->effort == PP_AN_AMOUNT, said = pp_remedy_is_done_by(v->remedy, f->knob);
         if (!(f->gain >= PP_WORTH_SAYING) || (f->remedy && f->remedy->only_listed))
             continue;
         if (!is_amount && !pp_action_is_sure(f)) {
@@ -200,7 +185,7 @@ static void follow(struct pp_report_verdict *v, const struct pp_report_fix *chos
 {
     const char *sentence = chosen->remedy ? chosen->remedy->sentence : NULL;
     int could = v->remedy->knob || v->remedy->by;
-    if (!could || carries_out(v->remedy, chosen) || !sentence || strchr(sentence, '{'))
+    if (!could || pp_remedy_is_done_by(v->remedy, chosen->knob) || !sentence || strchr(sentence, '{'))
         return;
     if (chosen->remedy == &pp_remedies[PP_REMEDY_OTHER_LOAD] && !v->then) {
         v->then_l1 = v->l1; /* the job's own, which stays to be done */
@@ -218,7 +203,7 @@ static void doubt(struct pp_report_verdict *v, struct pp_arena *arena)
     const struct pp_report_fix *best = NULL;
     for (size_t i = 0; i < v->n_fixes; i++) {
         const struct pp_report_fix *f = &v->fixes[i];
-        if (!carries_out(v->remedy, f))
+        if (!pp_remedy_is_done_by(v->remedy, f->knob))
             continue;
         if (f->gain >= PP_WORTH_SAYING || f->effort == PP_AN_AMOUNT)
             return;

@@ -227,8 +227,7 @@ void pp_ops_tell(const struct pp_costs *c, int replayed, struct pp_arena *arena,
 static int asks_for_less_work(const struct pp_report_verdict *v)
 {
     const struct pp_remedy *r = v->remedy;
-    return r && ((r->by && strstr(r->by, "work")) || r == &pp_remedies[PP_REMEDY_LESS_WORK] ||
-                 r == &pp_remedies[PP_REMEDY_WHAT_BLOCKS]);
+    return r && (pp_remedy_is_done_by(r, "work") || r == &pp_remedies[PP_REMEDY_WHAT_BLOCKS]);
 }
 
 static size_t numbers_in(const char *text)

@@ -1,6 +1,6 @@
 #include "report/rules/remedies.h"
 
-#include <stddef.h>
+#include <string.h>
 
 #define WORDS(run, torch, wds, nv) .pipeprobe = run, .pytorch = torch, .webdataset = wds, .dali = nv
 
@@ -244,7 +244,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "`worker_init_fn=lambda i: (cv2.setNumThreads(0), torch.set_num_threads(1))`",
                "`worker_init_fn` of the loader; OMP_NUM_THREADS=1",
                "`num_threads=N`, at most one per usable CPU"),
-         .by = "fewer-workers"},
+         .by = "fewer-workers", .looks_first = 1},
     [PP_REMEDY_FEWER_WORKERS_LESS_WORK] =
         {NULL, NULL,
          "Use fewer workers (num_workers, at most one per usable CPU), or do less work per sample.",
@@ -539,3 +539,14 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
 /* of findings and of the audit */
 #include "report/rules/remedies_findings.def"
 };
+
+int pp_remedy_is_done_by(const struct pp_remedy *remedy, const char *knob)
+{
+    size_t n = strlen(knob);
+    if (remedy->knob && strcmp(remedy->knob, knob) == 0)
+        return 1;
+    for (const char *p = remedy->by; p && *p; p += strcspn(p, " "), p += strspn(p, " "))
+        if (strncmp(p, knob, n) == 0 && (p[n] == ' ' || !p[n]))
+            return 1;
+    return 0;
+}

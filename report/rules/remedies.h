@@ -196,5 +196,7 @@ struct pp_remedy {
     const char *pipeprobe, *pytorch, *webdataset, *dali;
 };
 extern const struct pp_remedy pp_remedies[PP_REMEDIES];
+/* The change of that knob is the remedy, or one that carries it out. */
+int pp_remedy_is_done_by(const struct pp_remedy *remedy, const char *knob);
 
 #endif

@@ -670,6 +670,18 @@ static void test_a_remedy_speaks_pytorch(void **state)
     }
 }
 
+/* Fewer workers are no less work: a knob is a whole word. */
+static void test_a_remedy_is_done_by_whole_knobs(void **state)
+{
+    assert_true(pp_remedy_is_done_by(&pp_remedies[PP_REMEDY_LESS_WORK], "work"));
+    assert_true(pp_remedy_is_done_by(&pp_remedies[PP_REMEDY_LESS_WORK_THREADS], "work"));
+    assert_true(pp_remedy_is_done_by(&pp_remedies[PP_REMEDY_WORKER_THREADS], "fewer-workers"));
+    assert_false(pp_remedy_is_done_by(&pp_remedies[PP_REMEDY_WORKER_THREADS], "work"));
+    assert_false(pp_remedy_is_done_by(&pp_remedies[PP_REMEDY_WORKER_THREADS], "workers"));
+    assert_true(pp_remedies[PP_REMEDY_WORKER_THREADS].looks_first); /* nobody else's going is its gain */
+    (void)state;
+}
+
 /* ---- every rule on both sides of each of its limits ---- */
 
 /* On the side of the limit on which the condition holds, or just beyond it. */
@@ -909,6 +921,7 @@ int main(void)
         cmocka_unit_test(test_rules_speak_of_metrics),
         cmocka_unit_test(test_a_remedy_is_one_row),
         cmocka_unit_test(test_a_remedy_speaks_pytorch),
+        cmocka_unit_test(test_a_remedy_is_done_by_whole_knobs),
         cmocka_unit_test(test_no_cause_contradicts_the_lanes),
         cmocka_unit_test(test_each_rule_on_both_sides_of_its_limits),
         cmocka_unit_test(test_a_want_of_cpu_needs_its_relief),
