@@ -118,7 +118,10 @@ int main(int argc, char **argv)
     if (!read_options(&j, argc, argv))
         return usage();
     for (int e = 0; e < j.epochs; e++)
-        spans[e] = (struct pp_audit_span){(uint16_t)e, 1, 1, UINT32_MAX / 2};
+        spans[e] = (struct pp_audit_span){.epoch = (uint16_t)e,
+                                          .begun = 1,
+                                          .ended = 1,
+                                          .batches = UINT32_MAX / 2};
     for (int r = 0; r < j.ranks; r++)
         parts[r] = (struct pp_audit_part){.rank = r,
                                           .world_size = j.ranks,
