@@ -73,14 +73,14 @@ static void put_numbers(FILE *out, const struct pp_report *r)
     fputs("| | |\n|---|---:|\n", out);
     put_number(out, "throughput", pp_text_rate(a, CELL, r->samples_per_s), "samples/s");
     if (!isnan(r->data_wait_share))
-        put_number(out, "data stall", pp_text_percent(a, CELL, r->data_wait_share), "of step time");
+        put_number(out, "waits for data", pp_text_percent(a, CELL, r->data_wait_share), "of the time");
     if (!isnan(r->accelerator_utilization_share))
         put_number(out, "accelerator utilisation (AU)",
                    pp_text_percent(a, CELL, r->accelerator_utilization_share),
                    "steps / all time of the steady state, as MLPerf Storage counts it");
     if (!isnan(r->collective_share))
         put_number(out, "waiting for other ranks", pp_text_percent(a, CELL, r->collective_share),
-                   "of step time");
+                   "of the time");
     if (!isnan(r->headroom_samples_per_s)) {
         snprintf(row, sizeof(row), "%s samples/s (%s)", pp_text_rate(a, CELL, r->headroom_samples_per_s),
                  pp_text_gain(b, CELL, r->headroom_gain, NAN, NAN));

@@ -246,7 +246,7 @@ static const struct pp_section_column fixes[] = {
     {.form = "gain", .head = {TEXT("")}, .width = -26, .words = gain_words},
     {.form = "change", .head = {TEXT("")}, .width = 28, .flags = PP_CELL_WRAP, .words = fix_words},
     {.form = "change", .head = {MD("change"), HTML("change")}, .words = change_words},
-    {.form = "{gain} ({low} to {high})", .head = {MD("#predicted gain (80 % interval)")}},
+    {.form = "gain", .head = {MD("#predicted gain (80 % interval)")}, .words = gain_words},
     {.form = "gain", .head = {HTML("#gain")}},
     {.form = "low", .head = {HTML("#low")}},
     {.form = "high", .head = {HTML("#high")}},

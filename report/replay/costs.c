@@ -183,15 +183,10 @@ static void add_worker_span(struct pp_costs_pass *p, struct pp_costs_worker *w, 
 }
 
 /* A step that was interrupted, by a wait for other ranks or a checkpoint, has several spans. */
-static int goes_on(const struct pp_costs_pass *p, const struct pp_span *s)
-{
-    return p->n_steps && s->batch != PP_NO_BATCH && s->batch == p->step_batch;
-}
-
 static void keep_step(struct pp_costs_pass *p, const struct pp_span *s)
 {
     struct pp_costs_step step = {(float)s->dur_ns, (float)cpu_of(s), (float)delay_of(s)};
-    if (goes_on(p, s)) {
+    if (p->n_steps && s->batch != PP_NO_BATCH && s->batch == p->step_batch) {
         struct pp_costs_step *last = &p->step[p->n_steps - 1];
         last->ns += step.ns;
         last->cpu_ns += step.cpu_ns;

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOST_OF_RUN 0.8 /* stalled: the spread of a few batches leaves it above half */
+#define MOST_OF_RUN 0.8    /* stalled: the spread of a few batches leaves it above half */
+#define MUCH_OF_OTHERS 0.2 /* of the CPUs: what was measured is about them too */
 
 /* ---- may anything be said ---- */
 
@@ -157,6 +158,8 @@ void pp_judge_inconclusive(const struct judge *j, const struct pp_guard_rule *g)
                       pp_arena_printf(j->arena, "%s %s needed: %s", g->at_least ? "at least" : "at most",
                                       limit, g->source),
                       -1);
+    if (f->metric[PP_METRIC_CONTENDED] >= MUCH_OF_OTHERS)
+        pp_judge_evidence(j, PP_METRIC_CONTENDED, NULL, 0);
 }
 
 /* Without a replay the causes cannot be weighed against each other; what it lacks is what to do. */

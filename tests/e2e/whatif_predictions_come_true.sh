@@ -29,7 +29,7 @@ like "and draws the curve" "$(cat "$OUT")" "workers=4 .*########################
 cp "$T/two.sqlite" "$T/foreign.sqlite"
 sql "$T/foreign.sqlite" "DELETE FROM meta WHERE section = 'config' AND key IN ('workers', 'batch_size')"
 refuses "a recording without its number of workers" 3 "does not say how many workers there were; state .*--workers N, --batch-size N" "$PP" whatif "$T/foreign.sqlite"
-refuses "another number than was recorded" 2 "was recorded with 2; to predict another value use --set workers=3" "$PP" whatif "$T/two.sqlite" --workers 3
+refuses "another number than was recorded" 2 "was recorded with 2; to predict another value use --set num_workers=3" "$PP" whatif "$T/two.sqlite" --workers 3
 run timeout 60 "$PP" whatif "$T/two.sqlite" --set workers=4
 head -n 2 "$OUT" | sed 's/^[^:]*//' >"$T/recorded"
 run timeout 60 "$PP" whatif "$T/foreign.sqlite" --workers 2 --batch-size "$(sql "$T/two.sqlite" "SELECT value FROM meta WHERE section = 'config' AND key = 'batch_size'")" --set workers=4

@@ -67,17 +67,17 @@ static pp_status state_facts(const char *path, const struct options *o, struct p
                              struct pp_err *err)
 {
     const struct {
-        const char *option, *key;
+        const char *option, *key, *knob;
         int64_t stated;
         double *to;
-    } facts[] = {{"--workers", "workers", o->workers, &s->stated.workers},
-                 {"--batch-size", "batch_size", o->batch_size, &s->stated.batch_size}};
+    } facts[] = {{"--workers", "workers", "num_workers", o->workers, &s->stated.workers},
+                 {"--batch-size", "batch_size", "batch_size", o->batch_size, &s->stated.batch_size}};
     for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++) {
         double recorded = pp_source_number(s, "config", facts[i].key, 0);
         if (facts[i].stated && recorded > 0 && recorded != (double)facts[i].stated)
             return pp_fail(err, PP_E_USAGE,
                            "%s %lld: %s was recorded with %.0f; to predict another value use --set %s=%lld",
-                           facts[i].option, (long long)facts[i].stated, path, recorded, facts[i].option + 2,
+                           facts[i].option, (long long)facts[i].stated, path, recorded, facts[i].knob,
                            (long long)facts[i].stated);
         *facts[i].to = (double)facts[i].stated;
     }
