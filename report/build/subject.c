@@ -35,12 +35,6 @@ static int runs_another(const char *name, size_t n)
     return 0;
 }
 
-/* The next word is this option's: "-W ignore", "-X dev". */
-static int takes_a_word(const char *option, size_t n)
-{
-    return n == 2 && (strncmp(option, "-W", 2) == 0 || strncmp(option, "-X", 2) == 0);
-}
-
 static int is_script(const char *name, size_t n)
 {
     return n > 3 && strncmp(name + n - 3, ".py", 3) == 0;
@@ -64,7 +58,8 @@ static const char *program_of(const char *command, struct pp_arena *arena)
             return pp_arena_printf(arena, "%.*s -c", (int)last_n, last); /* what follows is code */
         last = name, last_n = name_n;
         int skipped = taken || p[0] == '-' || memchr(p, '=', n) || (digits && digits + 1 >= n);
-        taken = !taken && takes_a_word(p, n);
+        /* the next word is this option's: "-W ignore", "-X dev" */
+        taken = !taken && n == 2 && (strncmp(p, "-W", 2) == 0 || strncmp(p, "-X", 2) == 0);
         if (skipped)
             continue;
         if (!first)

@@ -248,11 +248,18 @@ static const char *say_findings(const struct pp_report *r, int briefly, char buf
         if (f->state != PP_FINDING_FOUND || f == first || says_the_verdict(f, &r->verdict))
             continue;
         only = f;
-        add(buf, "%s%s", n ? "; " : "", n && briefly ? f->kind : f->sentence);
+        add(buf, "%s%s",
+            !n         ? ""
+            : !briefly ? "; "
+            : n == 1   ? ". Found too: "
+                       : ", ",
+            n && briefly ? f->kind : f->sentence);
         n++;
     }
     if (n == 1 && only->next_step) /* of several, the next steps are in the full report */
         add(buf, ". %s", only->next_step);
+    else if (n > 1 && briefly)
+        add(buf, " (pipeprobe explain NAME)");
     return n ? buf : NULL;
 }
 

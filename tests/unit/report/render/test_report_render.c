@@ -3,6 +3,7 @@
 #include "probe/base/text.h"
 #include "tests/support/golden.h"
 #include "report/build/build.h"
+#include "report/render/answer.h"
 #include "tests/support/report_fixture.h"
 
 #include <jansson.h>
@@ -193,6 +194,24 @@ static void test_text_fits(void **state)
         }
         free(report_text);
     }
+}
+
+/* Where there is little room, findings behind the first stand by name, with what explains a name. */
+static void test_findings_by_name(void **state)
+{
+    struct pp_report r = *report_full();
+    struct pp_report_finding found[] = {
+        {.kind = "first-batch", .state = PP_FINDING_FOUND, .sentence = "the first batch is late"},
+        {.kind = "worker-restarts", .state = PP_FINDING_FOUND, .sentence = "workers start again"},
+        {.kind = "shm-full", .state = PP_FINDING_FOUND, .sentence = "/dev/shm is full"}};
+    char buf[PP_ANSWER_TEXT];
+    r.findings = found;
+    r.n_findings = 3;
+    assert_string_equal(
+        pp_answer(&r, PP_ANSWER_FIRST_FINDING, buf),
+        "the first batch is late. Found too: worker-restarts, shm-full (pipeprobe explain NAME)");
+    assert_string_equal(pp_answer(&r, PP_ANSWER_FINDINGS, buf),
+                        "the first batch is late; workers start again; /dev/shm is full");
 }
 
 /* On a page of 40 columns nothing is wider, but for what has no blank to break at: a terminal would break
@@ -423,6 +442,7 @@ int main(void)
         cmocka_unit_test(test_golden_nothing_recorded),
         cmocka_unit_test(test_text_fits),
         cmocka_unit_test(test_narrow_page),
+        cmocka_unit_test(test_findings_by_name),
         cmocka_unit_test(test_no_change_is_predicted),
         cmocka_unit_test(test_color_only_adds),
         cmocka_unit_test(test_schema),
