@@ -14,7 +14,8 @@
 
 #define LISTED 0.02 /* of the stall or of all work */
 #define WORTH_REPLAYING 0.04
-#define A_CAUSE 0.1 /* of the stall */
+#define A_CAUSE 0.1    /* of the stall */
+#define LARGE_LINE 0.2 /* of the steps, at least, with its interval */
 #define HALF 0.5
 #define NARROWEST 0.003 /* of the flame graph: two pixels */
 enum { REPLAYED = 8, OFFERED = 4, FLAMES = 600, CELL = 40, TEXT = 400 };
@@ -275,9 +276,28 @@ static const struct pp_report_op *hottest(const struct pp_report *r, const struc
     return first;
 }
 
+/* Of a job whose input keeps up, or whose step waits for a CPU: on a GPU a line that waits for it has most of
+ * a step, and says nothing. */
+static void name_step(struct pp_report *r, struct pp_arena *arena)
+{
+    struct pp_report_verdict *v = &r->verdict;
+    const struct pp_report_step_line *s = r->step_lines;
+    char share[CELL];
+    if (!r->n_step_lines || s->low < LARGE_LINE || r->gpu || v->outside)
+        return;
+    const char *line = pp_arena_printf(arena, "The line that takes most of it: %s, %s, %s.",
+                                       s->callee ? s->callee : s->name, s->place,
+                                       pp_text_share(share, CELL, s->share));
+    if (strcmp(v->l0, "not-input-bound") == 0)
+        v->next_step = pp_arena_printf(arena, "%s %s", v->next_step, line);
+    else if (strcmp(v->l0, "cpu-starved") == 0 && !v->then)
+        v->then = pp_arena_printf(arena, "the step itself. %s", line);
+}
+
 void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
 {
     struct pp_report_verdict *v = &r->verdict;
+    name_step(r, arena);
     const struct pp_report_op *second, *op = hottest(r, &second);
     char share[CELL], gain[CELL];
     int then = v->then && v->then_l1 && strcmp(v->then_l1, "transform") == 0, now = asks_for_less_work(v);

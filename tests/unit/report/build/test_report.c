@@ -1,6 +1,7 @@
 /* The report model: window, totals, shares, attribution and verdict, from runs made up in memory whose truth
  * is known. */
 #include "tests/support/findings.h"
+#include "report/build/ops.h"
 #include "report/measure/attribute.h"
 #include "report/verdict/confidence.h"
 
@@ -860,9 +861,39 @@ static void test_strange_spans(void **state)
     report_done(r, f);
 }
 
+/* Where the step is what takes the time, the line that takes most of it is said; beside other load as the
+ * job's own. On a GPU such a line waits for it. */
+static void test_the_line_of_the_step_is_named(void **state)
+{
+    static const struct {
+        const char *l0;
+        double low;
+        int on_gpu, next, then;
+    } rows[] = {{"not-input-bound", 0.4, 0, 1, 0},
+                {"cpu-starved", 0.4, 0, 0, 1},
+                {"input-bound", 0.4, 0, 0, 0},
+                {"not-input-bound", 0.1, 0, 0, 0},
+                {"not-input-bound", 0.4, 1, 0, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pp_arena arena = {0};
+        struct pp_report_gpu gpu = {0};
+        struct pp_report_step_line line = {"step", "train.py:22", "copy.deepcopy", 0.5, rows[i].low, 0.6, 1};
+        struct pp_report r = {.step_lines = &line, .n_step_lines = 1, .gpu = rows[i].on_gpu ? &gpu : NULL};
+        r.verdict.l0 = rows[i].l0, r.verdict.next_step = "Optimise the step itself.";
+        pp_ops_speak(&r, &arena);
+        assert_int_equal(strstr(r.verdict.next_step, "copy.deepcopy, train.py:22, 50 %") != NULL,
+                         rows[i].next);
+        assert_int_equal(r.verdict.then && strstr(r.verdict.then, "copy.deepcopy, train.py:22, 50 %"),
+                         rows[i].then);
+        pp_arena_free(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_line_of_the_step_is_named),
         cmocka_unit_test(test_window_and_totals),
         cmocka_unit_test(test_lane_shares_add_up),
         cmocka_unit_test(test_the_time_of_a_sample_adds_up),
