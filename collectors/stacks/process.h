@@ -15,8 +15,7 @@ struct pp_stack_process {
     enum pp_process_state state;
     unsigned tries;     /* to open it */
     uint64_t looked_ns; /* for it, and for its threads, the last time */
-    uint64_t members_ns;
-    char why_not[200]; /* "Python 3.7 is too old ..."; "": there is no Python in it */
+    char why_not[200];  /* "Python 3.7 is too old ..."; "": there is no Python in it */
     struct pp_interpreter python;
     struct pp_members members;
     struct pp_process_thread { /* as those of python */

@@ -8,7 +8,6 @@
 static pp_status copy_window(void *state, const struct pp_encoded *in, void *out, size_t size,
                              struct pp_err *err)
 {
-    (void)state;
     if (in->size != size)
         return pp_fail(err, PP_E_CORRUPT, "sample %llu holds %zu bytes, and the first one %zu",
                        (unsigned long long)in->index, in->size, size);
@@ -28,8 +27,6 @@ static pp_status copy_text(void *state, const struct pp_encoded *in, void *out, 
                            struct pp_err *err)
 {
     size_t n = in->size < size ? in->size : size;
-    (void)state;
-    (void)err;
     memcpy(out, in->data, n);
     memset((uint8_t *)out + n, 0, size - n);
     return PP_OK;

@@ -67,7 +67,6 @@ static pp_status host_alloc(struct pp_device *d, size_t size, void **out, struct
 
 static void host_free(struct pp_device *d, void *p, size_t size)
 {
-    (void)d;
     pp_pages_unmap(p, size);
 }
 
@@ -88,7 +87,6 @@ static pp_status host_copy_start(struct pp_device *d, const void *src, size_t si
                                  struct pp_err *err)
 {
     struct host *h = of(d);
-    (void)err;
     if (!h->pageable) {
         *ticket = issue(h, size);
         return PP_OK;
@@ -106,8 +104,6 @@ static pp_status host_copy_start(struct pp_device *d, const void *src, size_t si
 
 static pp_status host_copy_wait(struct pp_device *d, uint64_t ticket, struct pp_err *err)
 {
-    (void)d;
-    (void)err;
     if (pp_now_ns() < ticket)
         pp_sleep_until_ns(ticket);
     return PP_OK;

@@ -34,8 +34,6 @@ enum { PP_NVJPEG_RGBI = 5 }; /* interleaved RGB in channel 0 */
 enum { PP_NVJPEG_CSS_444 = 0 };
 /* GPU_HYBRID decodes on the GPU only batches larger than this (nvjpeg.h). */
 #define PP_NVJPEG_GPU_BATCH 50
-/* The engine may read beyond the end of a bitstream: bytes of zero behind each one. */
-#define PP_NVJPEG_PADDING 256
 
 typedef int pp_nvjpeg_result;
 typedef struct pp_nvjpeg_handle_st *pp_nvjpeg_handle;

@@ -136,7 +136,6 @@ int pp_identity_read_from(pp_variable_fn *get, void *ctx, struct pp_identity *ou
 
 static const char *of_this_process(void *ctx, const char *name)
 {
-    (void)ctx;
     return getenv(name);
 }
 

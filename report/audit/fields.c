@@ -59,7 +59,6 @@ static const struct pp_field example_fields[] = {
 
 static struct pp_value schema(const void *row, const void *root)
 {
-    (void)row, (void)root;
     return pp_value_text("pipeprobe.audit/1");
 }
 

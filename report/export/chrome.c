@@ -160,7 +160,6 @@ static void put_pair(void *ctx, const char *key, const char *value, const char *
 {
     struct pairs *p = ctx;
     char name[160];
-    (void)numeric;
     snprintf(name, sizeof(name), "%s.%s%s%s", p->section, key, unit ? "_" : "", unit ? unit : "");
     put_text(p->c, ",\n", name);
     put_text(p->c, ":", value ? value : "");

@@ -18,7 +18,6 @@ static pp_status csv_open(const struct pp_export_run *run, struct pp_export_plac
                           struct pp_err *err)
 {
     struct pp_out *o = *self = malloc(sizeof(*o));
-    (void)run;
     if (!o)
         return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", place->out);
     pp_out_begin(o, place->fd, place->out);

@@ -104,7 +104,6 @@ static int scan_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, s
 static void scan_counter(void *ctx, uint64_t t_ns, const char *name, double value)
 {
     struct scan *s = ctx;
-    (void)name, (void)value;
     see(s->run, t_ns, t_ns);
 }
 

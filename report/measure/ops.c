@@ -122,19 +122,21 @@ struct votes {
     size_t n;
 };
 
-static void vote(struct votes *v, uint32_t a, uint32_t b, double n)
+/* Its place; VOTES: it is not looked at. */
+static size_t vote(struct votes *v, uint32_t a, uint32_t b, double n)
 {
     size_t i = 0;
     while (i < v->n && (v->row[i].a != a || v->row[i].b != b))
         i++;
     if (i == VOTES)
-        return;
+        return i;
     if (i == v->n) {
         v->row[v->n].a = a;
         v->row[v->n].b = b;
         v->row[v->n++].n = 0;
     }
     v->row[i].n += n;
+    return i;
 }
 
 static size_t most_of(const struct votes *v)
@@ -441,18 +443,14 @@ static void add_steps(struct grouping *g)
             lib = g->v[user].kind == PP_CODE_LIBRARY ? user : lib;
         if (user == PP_STACK_NONE)
             continue;
-        size_t had = lines.n;
         const struct pp_stack_frame *f = &g->s->frames[user];
-        vote(&lines, f->function, f->line, 1);
-        struct pp_op_step *step = lines.n > had ? pp_arena_push(&o->arena, (void **)&o->steps, &o->n_steps,
-                                                                sizeof(*step))
-                                                : NULL;
+        size_t k = vote(&lines, f->function, f->line, 1);
+        struct pp_op_step *step = k == o->n_steps && k < VOTES ? pp_arena_push(&o->arena, (void **)&o->steps,
+                                                                               &o->n_steps, sizeof(*step))
+                                                               : NULL;
         if (step)
             *step = (struct pp_op_step){.name = name_of(g, f->function),
                                         .place = place_of(g, f->function, f->line)};
-        size_t k = 0;
-        while (k < lines.n && (lines.row[k].a != f->function || lines.row[k].b != f->line))
-            k++;
         if (k >= o->n_steps)
             continue;
         o->steps[k].n++;

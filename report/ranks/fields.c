@@ -49,7 +49,6 @@ const struct pp_field pp_ranks_row_fields[] = {
 
 static struct pp_value schema(const void *row, const void *root)
 {
-    (void)row, (void)root;
     return pp_value_text("pipeprobe.ranks/1");
 }
 

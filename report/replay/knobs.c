@@ -47,7 +47,6 @@ static void hold_share(struct pp_knobs *k, const struct pp_costs *c)
 
 static void state_step(struct pp_knobs *k, const struct pp_costs *c)
 {
-    (void)c;
     k->step_stated = 1;
 }
 
@@ -82,7 +81,6 @@ static const char *unpickle_unknown(const struct pp_costs *c, const struct pp_kn
 
 static const char *sampler_unknown(const struct pp_costs *c, const struct pp_knobs *k)
 {
-    (void)k;
     return c->epoch_sampler_ns > 0
                ? NULL
                : "no sampler of a PyTorch job draws at the start of an epoch in the recording";
@@ -90,7 +88,6 @@ static const char *sampler_unknown(const struct pp_costs *c, const struct pp_kno
 
 static const char *restarts_unknown(const struct pp_costs *c, const struct pp_knobs *k)
 {
-    (void)k;
     return c->may_persist && c->epoch_workers_ns > 0
                ? NULL
                : "no workers of a PyTorch DataLoader that lives for several epochs, and runs to their ends, start again in the recording";
@@ -113,13 +110,11 @@ static const char *pinning_unknown(const struct pp_costs *c, const struct pp_kno
 
 static const char *cache_unknown(const struct pp_costs *c, const struct pp_knobs *k)
 {
-    (void)c;
     return isnan(k->cached) ? "the size of the data set is not in the recording; use cache=SHARE" : NULL;
 }
 
 static const char *inflight_unknown(const struct pp_costs *c, const struct pp_knobs *k)
 {
-    (void)k;
     if (c->streaming)
         return "a stream (--stream) is read by one thread, a piece at a time; record a run by index";
     return c->inflight
@@ -129,7 +124,6 @@ static const char *inflight_unknown(const struct pp_costs *c, const struct pp_kn
 
 static const char *requests_unknown(const struct pp_costs *c, const struct pp_knobs *k)
 {
-    (void)k;
     return c->requests.answers ? NULL : "there are no requests to a remote storage in the recording";
 }
 
@@ -148,19 +142,16 @@ static const char *hosts_unknown(const struct pp_costs *c, const struct pp_knobs
 
 static const char *shards_unknown(const struct pp_costs *c, const struct pp_knobs *k)
 {
-    (void)k;
     return pp_shards_unknown(c);
 }
 
 static const char *lock_unknown(const struct pp_costs *c, const struct pp_knobs *k)
 {
-    (void)k;
     return c->locked ? NULL : "the recording has no lock that the workers share";
 }
 
 static const char *load_unknown(const struct pp_costs *c, const struct pp_knobs *k)
 {
-    (void)k;
     int compete = c->others * (1 - pp_costs_helpers_part(c)) > 0.1 || c->groups > 0.05 ||
                   c->throttled_share > MUCH_THROTTLED;
     return compete ? NULL : "the recording has hardly any background load, and no quota that throttles";

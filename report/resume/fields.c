@@ -45,7 +45,6 @@ static const struct pp_field answer_fields[] = {
 
 static struct pp_value schema(const void *row, const void *root)
 {
-    (void)row, (void)root;
     return pp_value_text("pipeprobe.resume/1");
 }
 

@@ -17,7 +17,6 @@ const struct pp_fact pp_looks_facts[PP_LOOKS_FACT_COUNT] = {
 #define WAITS PP_LEAST_SHARE, "the smallest share of a step that counts"
 #define MUCH_DELAY 0.25, "without it, the time shrinks by a quarter"
 #define MOST_TIME 0.5, "more than half of the time"
-#define MUCH_LOAD 0.25, "a quarter of the usable CPUs"
 #define NO_WORKERS \
     "the training thread makes each batch itself (num_workers=0), and no step goes on meanwhile"
 #define A_TENTH 0.1, "10 % for the system's own work"

@@ -183,7 +183,6 @@ static pp_status each_chunk(void *ctx, const struct pp_wanted *wanted, pp_spans_
     struct walk w = {.j = ctx, .fn = fn, .ctx = fn_ctx};
     pp_status st = PP_OK;
     uint64_t all = 0;
-    (void)wanted;
     for (size_t i = 0; st == PP_OK && !w.stopped && i < w.j->n; i++) {
         uint64_t bad = 0;
         w.p = &w.j->parts[i];
@@ -263,7 +262,6 @@ static pp_status each_loss(void *ctx, pp_loss_fn *fn, void *fn_ctx, struct pp_er
 
 static pp_status each_queue(void *ctx, pp_queue_fn *fn, void *fn_ctx, struct pp_err *err)
 {
-    (void)ctx, (void)fn, (void)fn_ctx, (void)err;
     return PP_OK;
 }
 

@@ -223,7 +223,6 @@ static int has_late_requests(const struct pp_costs *c, const double *m)
 
 static int keeps_order(const struct pp_costs *c, const double *m)
 {
-    (void)m;
     return c->in_order;
 }
 
@@ -235,39 +234,32 @@ static int copies_pageable(const struct pp_costs *c, const double *m)
 static int restarts_workers(const struct pp_costs *c, const double *m)
 {
     double epoch_ns = (double)c->epoch_samples * 1e9 / c->samples_per_s;
-    (void)m;
     return c->epoch_workers_ns + c->restart_ns > WORTH_KEEPING * epoch_ns;
 }
 
 static int has_workers(const struct pp_costs *c, const double *m)
 {
-    (void)m;
     return c->per_worker && !c->in_trainer;
 }
 
 static int draws_long(const struct pp_costs *c, const double *m)
 {
     double epoch_ns = (double)c->epoch_samples * 1e9 / c->samples_per_s;
-    (void)m;
     return c->epoch_sampler_ns > WORTH_KEEPING * epoch_ns;
 }
 
 static int has_one_buffer(const struct pp_costs *c, const double *m)
 {
-    (void)m;
     return c->copy_buffers == 1;
 }
 
 static int syncs_every_step(const struct pp_costs *c, const double *m)
 {
-    (void)m;
     return c->sync_every_step;
 }
 
 static int always(const struct pp_costs *c, const double *m)
 {
-    (void)c;
-    (void)m;
     return 1;
 }
 
@@ -283,7 +275,6 @@ static int reads_fail(const struct pp_costs *c, const double *m)
 
 static int has_other_ranks(const struct pp_costs *c, const double *m)
 {
-    (void)m;
     return c->n_others > 0;
 }
 
@@ -296,13 +287,11 @@ static int may_decode_on_gpu(const struct pp_costs *c, const double *m)
 
 static int has_slow_worker(const struct pp_costs *c, const double *m)
 {
-    (void)c;
     return m[PP_METRIC_WORKER_SKEW] >= UNEVEN;
 }
 
 static int unpickles_long(const struct pp_costs *c, const double *m)
 {
-    (void)m;
     return c->unpickle_ns * c->samples_per_s >= PP_LEAST_SHARE * 1e9 * c->batch_size;
 }
 

@@ -239,7 +239,6 @@ static void free_ranks(struct ranks *r)
 static void note_loss(void *ctx, const char *what, uint64_t count, const char *why)
 {
     char text[32];
-    (void)ctx;
     if (count)
         fprintf(stderr, "note: missing in the recording: %s %s: %s\n",
                 pp_text_count(text, sizeof(text), (double)count), what, why);
@@ -340,7 +339,6 @@ struct sending {
 
 static int is_interrupted(void *ctx)
 {
-    (void)ctx;
     return interrupt_asked();
 }
 

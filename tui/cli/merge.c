@@ -71,7 +71,6 @@ struct follow {
 static pp_status add_file(void *ctx, const char *path, int named, struct pp_err *err)
 {
     struct follow *g = ctx;
-    (void)named;
     for (size_t i = 0; i < g->n; i++)
         if (strcmp(g->file[i].path, path) == 0)
             return PP_OK;

@@ -123,7 +123,6 @@ void attach_stacks_look(struct attach_stacks *s, const struct attach_rows *rows)
 static pp_status each_stack(void *ctx, const struct pp_stack_walk *to, struct pp_err *err)
 {
     const struct attach_stacks *s = ctx;
-    (void)err;
     for (size_t i = 0; i < s->tree.n_functions; i++)
         to->function(to->ctx, &s->tree.functions[i]);
     for (size_t i = 0; i < s->tree.n_frames; i++)

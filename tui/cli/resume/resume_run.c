@@ -48,7 +48,6 @@ static void note_block(void *ctx, int64_t pid, const struct pp_order_block *b, c
     struct progress *p = ctx;
     uint64_t end = (uint64_t)b->first_batch + b->batches;
     size_t i = p->iterations;
-    (void)list;
     if (b->magic == PP_USE_MAGIC && (uint64_t)b->flags + b->samples > p->trained)
         p->trained = (uint64_t)b->flags + b->samples;
     if (b->magic != PP_ORDER_MAGIC) /* the other kinds count something else */
@@ -309,7 +308,6 @@ pp_status resume_run_begin_chain(const struct resume_job *job, const char *chain
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
 {
-    (void)st, (void)type;
     if (at->level > 0)
         remove(path);
     return 0;

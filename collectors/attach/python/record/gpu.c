@@ -137,7 +137,6 @@ static void on_activity(void *ctx, const struct pp_store_gpu *g)
                                   .source = number_of(g->source),
                                   .target = number_of(g->target),
                                   .asynchronous = (int8_t)g->asynchronous};
-    (void)ctx;
     int is_call = g->thread != PP_GPU_NONE;
     if (!row.kind || (is_call && !gpu.kept[row.name]))
         return;
@@ -148,7 +147,6 @@ static void on_activity(void *ctx, const struct pp_store_gpu *g)
 
 static void on_clock(void *ctx, uint64_t t_ns, int64_t offset_ns, uint64_t error_ns)
 {
-    (void)ctx;
     put_row(&(struct pp_activity_row){.start_ns = t_ns, .bytes = (uint64_t)offset_ns, .dur_ns = error_ns});
 }
 
@@ -170,7 +168,6 @@ static int on_library(struct dl_phdr_info *info, size_t size, void *ctx)
     static const char *const wheels[] = {"cuda_cupti/lib/libcupti.so.12", "cu13/lib/libcupti.so.13"};
     char *path = ctx;
     const char *at = strstr(info->dlpi_name, "/nvidia/");
-    (void)size;
     for (size_t i = 0; at && i < sizeof(wheels) / sizeof(*wheels); i++) {
         int n = snprintf(path, PATH_MAX, "%.*s/nvidia/%s", (int)(at - info->dlpi_name), info->dlpi_name,
                          wheels[i]);
@@ -210,7 +207,6 @@ static int on_loaded(struct dl_phdr_info *info, size_t size, void *ctx)
 {
     struct loaded *l = ctx;
     const char *file = strrchr(info->dlpi_name, '/');
-    (void)size;
     if (!l->is_new && info->dlpi_adds == l->adds)
         return 1;
     l->is_new = 1;
