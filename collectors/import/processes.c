@@ -8,6 +8,7 @@
  *     pid 22             |--reads--|
  */
 #include "collectors/import/imported_impl.h"
+#include "probe/base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,11 +26,6 @@ static int by_pid(const void *a, const void *b)
     return strcmp(((const struct import_process *)a)->pid, ((const struct import_process *)b)->pid);
 }
 
-static int by_content(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* 1: the nearest of the processes that waits for data is another than the trainer: the thread's own, the one
  * that started it, and so on. */
 static int is_foreign(const struct pp_imported *im, const char *const *trainers, size_t n, uint32_t thread)
@@ -37,7 +33,7 @@ static int is_foreign(const struct pp_imported *im, const char *const *trainers,
     const char *pid = im->threads[thread].pid;
     for (int i = 0; i < DEEPEST; i++) {
         struct import_process key;
-        if (bsearch(&pid, trainers, n, sizeof(*trainers), by_content))
+        if (bsearch(&pid, trainers, n, sizeof(*trainers), pp_by_text))
             return strcmp(pid, im->threads[im->trainer].pid) != 0;
         memcpy(key.pid, pid, strlen(pid) + 1);
         const struct import_process *p = im->n_processes ? bsearch(&key, im->processes, im->n_processes,
@@ -104,7 +100,7 @@ void pp_import_join_processes(struct pp_imported *im)
     for (size_t i = 0; i < n; i++)
         if (im->threads[i].waits || im->threads[i].steps)
             trainers[n_trainers++] = im->threads[i].pid;
-    qsort(trainers, n_trainers, sizeof(*trainers), by_content);
+    qsort(trainers, n_trainers, sizeof(*trainers), pp_by_text);
     if (im->n_processes)
         qsort(im->processes, im->n_processes, sizeof(*im->processes), by_pid);
     for (uint32_t i = 0; i < n; i++) {

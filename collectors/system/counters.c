@@ -5,6 +5,7 @@
 #include "collectors/system/others.h"
 #include "collectors/system/mounts.h"
 #include "probe/base/clock.h"
+#include "probe/base/text.h"
 #include "probe/base/err.h"
 
 #include <ctype.h>
@@ -145,12 +146,6 @@ static void group_stop(void *state)
     free(g);
 }
 
-static const char *next_line(const char *p)
-{
-    p = strchr(p, '\n');
-    return p && p[1] ? p + 1 : NULL;
-}
-
 static int starts_word(const char *text, const char *word)
 {
     size_t n = strlen(word);
@@ -160,7 +155,7 @@ static int starts_word(const char *text, const char *word)
 int pp_counters_find(const char *text, const char *line, const char *key, double *value)
 {
     size_t n = strlen(key);
-    for (const char *p = text; p; p = next_line(p)) {
+    for (const char *p = text; p; p = pp_text_next_line(p)) {
         if (line && !starts_word(p, line))
             continue;
         for (const char *w = p; *w && *w != '\n'; w++) {
@@ -179,7 +174,7 @@ static int nth_word(const char *text, const char *line, int word, double *value)
 {
     const char *p = text;
     while (p && line && !starts_word(p, line))
-        p = next_line(p);
+        p = pp_text_next_line(p);
     for (int i = 0; p && i < word; i++) {
         p += strcspn(p, " \n");
         p += strspn(p, " ");

@@ -3,6 +3,7 @@
 #include "collectors/store/writer.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "probe/base/text.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -13,12 +14,6 @@
 
 #define SECTOR_BYTES 512.0 /* of /proc/diskstats, whatever the device's own are */
 enum { TEXT_MOST = 1 << 16, NAME = 64 };
-
-static const char *next_line(const char *p)
-{
-    p = strchr(p, '\n');
-    return p && p[1] ? p + 1 : NULL;
-}
 
 static const char *const disk_layers[] = {"loop", "ram", "zram", "dm-", "md", "sr", "fd", NULL},
                          *const network_layers[] = {"lo",  "veth", "docker", "br-", "virbr",
@@ -51,7 +46,7 @@ int pp_traffic_of_disks(const char *text, struct pp_traffic *out)
     unsigned long long read, written;
     int any = 0;
     *out = (struct pp_traffic){0, 0};
-    for (const char *p = text; p && *p; p = next_line(p)) {
+    for (const char *p = text; p && *p; p = pp_text_next_line(p)) {
         if (sscanf(p, "%*u %*u %63s %*u %*u %llu %*u %*u %*u %llu", name, &read, &written) != 3 ||
             is_layer(name, disk_layers) || is_partition(name, device))
             continue;
@@ -69,7 +64,7 @@ int pp_traffic_of_networks(const char *text, struct pp_traffic *out)
     unsigned long long rx, tx;
     int any = 0;
     *out = (struct pp_traffic){0, 0};
-    for (const char *p = text; p && *p; p = next_line(p)) {
+    for (const char *p = text; p && *p; p = pp_text_next_line(p)) {
         if (sscanf(p, " %63[^: \n]: %llu %*u %*u %*u %*u %*u %*u %*u %llu", name, &rx, &tx) != 3 ||
             is_layer(name, network_layers))
             continue;

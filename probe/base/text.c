@@ -235,6 +235,12 @@ char *pp_text_no_secrets(char *buf, size_t size, const char *text)
     return buf;
 }
 
+const char *pp_text_next_line(const char *p)
+{
+    p = strchr(p, '\n');
+    return p && p[1] ? p + 1 : NULL;
+}
+
 int pp_text_hex(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;

@@ -46,6 +46,8 @@ void pp_text_put_xml(const char *text, FILE *out); /* of an attribute or an elem
 char *pp_text_no_secrets(char *buf, size_t size, const char *text);
 /* The value of a hexadecimal digit; -1: it is none. */
 int pp_text_hex(char c);
+/* Behind the next newline; NULL: nothing is. */
+const char *pp_text_next_line(const char *p);
 /* A shell takes the text as the one word that it is: only letters, digits and signs without a meaning. */
 int pp_text_is_shell_word(const char *text);
 /* A spreadsheet would take a CSV cell with this text for a formula: a writer of CSV puts an apostrophe before

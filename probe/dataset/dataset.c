@@ -1,5 +1,6 @@
 /* The opener, which asks the formats what lies at the place, and the way to the opened one. */
 #include "probe/base/err.h"
+#include "probe/base/text.h"
 #include "probe/dataset/dataset_each.h"
 #include "probe/dataset/dataset_walk.h"
 #include "probe/dataset/foreign.h"
@@ -152,11 +153,6 @@ static pp_status open_surest(struct pp_dataset_place *p, const struct pp_err *mi
     }
 }
 
-static int hex(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
-}
-
 /* file:///data/my%20images is the path /data/my images of this machine. *path is the caller's to free; NULL:
  * spec is no such URL. */
 static pp_status path_of_url(const char *spec, char **path, struct pp_err *err)
@@ -174,8 +170,9 @@ static pp_status path_of_url(const char *spec, char **path, struct pp_err *err)
     if (!to)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", spec);
     for (; *from; from++) {
-        int byte = from[0] == '%' && hex(from[1]) >= 0 && hex(from[2]) >= 0 ? hex(from[1]) * 16 + hex(from[2])
-                                                                            : 0;
+        int byte = from[0] == '%' && pp_text_hex(from[1]) >= 0 && pp_text_hex(from[2]) >= 0
+                       ? pp_text_hex(from[1]) * 16 + pp_text_hex(from[2])
+                       : 0;
         *to++ = byte ? (char)byte : *from;
         from += byte ? 2 : 0;
     }

@@ -54,15 +54,9 @@ static void on_batch(void *ctx, const struct pp_timeline_batch *b)
     w->taken = 1;
 }
 
-static int is(const struct pp_source *s, const char *key, const char *value)
-{
-    const char *text = s->meta(s->ctx, "config", key);
-    return text && strcmp(text, value) == 0;
-}
-
 static int is_streamed(const struct pp_source *s)
 {
-    return is(s, "stream", "true");
+    return pp_source_is(s, "stream", "true");
 }
 
 /* What the loader's row says: "... samples=60 sampler=torch.utils.data.sampler.RandomSampler ...". */
@@ -77,7 +71,7 @@ static double told_number(const char *text, const char *key)
 static pp_status begin_pass(struct pass *p, const struct pp_source *source, struct pp_err *err)
 {
     p->source = source;
-    p->is_pytorch = is(source, "source", "pytorch");
+    p->is_pytorch = pp_source_is(source, "source", "pytorch");
     pp_status st = p->is_pytorch ? audit_order_read(source, &p->order, err) : PP_OK;
     if (st == PP_OK)
         st = pp_timeline_build_each(source, &p->tl, p->window ? on_batch : NULL, p, err);
@@ -137,7 +131,8 @@ static int lies_across(const struct pass *p)
 static const char *unknown_of(const struct pass *p)
 {
     const struct pp_source *s = p->source;
-    return is(s, "cached_batches", "true") ? "batches were repeated without reading (--cached-batches)"
+    return pp_source_is(s, "cached_batches", "true")
+               ? "batches were repeated without reading (--cached-batches)"
            : p->is_pytorch && !p->order.loader.ended
                ? "a recording of a PyTorch job has no list of its samples (an iterable data set, or an older version)"
            : !p->tl.has_trainer || !p->tl.batches
@@ -162,9 +157,11 @@ static void read_part(struct pass *p, struct pp_audit_part *part)
     part->ended_ns = part->started_ns + (double)(p->tl.last_ns > p->tl.first_ns && p->tl.spans
                                                      ? p->tl.last_ns - p->tl.first_ns
                                                      : 0);
-    part->drop_last = is(s, "drop_last", "true") ? 1 : is(s, "drop_last", "false") ? 0 : -1;
-    part->with_replacement = is(s, "sampler", "weighted");
-    part->stratified = is(s, "sampler", "stratified");
+    part->drop_last = pp_source_is(s, "drop_last", "true")    ? 1
+                      : pp_source_is(s, "drop_last", "false") ? 0
+                                                              : -1;
+    part->with_replacement = pp_source_is(s, "sampler", "weighted");
+    part->stratified = pp_source_is(s, "sampler", "stratified");
     const char *lease = s->meta(s->ctx, "config", "lease");
     part->leased = is_streamed(s) && lease && lease[0];
     part->shards = part->leased ? number(s, "stream_shards") : NAN;

@@ -2,7 +2,6 @@
 
 #include "probe/base/array.h"
 #include "probe/base/err.h"
-#include "probe/base/rng.h"
 #include "report/audit/seen.h"
 #include "report/measure/visit.h"
 
@@ -44,11 +43,6 @@ struct walk {
 
 /* ---- one use ---- */
 
-static uint64_t hash_of(uint64_t sample)
-{
-    return pp_mix64(sample + 0x9e3779b97f4a7c15u);
-}
-
 static void note_again(struct walk *w, uint64_t sample)
 {
     if (w->f->n_examples + w->n_again == PP_AUDIT_EXAMPLES)
@@ -69,7 +63,7 @@ static void note_worker(struct walk *w, const struct pp_audit_use *u)
     if (i == w->n_workers)
         w->worker[w->n_workers++] = (struct worker){.number = u->worker};
     w->worker[i].uses++;
-    w->worker[i].set += hash_of(u->sample);
+    w->worker[i].set += pp_watch_hash(u->sample);
 }
 
 PP_BY_BOTH(by_lease, struct pp_audit_lease, epoch, shard)
@@ -88,7 +82,7 @@ static int add_use(struct walk *w, struct audit_epoch *e, const struct pp_audit_
                          rank = pp_seen_add(&w->rank, u->sample),
                          all = w->f->numbers_are_local ? rank : pp_seen_add(&w->all, u->sample);
     f->uses++;
-    f->set += hash_of(u->sample);
+    f->set += pp_watch_hash(u->sample);
     note_worker(w, u);
     if (w->filling && u->batch < PREFIX)
         pp_visit_batch_add(&w->filling->batch[u->batch], u->sample);

@@ -13,18 +13,12 @@
 
 enum { MOST = PP_REPORT_SLOW_SAMPLES, IN_SENTENCE = 3 };
 
-static double time_of(const struct pp_cost_sample *x)
-{
-    return x->read_blocked + x->read_cpu + x->retry_blocked + x->decode_cpu + x->decode_blocked +
-           x->transform_cpu + x->transform_blocked;
-}
-
 static double median_time(const struct pp_costs *c)
 {
     float *v = malloc((c->n + 1) * sizeof(*v));
     double median = NAN;
     for (size_t i = 0; v && i < c->n; i++)
-        v[i] = (float)time_of(&c->samples[i]);
+        v[i] = (float)pp_cost_occupancy(&c->samples[i]);
     if (v && c->n) {
         qsort(v, c->n, sizeof(*v), pp_by_float);
         median = v[(c->n - 1) / 2];
@@ -46,13 +40,13 @@ static void keep(struct slowest *s, const struct pp_costs *c, size_t i)
     size_t to = 0;
     while (to < s->n && (x->sample == PP_NO_SAMPLE || c->samples[s->at[to]].sample != x->sample))
         to++;
-    if (to < s->n && time_of(x) <= time_of(&c->samples[s->at[to]]))
+    if (to < s->n && pp_cost_occupancy(x) <= pp_cost_occupancy(&c->samples[s->at[to]]))
         return;
-    if (to == MOST && time_of(x) <= time_of(&c->samples[s->at[MOST - 1]]))
+    if (to == MOST && pp_cost_occupancy(x) <= pp_cost_occupancy(&c->samples[s->at[MOST - 1]]))
         return;
     to = to < MOST ? to : MOST - 1;
     s->n = to == s->n ? to + 1 : s->n;
-    for (; to > 0 && time_of(&c->samples[s->at[to - 1]]) < time_of(x); to--)
+    for (; to > 0 && pp_cost_occupancy(&c->samples[s->at[to - 1]]) < pp_cost_occupancy(x); to--)
         s->at[to] = s->at[to - 1];
     s->at[to] = i;
 }
@@ -123,18 +117,18 @@ static void add_row(const struct pp_source *source, const struct pp_costs *c, si
         .epoch = x->epoch,
         .batch = x->batch == PP_NO_BATCH ? NAN : x->batch,
         .worker = worker_of(r, x->worker),
-        .total_ns = time_of(x),
+        .total_ns = pp_cost_occupancy(x),
         .read_ns = x->read_blocked + x->read_cpu + x->retry_blocked,
         .decode_ns = x->decode_cpu + x->decode_blocked,
         .transform_ns = x->transform_cpu + x->transform_blocked,
-        .times_median = time_of(x) / fmax(median, 1),
+        .times_median = pp_cost_occupancy(x) / fmax(median, 1),
         .visits = numbered ? 0 : 1,
         .slow_visits = numbered ? 0 : 1,
     };
     for (size_t k = 0; numbered && k < c->n; k++)
         if (c->samples[k].sample == x->sample) {
             to->visits++;
-            to->slow_visits += time_of(&c->samples[k]) >= to->total_ns / 2;
+            to->slow_visits += pp_cost_occupancy(&c->samples[k]) >= to->total_ns / 2;
         }
 }
 
@@ -144,7 +138,7 @@ void pp_slow_samples_list(const struct pp_source *source, const struct pp_costs 
     struct slowest s = {.n = 0};
     double median = median_time(c), least = fmax(SLOW_TIMES * median, LEAST_SLOW_NS);
     for (size_t i = 0; i < c->n; i++)
-        if (time_of(&c->samples[i]) >= least)
+        if (pp_cost_occupancy(&c->samples[i]) >= least)
             keep(&s, c, i);
     for (size_t i = 0; i < s.n; i++)
         add_row(source, c, s.at[i], median, arena, r);

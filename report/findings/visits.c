@@ -47,24 +47,20 @@ struct pp_visits_pass {
 
 /* ---- what the recording says of itself ---- */
 
-static int is(const struct pp_source *s, const char *key, const char *value)
-{
-    const char *text = s->meta(s->ctx, "config", key);
-    return text && strcmp(text, value) == 0;
-}
-
 static void read_config(struct pp_visits_pass *p, const struct pp_source *s)
 {
     const char *resume = s->meta(s->ctx, "config", "resume");
     double samples = pp_source_number(s, "config", "dataset_samples", NAN),
            ranks = pp_source_number(s, "config", "world_size", 1);
     p->resumed = resume && resume[0];
-    p->with_replacement = is(s, "sampler", "weighted") || pp_source_yes(s, "config", "with_replacement");
-    p->cached = is(s, "cached_batches", "true");
+    p->with_replacement = pp_source_is(s, "sampler", "weighted") ||
+                          pp_source_yes(s, "config", "with_replacement");
+    p->cached = pp_source_is(s, "cached_batches", "true");
     p->several = p->tl->other.n > 0;
     const char *lease = s->meta(s->ctx, "config", "lease");
     p->leased = lease && lease[0];
-    p->per_epoch = samples > 0 && ranks >= 1 && !is(s, "stream", "true") ? floor(samples / ranks) : NAN;
+    p->per_epoch = samples > 0 && ranks >= 1 && !pp_source_is(s, "stream", "true") ? floor(samples / ranks)
+                                                                                   : NAN;
     p->slack = pp_source_yes(s, "config", "drop_last") ? pp_source_number(s, "config", "batch_size", 1) - 1
                                                        : 0;
 }

@@ -1,17 +1,11 @@
 #include "report/findings/watch.h"
 
 #include "probe/base/heap.h"
-#include "probe/base/rng.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { FIRST_ROOM = 1024, AHEAD = 16 };
-
-static uint64_t hash_of(uint64_t sample)
-{
-    return pp_mix64(sample + 0x9e3779b97f4a7c15u);
-}
 
 static int is_watched(const struct pp_watch *w, uint64_t hash)
 {
@@ -29,7 +23,7 @@ static struct pp_watch_entry *place_of(const struct pp_watch *w, uint64_t hash, 
 
 void pp_watch_expect(const struct pp_watch *w, uint64_t sample)
 {
-    uint64_t hash = hash_of(sample);
+    uint64_t hash = pp_watch_hash(sample);
     if (w->room && is_watched(w, hash))
         __builtin_prefetch(&w->entries[hash & (w->room - 1)], 1);
 }
@@ -43,7 +37,7 @@ static int resize_table(struct pp_watch *w, size_t room)
     if (!stay)
         return 0;
     for (size_t i = 0; i < w->room; i++)
-        if (w->entries[i].used && is_watched(w, hash_of(w->entries[i].sample)))
+        if (w->entries[i].used && is_watched(w, pp_watch_hash(w->entries[i].sample)))
             stay[n++] = w->entries[i];
     if (room == w->room) {
         memset(w->entries, 0, room * sizeof(*w->entries));
@@ -56,7 +50,7 @@ static int resize_table(struct pp_watch *w, size_t room)
     for (size_t i = 0; i < w->n; i++) {
         if (i + AHEAD < n)
             pp_watch_expect(w, stay[i + AHEAD].sample);
-        *place_of(w, hash_of(stay[i].sample), stay[i].sample) = stay[i];
+        *place_of(w, pp_watch_hash(stay[i].sample), stay[i].sample) = stay[i];
     }
     free(stay);
     return w->entries != NULL;
@@ -74,7 +68,7 @@ static int make_room(struct pp_watch *w)
 
 enum pp_watch_answer pp_watch_see(struct pp_watch *w, uint64_t sample, uint16_t epoch)
 {
-    uint64_t hash = hash_of(sample);
+    uint64_t hash = pp_watch_hash(sample);
     if (!is_watched(w, hash))
         return PP_WATCH_NOT_WATCHED;
     if (!make_room(w))

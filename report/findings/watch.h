@@ -10,6 +10,8 @@
 #ifndef PP_REPORT_FINDINGS_WATCH_H
 #define PP_REPORT_FINDINGS_WATCH_H
 
+#include "probe/base/rng.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +32,10 @@ struct pp_watch {
 
 enum pp_watch_answer { PP_WATCH_FIRST, PP_WATCH_AGAIN, PP_WATCH_NOT_WATCHED, PP_WATCH_NO_MEMORY };
 
+static inline uint64_t pp_watch_hash(uint64_t sample)
+{
+    return pp_mix64(sample + 0x9e3779b97f4a7c15u);
+}
 /* Zero-initialise; free with pp_watch_free. */
 enum pp_watch_answer pp_watch_see(struct pp_watch *w, uint64_t sample, uint16_t epoch);
 /* The sample will be seen soon. Changes nothing, but asks memory for its place, for which pp_watch_see would

@@ -84,6 +84,8 @@ struct pp_costs {
     struct pp_cost_sample *samples; /* of the steady state, in the order they were claimed */
     size_t n, room;
     double batch_size;
+    double made_per_batch; /* of a recording that does not count its batches' samples: what its workers made
+                              at a time, a batch; 0: it counts them */
     double collate_cpu_ns, collate_blocked_ns; /* per batch */
     double copy_cpu_ns, copy_blocked_ns;       /* per batch */
     double copy_bytes;                         /* per batch; 0: not known */
@@ -215,6 +217,13 @@ struct pp_costs {
     double memory_available; /* bytes; NAN: unknown */
     struct pp_ops ops;       /* none at a glance */
 };
+
+/* How long a worker has it, but for waits for a CPU. */
+static inline float pp_cost_occupancy(const struct pp_cost_sample *x)
+{
+    return x->read_blocked + x->read_cpu + x->retry_blocked + x->decode_cpu + x->decode_blocked +
+           x->transform_cpu + x->transform_blocked;
+}
 
 /* Of the CPU time that neither lanes nor the machine's idle time account for, the job's own part. */
 static inline double pp_costs_helpers_part(const struct pp_costs *c)

@@ -548,6 +548,12 @@ int pp_source_yes(const struct pp_source *s, const char *section, const char *ke
     return text && (strcmp(text, "true") == 0 || strcmp(text, "1") == 0);
 }
 
+int pp_source_is(const struct pp_source *s, const char *key, const char *value)
+{
+    const char *text = s->meta(s->ctx, "config", key);
+    return text && strcmp(text, value) == 0;
+}
+
 int pp_counter_is(struct pp_counter_id *id, const struct pp_source *source, const struct pp_span *s)
 {
     if (s->phase != PP_PHASE_COUNTER || s->name >= PP_NAMES || !source->name)

@@ -28,7 +28,7 @@ int pp_action_is_sure(const struct pp_report_fix *f)
 
 /* ---- what to paste ---- */
 
-static const char *config(const struct pp_report *r, const char *key)
+const char *pp_action_config(const struct pp_report *r, const char *key)
 {
     for (size_t i = 0; i < r->n_config; i++)
         if (strcmp(r->config[i].key, key) == 0)
@@ -69,11 +69,12 @@ static void add(struct arguments *a, const char *name, const char *value)
 static const char *loader_line(const struct pp_report *r, const char *changed, struct pp_arena *arena)
 {
     struct arguments a = {.changed = changed};
-    const char *prefetch = count_of(config(r, "prefetch")), *workers = config(r, "num_workers");
-    int pinned = r->own_loader && !is_set(config(r, "pageable"));
-    add(&a, "num_workers", count_of(config(r, "workers")));
+    const char *prefetch = count_of(pp_action_config(r, "prefetch")),
+               *workers = pp_action_config(r, "num_workers");
+    int pinned = r->own_loader && !is_set(pp_action_config(r, "pageable"));
+    add(&a, "num_workers", count_of(pp_action_config(r, "workers")));
     add(&a, "prefetch_factor", prefetch && atoi(prefetch) > 2 ? prefetch : NULL); /* 2: as without it */
-    add(&a, "in_order", r->own_loader && is_set(config(r, "out_of_order")) ? "False" : NULL);
+    add(&a, "in_order", r->own_loader && is_set(pp_action_config(r, "out_of_order")) ? "False" : NULL);
     add(&a, "pin_memory", pinned ? "True" : NULL);
     /* workers that start again for every epoch would take back a part of what they gain */
     add(&a, "persistent_workers", r->own_loader || strcmp(workers ? workers : "", "0") == 0 ? "True" : NULL);
@@ -85,7 +86,7 @@ static const char *loader_line(const struct pp_report *r, const char *changed, s
 static const char *one_read_each(const struct pp_report *r, const struct pp_report_fix *fix,
                                  struct pp_arena *arena)
 {
-    const char *workers = count_of(config(r, "workers"));
+    const char *workers = count_of(pp_action_config(r, "workers"));
     for (size_t i = 0; i < r->verdict.n_fixes; i++) {
         const struct pp_report_fix *f = &r->verdict.fixes[i];
         if (strcmp(f->knob, "workers") == 0 && pp_action_is_sure(f) && f->gain >= NEARLY * fix->gain)
@@ -116,7 +117,7 @@ static int lacks_ranges(const struct pp_report *r)
 /* A PyTorch job whose DataLoaders were recorded needs no ranges: it ended before a second batch. */
 static int lacks_batches(const struct pp_report *r)
 {
-    const char *source = config(r, "source");
+    const char *source = pp_action_config(r, "source");
     return source && strcmp(source, "pytorch") == 0 && pp_report_find_phase(r, PP_PHASE_DATA_WAIT);
 }
 

@@ -14,6 +14,8 @@ const char *pp_action_change(const char *set, const char *offer, struct pp_arena
 #define PP_WORTH_SAYING 0.03
 /* Its interval holds no loss: a gain to advise. */
 int pp_action_is_sure(const struct pp_report_fix *f);
+/* What the recording says of its set-up; NULL: nothing. */
+const char *pp_action_config(const struct pp_report *r, const char *key);
 /* Prose for a terminal: Markdown's marks of code are dropped. NULL of NULL. */
 const char *pp_action_plain(const char *text, struct pp_arena *arena);
 /* Fills the words of r->verdict.action, when the verdict and what is advised (report/build/changes.h) are

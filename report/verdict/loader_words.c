@@ -77,14 +77,6 @@ const size_t pp_loader_words_n = sizeof(pp_loader_words) / sizeof(*pp_loader_wor
 
 /* ---- which recordings ---- */
 
-static const char *config(const struct pp_report *r, const char *key)
-{
-    for (size_t i = 0; i < r->n_config; i++)
-        if (strcmp(r->config[i].key, key) == 0)
-            return r->config[i].value;
-    return NULL;
-}
-
 /* Whether one of the maps, separated by spaces, is "dali" or a file of that name. */
 static int names_dali(const char *maps)
 {
@@ -110,7 +102,8 @@ static const struct pp_loader_words *words_of_module(const char *module)
 
 const struct pp_loader_words *pp_loader_words_of(const struct pp_report *r)
 {
-    const char *source = config(r, "source"), *maps = config(r, "map"), *loader = config(r, "loader");
+    const char *source = pp_action_config(r, "source"), *maps = pp_action_config(r, "map"),
+               *loader = pp_action_config(r, "loader");
     if (r->own_loader || r->n_loaders)
         return NULL;
     if (loader && words_of_module(loader))

@@ -15,12 +15,6 @@ static float work_of(const struct pp_cost_sample *x)
     return x->decode_cpu + x->transform_cpu;
 }
 
-static float occupancy(const struct pp_cost_sample *x)
-{
-    return x->read_blocked + x->read_cpu + x->retry_blocked + x->decode_cpu + x->decode_blocked +
-           x->transform_cpu + x->transform_blocked;
-}
-
 /* p99 over p50, the p50 not below 0.1 ms: a tail of microseconds holds no batch up. */
 static double tail_of(const struct pp_costs *c, float *v, float (*of)(const struct pp_cost_sample *))
 {
@@ -40,7 +34,7 @@ static double worker_skew_of(const struct pp_costs *c)
     float mean[MOST];
     for (size_t i = 0; i < c->n; i++)
         if (c->samples[i].worker < MOST) {
-            sum[c->samples[i].worker] += occupancy(&c->samples[i]);
+            sum[c->samples[i].worker] += pp_cost_occupancy(&c->samples[i]);
             n[c->samples[i].worker]++;
         }
     for (int w = 0; w < MOST; w++)
@@ -151,7 +145,7 @@ void pp_signals_measure(const struct pp_costs *c, float *v, double *m)
     add_storage(&c->storage, m);
     m[PP_METRIC_STREAMED] = c->streaming ? 1 : NAN;
     m[PP_METRIC_WORK_TAIL] = tail_of(c, v, work_of);
-    m[PP_METRIC_SAMPLE_TAIL] = tail_of(c, v, occupancy);
+    m[PP_METRIC_SAMPLE_TAIL] = tail_of(c, v, pp_cost_occupancy);
     m[PP_METRIC_WORKER_SKEW] = worker_skew_of(c);
     add_cache(c, m);
     add_limits(c, m);

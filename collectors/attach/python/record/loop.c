@@ -92,11 +92,6 @@ void record_loop_wait_end(struct record_local *l, int certain, const struct reco
 
 /* ---- the thread that loads what it trains on ---- */
 
-static uint64_t at_most(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* It has made its batch between these. */
 static void loaded_between(const struct record_local *l, const struct pp_reads *r, struct record_mark *from,
                            struct record_mark *to)

@@ -232,6 +232,11 @@ extern struct record_process {
     enum { RECORD_CONTENT_NONE, RECORD_CONTENT_PART, RECORD_CONTENT_WHOLE } content; /* of samples, hashed */
 } record_process;
 
+static inline uint64_t at_most(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 static inline int record_is_on(void)
 {
     return record_process.session && !record_process.off;

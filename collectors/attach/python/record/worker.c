@@ -221,11 +221,6 @@ static uint64_t difference(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-static uint64_t at_most(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* The run delay of a sample is read once, at its end; its parts have it by the time in which they did not
  * run. */
 static void put_parts(struct record_worker *w, const struct part *part, size_t n, struct record_about about)
