@@ -41,7 +41,7 @@ void pp_changes_list(const struct pp_diagnosis *d, struct pp_arena *arena, struc
                                      .gain = f->p.gain,
                                      .low = f->p.gain_low,
                                      .high = f->p.gain_high,
-                                     .samples_per_s = f->p.samples_per_s,
+                                     .samples_per_s = isnan(r->samples_per_s) ? NAN : f->p.samples_per_s,
                                      .assumes = pp_arena_copy(arena, assumed)};
         v->fixes = changes;
         if (!isnan(d->signals.metric[PP_METRIC_CONTENDED_AT]))

@@ -181,19 +181,18 @@ static void offer_ops(const struct pp_costs *c, struct pp_arena *arena, struct p
         if (!(op->gain >= PP_WORTH_SAYING))
             continue;
         const char *half = pp_arena_printf(arena, "half of %s", with_place(op, " (", ")", arena));
-        changes[n++] = (struct pp_report_fix){.remedy = &pp_remedies[PP_REMEDY_OP],
-                                              .knob = pp_remedies[PP_REMEDY_OP].knob,
-                                              .to = "half",
-                                              .text = op->advice
-                                                          ? pp_arena_printf(arena, "%s: %s", half, op->advice)
-                                                          : half,
-                                              .set = pp_arena_printf(arena, "op=%s:0.5", op->word),
-                                              .change = half,
-                                              .effort = PP_AN_AMOUNT,
-                                              .gain = op->gain,
-                                              .low = op->gain_low,
-                                              .high = op->gain_high,
-                                              .samples_per_s = pp_whatif_measured(c) * (1 + op->gain)};
+        changes[n++] = (struct pp_report_fix){
+            .remedy = &pp_remedies[PP_REMEDY_OP],
+            .knob = pp_remedies[PP_REMEDY_OP].knob,
+            .to = "half",
+            .text = op->advice ? pp_arena_printf(arena, "%s: %s", half, op->advice) : half,
+            .set = pp_arena_printf(arena, "op=%s:0.5", op->word),
+            .change = half,
+            .effort = PP_AN_AMOUNT,
+            .gain = op->gain,
+            .low = op->gain_low,
+            .high = op->gain_high,
+            .samples_per_s = c->made_per_batch > 0 ? NAN : pp_whatif_measured(c) * (1 + op->gain)};
     }
     v->fixes = changes;
     v->n_fixes = n;

@@ -67,7 +67,9 @@ void pp_path_find(const struct pp_costs *costs, struct pp_report_verdict *v)
                                                        .gain = p.gain,
                                                        .low = p.gain_low,
                                                        .high = p.gain_high,
-                                                       .samples_per_s = p.samples_per_s};
+                                                       .samples_per_s = costs->made_per_batch > 0
+                                                                            ? NAN
+                                                                            : p.samples_per_s};
         rate = p.samples_per_s;
     }
 }

@@ -64,8 +64,11 @@ static const char *fix_words(const void *row, enum pp_printer in, char *buf)
     const char *name = pp_answer_change(f, change), *how = f->text;
     if (strncmp(how, name, strlen(name)) == 0)
         how += strlen(name), how += strspn(how, ": ");
-    snprintf(buf, PP_CELL_TEXT, "%s: %s samples/s%s%s", name, pp_text_rate(rate, CELL, f->samples_per_s),
-             *how ? "; " : "", how);
+    int counted = !isnan(f->samples_per_s);
+    snprintf(buf, PP_CELL_TEXT, "%s: %s%s%s%s", name,
+             counted ? pp_text_rate(rate, CELL, f->samples_per_s)
+                     : pp_text_gain(rate, CELL, f->gain, f->low, f->high),
+             counted ? " samples/s" : "", *how ? "; " : "", how);
     return buf;
 }
 

@@ -3,6 +3,7 @@
 #include "probe/base/err.h"
 #include "report/replay/requests.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,6 +171,7 @@ static void add_worker_span(struct pp_costs_pass *p, struct pp_costs_worker *w, 
         c->work_blocked_ns += blocked;
         c->has_resources |= (s->flags & RESOURCES) == RESOURCES;
     }
+    w->made_ns += s->phase >= PP_PHASE_READ && s->phase <= PP_PHASE_COLLATE ? (double)s->dur_ns : 0;
     p->all_ns += cpu + delay_of(s);
     p->all_cpu_ns += cpu;
     p->worker_ns += (double)s->dur_ns;
@@ -422,8 +424,16 @@ static void on_gpu(void *ctx, const struct pp_gpu_row *row)
         pp_costs_copy_row(p, row);
 }
 
-static pp_status refuse(const struct pp_costs *c, const char *path, struct pp_err *err)
+#define NEARLY_MADE 0.4 /* workers are ahead, or the batches of two loops have two sizes */
+
+static pp_status refuse(const struct pp_costs *c, const struct pp_timeline *tl, const char *path,
+                        struct pp_err *err)
 {
+    if (!c->n && tl->window_batches)
+        return pp_fail(
+            err, PP_E_INCONCLUSIVE,
+            "%s tells when the trainer waits for data, and not how each sample is made: there is nothing to replay; make the change, record again, and compare the two (pipeprobe compare)",
+            path);
     if (c->n < 8)
         return pp_fail(err, PP_E_INCONCLUSIVE,
                        "%s has %zu samples in the steady state, too few to replay; record longer", path,
@@ -438,6 +448,10 @@ static pp_status refuse(const struct pp_costs *c, const char *path, struct pp_er
                        "%s does not say %s; state %s to whatif: --workers N, --batch-size N", path,
                        c->workers < 1 ? "how many workers there were" : "how large its batches are",
                        c->workers < 1 && c->batch_size < 1 ? "both" : "it");
+    if (c->made_per_batch >= A_BATCH && fabs(c->made_per_batch / c->batch_size - 1) > NEARLY_MADE)
+        return pp_fail(err, PP_E_USAGE,
+                       "--batch-size %.0f: in %s a batch is made of %.1f samples; leave the option out",
+                       c->batch_size, path, c->made_per_batch);
     return PP_OK;
 }
 
@@ -496,7 +510,7 @@ pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, 
         st = pp_ops_read(source, p->tl, &c->ops, err);
     if (st == PP_OK) {
         pp_costs_sum_up(p);
-        st = refuse(c, source->path, err);
+        st = refuse(c, p->whole, source->path, err);
     }
     free(p->sync.at);
     free(p->copy.at);

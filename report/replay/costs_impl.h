@@ -6,11 +6,14 @@
 #include "report/replay/costs.h"
 #include "report/replay/stream_reads.h"
 
+#define A_BATCH 1.5 /* made for each batch: below it a worker makes a batch at a time */
+
 struct pp_costs_worker {
     uint32_t thread;
     struct pp_cost_sample hand; /* the sample it works on */
     uint64_t many;              /* how many samples that is: spans may stand for several (PP_SPAN_COUNT) */
     int busy;
+    double made_ns; /* what it read and worked, of all */
 };
 
 /* Spans of one lane, in order of time, as the chunks have them. */

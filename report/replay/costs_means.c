@@ -107,8 +107,7 @@ static void read_config(const struct pp_source *s, struct pp_costs *c)
     c->pageable = pp_source_yes(s, "config", "pageable");
     c->sync_every_step = pp_source_yes(s, "config", "sync_every_step");
     c->streaming = pp_source_yes(s, "config", "stream");
-    const char *source = s->meta(s->ctx, "config", "source");
-    c->per_worker = source && strcmp(source, "pytorch") == 0 && !c->streaming;
+    c->per_worker = pp_source_is(s, "source", "pytorch") && !c->streaming;
     const char *loader = s->meta(s->ctx, "config", "dataloader");
     const char *row = loader ? s->meta(s->ctx, "loader", loader) : NULL;
     c->divides = row && strstr(row, "sampler=torch.utils.data.dataloader._InfiniteConstantSampler") != NULL;
@@ -313,15 +312,22 @@ static uint64_t epoch_samples(const struct pp_source *s, const struct pp_costs *
     return fabs(seen / expected - 1) < 0.03 ? (uint64_t)n : 0;
 }
 
+/* Of a recording that counts none, batches have what their makers made. */
+static double delivered(const struct pp_costs *c, const struct pp_timeline *tl)
+{
+    return c->made_per_batch > 0 ? (double)tl->window_batches * c->batch_size : (double)tl->window_samples;
+}
+
 /* What the report shows as the ceiling is the window without its exposed time; a prediction must not promise
  * more. The steps alone would be a second, higher estimate of it. */
 static double trainer_rest_ns(const struct pp_costs *c, const struct pp_timeline *tl)
 {
     double left = (double)(tl->end_ns - tl->start_ns) - (double)pp_timeline_exposed_ns(tl) -
-                  c->step_stretch_ns * (double)tl->judged_batches;
-    if (!tl->has_step || !(left > 0) || !tl->window_samples)
+                  c->step_stretch_ns * (double)tl->judged_batches,
+           samples = delivered(c, tl);
+    if (!tl->has_step || !(left > 0) || !(samples > 0))
         return 0;
-    return fmax(left / (double)tl->window_samples * c->batch_size - c->step_blocked_ns - c->step_cpu_ns, 0);
+    return fmax(left / samples * c->batch_size - c->step_blocked_ns - c->step_cpu_ns, 0);
 }
 
 /* A trainer that is its own worker makes the batch in its data wait: that does not say what taking one costs.
@@ -418,10 +424,10 @@ static void average(struct pp_costs_pass *p)
     c->sync_wake_ns = per(p->sync_delay_ns, p->steps);
     c->window_start_ns = p->tl->start_ns;
     /* of a part of the window, what the workers made then is what was delivered */
-    c->samples_per_s = per((double)(p->tl == p->whole ? p->tl->window_samples : c->n) * 1e9, c->window_ns);
+    c->samples_per_s = per((p->tl == p->whole ? delivered(c, p->tl) : (double)c->n) * 1e9, c->window_ns);
     /* A batch size that the batches do not have is not this recording's: its replays would take as much
      * longer. */
-    double seen = per((double)p->tl->window_samples, (double)p->tl->window_batches);
+    double seen = per(delivered(c, p->tl), (double)p->tl->window_batches);
     if (c->batch_size <= 0 || (seen > 0 && c->batch_size > LARGER_THAN_SEEN * seen))
         c->batch_size = seen;
     double of_full = seen > 0 ? c->batch_size / seen : 1; /* the last batch of an epoch may be short */
@@ -487,14 +493,16 @@ static void starts_of_epochs(struct pp_costs *c, const struct pp_source *s, cons
 }
 
 /* One recorded sample for each batch of many: the data set makes whole batches (batch_size=None with a
- * sampler of batches, __getitems__). Each is split, of as many as a replay needs. */
+ * sampler of batches, __getitems__), or so does a worker of another loader. Each is split, of as many as a
+ * replay needs. */
 static void split_batches(struct pp_costs_pass *p)
 {
     struct pp_costs *c = p->c;
     size_t batches = 0, parts = (size_t)c->batch_size, kept;
     for (size_t i = 0; i < c->n; i++)
         batches += i == 0 || c->samples[i].batch != c->samples[i - 1].batch;
-    if (!c->per_worker || !c->n || parts < 2 || batches < c->n || c->batch_size > MOST_SPLIT)
+    int whole = c->per_worker ? batches >= c->n : c->made_per_batch > 0 && c->made_per_batch < A_BATCH;
+    if (!whole || !c->n || parts < 2 || c->batch_size > MOST_SPLIT)
         return;
     kept = (size_t)fmax(fmin((double)c->n, MOST_SPLIT / c->batch_size), 1);
     struct pp_cost_sample *split = malloc(kept * parts * sizeof(*split));
@@ -508,10 +516,46 @@ static void split_batches(struct pp_costs_pass *p)
     c->n = c->room = kept * parts;
 }
 
+/* A thread that hands tasks or results over has spans as well, of next to no work. */
+#define HANDS_OVER 0.02
+static int makes(const struct pp_costs_pass *p, size_t thread)
+{
+    double most = 0;
+    for (size_t i = 0; i < p->n_threads; i++)
+        most = fmax(most, p->workers[i].made_ns);
+    return p->workers[thread].made_ns > HANDS_OVER * most;
+}
+
+/* Another loader than PyTorch's tells neither how many its workers are nor how large its batches. They are
+ * seen: a worker is a lane that makes something, a sample what it makes at a time. The user's word comes
+ * first. */
+static void count_made(struct pp_costs_pass *p)
+{
+    struct pp_costs *c = p->c;
+    const struct pp_timeline *tl = p->whole;
+    size_t kept = 0, lanes = 0, own = 0;
+    if (tl->window_samples || !tl->window_batches)
+        return;
+    for (size_t i = 0; i < p->n_threads; i++) {
+        lanes += (size_t)makes(p, i);
+        own += makes(p, i) && p->threads[i].tid == p->trainer_tid;
+    }
+    c->in_trainer = c->per_worker ? c->in_trainer : own == lanes;
+    c->workers = c->workers < 1 ? (int)lanes : c->workers;
+    for (size_t i = 0; i < c->n; i++)
+        if (makes(p, pp_thread_at(p->threads, p->n_threads, c->samples[i].worker)))
+            c->samples[kept++] = c->samples[i];
+    c->n = kept;
+    c->made_per_batch = (double)kept / (double)tl->window_batches * (double)(tl->end_ns - tl->start_ns) /
+                        (double)(p->tl->end_ns - p->tl->start_ns);
+    c->batch_size = c->batch_size > 0 ? c->batch_size : fmax(round(c->made_per_batch), 1);
+}
+
 void pp_costs_sum_up(struct pp_costs_pass *p)
 {
     struct pp_costs *c = p->c;
     keep_whole(c);
+    count_made(p);
     if (c->n)
         qsort(c->samples, c->n, sizeof(*c->samples), by_claim);
     average(p);

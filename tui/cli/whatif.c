@@ -4,6 +4,7 @@
 #include "probe/base/text.h"
 #include "report/replay/estimate.h"
 #include "report/replay/nvjpeg.h"
+#include "report/rules/limits.h"
 #include "report/source/rows.h"
 #include "report/verdict/signals.h"
 #include "tui/cli/cli.h"
@@ -52,6 +53,8 @@ struct asked {
     struct pp_json json;
     struct pp_knobs knobs; /* of --set */
     char what[200];
+    const char *unit;             /* of rates: batches, where nothing tells how many samples one has */
+    double of_unit, known;        /* samples of a unit; 1, or NAN where rates in samples are not known */
     double recorded_waiting;      /* reads that waited for storage at a time, on average */
     struct pp_prediction boldest; /* of those that take more for granted than was recorded: parallel reads, or
                                      else parts of the data set */
@@ -102,7 +105,18 @@ static pp_status read_run(const char *path, struct asked *a, struct pp_err *err)
         st = pp_whatif_calibrate(&a->costs, err);
     if (st == PP_OK)
         st = pp_signals_read(&a->costs, &a->signals, err);
+    int counted = !(a->costs.made_per_batch > 0) || a->o->batch_size ||
+                  pp_source_number(&source, "config", "batch_size", 0) > 0;
+    a->unit = counted ? "samples" : "batches";
+    a->of_unit = counted ? 1 : a->costs.batch_size;
+    a->known = counted ? 1 : NAN;
     pp_source_close(&source);
+    if (st == PP_OK && a->costs.made_per_batch > 0 &&
+        !(fabs(a->signals.replay_error) <= PP_MOST_REPLAY_ERROR))
+        st = pp_fail(
+            err, PP_E_INCONCLUSIVE,
+            "no change of %s can be predicted: the replay of the unchanged run is off by %.0f %%; make the change, record again, and compare the two (pipeprobe compare)",
+            path, 100 * a->signals.replay_error);
     return st;
 }
 
@@ -121,9 +135,10 @@ static void put_prediction(struct asked *a, const char *what, const struct pp_pr
     char rate[32], low[32], high[32], wait[32], gain[48];
     note_assumption(a, p);
     if (!a->o->json) {
-        printf("  %-40s %7s samples/s (%s to %s)  %-23s stall %s%s%.*s\n", what,
-               pp_text_rate(rate, sizeof(rate), p->samples_per_s), pp_text_rate(low, sizeof(low), p->low),
-               pp_text_rate(high, sizeof(high), p->high),
+        printf("  %-40s %7s %s/s (%s to %s)  %-23s stall %s%s%.*s\n", what,
+               pp_text_rate(rate, sizeof(rate), p->samples_per_s / a->of_unit), a->unit,
+               pp_text_rate(low, sizeof(low), p->low / a->of_unit),
+               pp_text_rate(high, sizeof(high), p->high / a->of_unit),
                pp_text_gain(gain, sizeof(gain), p->gain, p->gain_low, p->gain_high),
                pp_text_percent(wait, sizeof(wait), p->data_wait_share), most > 0 ? "  " : "",
                most > 0 ? (int)lround(BAR * p->samples_per_s / most) : 0, "########################");
@@ -131,9 +146,9 @@ static void put_prediction(struct asked *a, const char *what, const struct pp_pr
     }
     pp_json_object(&a->json);
     pp_json_put_str(&a->json, "set", what);
-    pp_json_put_num(&a->json, "samples_per_s", p->samples_per_s);
-    pp_json_put_num(&a->json, "low", p->low);
-    pp_json_put_num(&a->json, "high", p->high);
+    pp_json_put_num(&a->json, "samples_per_s", p->samples_per_s * a->known);
+    pp_json_put_num(&a->json, "low", p->low * a->known);
+    pp_json_put_num(&a->json, "high", p->high * a->known);
     pp_json_put_num(&a->json, "gain", p->gain);
     pp_json_put_num(&a->json, "data_wait_share", p->data_wait_share);
     pp_json_put_num(&a->json, "reads_waiting", p->reads_waiting);
@@ -217,7 +232,7 @@ static void put_measured(struct asked *a, const char *path)
         pp_json_put_str(&a->json, "schema", "pipeprobe.whatif/1");
         pp_json_put_str(&a->json, "file", path);
         put_loader(a);
-        pp_json_put_num(&a->json, "measured_samples_per_s", pp_whatif_measured(c));
+        pp_json_put_num(&a->json, "measured_samples_per_s", pp_whatif_measured(c) * a->known);
         pp_json_put_num(&a->json, "usable_cpus", c->cpus);
         pp_json_put_num(&a->json, "competing_threads", c->others);
         pp_json_put_num(&a->json, "competing_groups", c->groups);
@@ -225,7 +240,8 @@ static void put_measured(struct asked *a, const char *path)
         pp_json_put_array(&a->json, "predictions");
         return;
     }
-    printf("%s: measured %s samples/s", path, pp_text_rate(rate, sizeof(rate), pp_whatif_measured(c)));
+    printf("%s: measured %s %s/s", path, pp_text_rate(rate, sizeof(rate), pp_whatif_measured(c) / a->of_unit),
+           a->unit);
     if (c->outside_rose_at > 0)
         printf(" since other processes took the CPUs (%s into the run),",
                pp_text_share(rate, sizeof(rate), c->outside_rose_at));

@@ -386,6 +386,68 @@ static void a_very_busy_machine_is_replayed(void **state)
     check_batches_that_are_one_sample(0.04);
 }
 
+/* Batches of another loader have no size: each takes two threads `made` samples of 4 ms in all, beside a step
+ * of 4 ms, and a third hands tasks over. */
+static struct pp_costs costs_of_another_loader(uint32_t made, double stated, pp_status expected)
+{
+    struct fake_run *f = calloc(1, sizeof(*f));
+    struct pp_costs c;
+    struct pp_timeline tl;
+    struct pp_err err = {0};
+    assert_non_null(f);
+    fake_text(f, "config", "loader", "own");
+    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "trainer"), workers[3];
+    for (int i = 0; i < 3; i++)
+        workers[i] = fake_thread(f, PP_LANE_WORKER, "pool");
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        uint64_t now = FAKE_T0 + b * 20 * FAKE_MS;
+        fake_span(f, trainer, PP_PHASE_DATA_WAIT, now, 16 * FAKE_MS)->batch = b;
+        fake_span(f, trainer, PP_PHASE_STEP, now + 16 * FAKE_MS, 4 * FAKE_MS)->batch = b;
+        for (uint32_t i = 0; i <= made; i++) {
+            uint64_t ns = i == made ? 1000 : 4 * FAKE_MS;
+            struct pp_span *s = fake_span(f, workers[i == made ? 2 : i % 2], PP_PHASE_TRANSFORM,
+                                          now + i / 2 * 4 * FAKE_MS, ns);
+            s->batch = PP_NO_BATCH;
+            s->cpu_ns = ns;
+            s->flags = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY;
+        }
+    }
+    struct pp_source source = fake_source(f);
+    source.stated.batch_size = stated;
+    assert_int_equal(pp_timeline_build(&source, &tl, &err), PP_OK);
+    assert_int_equal(pp_costs_read(&source, &tl, &c, &err), expected);
+    if (expected != PP_OK)
+        assert_non_null(strstr(err.text, "--batch-size 32"));
+    pp_timeline_free(&tl);
+    fake_free(f);
+    return c;
+}
+
+static void batches_without_a_size_are_what_is_made_for_them(void **state)
+{
+    (void)state;
+    const struct {
+        uint32_t made;
+        double stated, batch, per_s;
+        int workers;
+    } cases[] = {
+        {8, 0, 8, 400, 2}, /* eight samples a batch, each 50 times a second */
+        {8, 8, 8, 400, 2}, /* as the user says */
+        {1, 0, 1, 50, 1},  /* whole batches, by one thread */
+        {1, 8, 8, 400, 1}, /* of which the user knows the size */
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct pp_costs c = costs_of_another_loader(cases[i].made, cases[i].stated, PP_OK);
+        assert_near(c.batch_size, cases[i].batch, 1e-6);
+        assert_near(c.samples_per_s, cases[i].per_s, 0.01 * cases[i].per_s);
+        assert_int_equal(c.workers, cases[i].workers);
+        assert_int_equal(c.in_trainer, 0);
+        pp_costs_free(&c);
+    }
+    struct pp_costs c = costs_of_another_loader(8, 32, PP_E_USAGE);
+    pp_costs_free(&c);
+}
+
 /* A job that began between two looks had CPU time before it was looked at. */
 static void the_start_of_a_job_is_no_load(void **state)
 {
@@ -409,6 +471,7 @@ int main(void)
         cmocka_unit_test(what_hand_overs_may_slow_is_bounded_by_their_cost),
         cmocka_unit_test(a_sample_that_is_a_batch_is_split),
         cmocka_unit_test(a_very_busy_machine_is_replayed),
+        cmocka_unit_test(batches_without_a_size_are_what_is_made_for_them),
         cmocka_unit_test(what_cannot_be_is_not_taken),
     };
     return cmocka_run_group_tests_name("costs", tests, NULL, NULL);
