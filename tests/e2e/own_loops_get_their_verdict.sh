@@ -1,5 +1,5 @@
 #!/bin/bash
-# Loops without a DataLoader: batches from queues, pools, processes and event loops. The job's output is the same, its wait is told within a few points
+# Loops without a DataLoader: batches from queues, pools, processes, lists and event loops. The job's output is the same, its wait is told within a few points
 # of its own clock, and the cause is storage or work; a long step is not input-bound.
 . "$(dirname "$0")/../lib.sh"
 . tests/slow_fs.sh
@@ -35,14 +35,20 @@ cp "$OUT" "$T/plain.out"
 recorded pool bound 5
 is "the output without and with pipeprobe" "$(cat "$OUT")" "$(cat "$T/plain.out")"
 
-for form in thread completed; do starved $form transform '^(transform|loader)$'; done
-for form in thread inline; do
+for form in thread completed threadpool asyncqueue condition; do
+    starved $form transform '^(transform|loader)$'
+    run "$PP" whatif "$R"
+    like "$form: predicted, or refused with the reason" "$rc $(cat "$ERR")" '^0 $|^3 .*(off by|nothing to replay)'
+    is "$form: no rate of 0 is predicted" "$(grep -c ' 0 [a-z]*/s' "$OUT")" 0
+done
+is "condition: who makes its batches is not seen" "$rc $(grep -c 'nothing to replay; make the change, record again' "$ERR")" "3 1"
+for form in thread inline asyncqueue; do
     recorded $form bound 15
     is "$form bound: a long step is not input-bound" "$(json "$T/report.json" '$.verdict.l0')" not-input-bound
 done
 why=$(why_no_fuse)
 if [ -n "$why" ]; then skip "slow storage" "$why"; done_testing; fi
 slow_mount "$T/files" open_ms=4,read_ms=2
-for form in pool inline imap mpqueue processes; do starved $form storage '^storage$'; done
+for form in pool inline imap mpqueue processes threadpool; do starved $form storage '^storage$'; done
 slow_unmount
 done_testing

@@ -1,8 +1,8 @@
 """A PyTorch job with a loader of its own: own_loops.py FILES FORM transform|storage|bound [BATCHES [MS]]
 
-FORM: inline, pool, thread, imap, mpqueue, async, taskqueue, completed, processes. A sample is a file, read and worked on for MS (4); storage: on a slow mount
+FORM: inline, pool, thread, imap, threadpool, condition, mpqueue, async, asyncqueue, taskqueue, completed, processes. A sample is a file, read and worked on for MS (4); storage: on a slow mount
 that is the reading; bound: the step is what takes long. Prints the losses and the time per batch, in all and in waiting."""
-import asyncio, concurrent.futures, glob, multiprocessing, queue, sys, threading, time
+import asyncio, concurrent.futures, glob, itertools, multiprocessing.pool, queue, sys, threading, time
 import numpy as np
 import torch
 
@@ -111,6 +111,33 @@ def imap():
             yield stack(b)
 
 
+def threadpool():
+    with multiprocessing.pool.ThreadPool(2) as p:
+        for paths_ in paths():
+            yield stack(p.map(load, paths_))
+
+
+def condition():
+    ready, changed = [], threading.Condition()
+
+    def fill():
+        for b in itertools.chain(map(load_batch, paths()), [None]):
+            with changed:
+                changed.wait_for(lambda: len(ready) < 4)
+                ready.append(b)
+                changed.notify_all()
+
+    threading.Thread(target=fill, daemon=True).start()
+    while True:
+        with changed:
+            changed.wait_for(lambda: ready)
+            b = ready.pop(0)
+            changed.notify_all()
+        if b is None:
+            return
+        yield stack(b)
+
+
 def async_():
     async def one(p):
         return await asyncio.gather(*(asyncio.to_thread(load, f) for f in p))
@@ -124,15 +151,10 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     net = torch.nn.Sequential(torch.nn.Linear(4096, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1))
     opt = torch.optim.SGD(net.parameters(), 0.01)
-    begun, waited, losses = time.time(), 0.0, 0.0
-    source = async_() if form == "async" else globals()[form]()
-    n = 0
-    while True:
-        asked = time.time()
-        x = next(source, None)
-        waited += time.time() - asked
-        if x is None:
-            break
+    begun, waited, losses, n = time.time(), 0.0, 0.0, 0
+
+    def train(x):
+        global losses, n
         loss = net(x).square().mean()
         opt.zero_grad()
         loss.backward()
@@ -140,6 +162,34 @@ if __name__ == "__main__":
         losses += loss.item()
         n += 1
         time.sleep(0.15 if mode == "bound" else 0.003)  # the device
+
+    async def asyncqueue():  # the whole training in an event loop
+        global waited
+        q, rest = asyncio.Queue(4), paths()
+
+        async def produce():
+            for p in rest:
+                await q.put(await asyncio.to_thread(load_batch, p))
+
+        producers = [asyncio.create_task(produce()) for _ in range(2)]
+        while n < batches:
+            asked = time.time()
+            b = await q.get()
+            waited += time.time() - asked
+            train(stack(b))
+        await asyncio.gather(*producers)
+
+    if form == "asyncqueue":
+        asyncio.run(asyncqueue())
+    else:
+        source = async_() if form == "async" else globals()[form]()
+        while True:
+            asked = time.time()
+            x = next(source, None)
+            waited += time.time() - asked
+            if x is None:
+                break
+            train(x)
     took = time.time() - begun
     print("%d batches, losses %.6f" % (n, losses))
     print("%.1f batches/s, waited %.1f %%" % (n / took, 100 * waited / took), file=sys.stderr)

@@ -803,9 +803,13 @@ def _kind_of_older(theirs):
     return Kind
 
 
+_plain_queue = None  # in C, once another stands in its place
+
+
 def _hook_simple_queue(module):
     """Its methods are in C and not to be replaced: a subclass takes its place in the module."""
-    theirs = module.SimpleQueue
+    global _plain_queue
+    theirs = _plain_queue = module.SimpleQueue
 
     kinds = {"put": "put", "put_nowait": "put", "get": "get", "get_nowait": "get"}
     timed = {name: record.timed(kind, getattr(theirs, name)) for name, kind in kinds.items()}
@@ -864,13 +868,76 @@ def _hook_process_queues(module):
         _replace(kind, "give", "put")
 
 
+class _Tasks:
+    """Of a pool of threads, each recorded."""
+
+    def __init__(self, queue):
+        self._get = queue.get
+
+    def get(self):
+        task = self._get()
+        return task and (*task[:2], record.timed("task", task[2]), *task[3:])
+
+
 def _hook_process_pool(module):
     _replace(module.IMapIterator, "take", "next", "__next__")
     _replace(module.ApplyResult, "take", "get")
+    process = module.ThreadPool.Process
+
+    def thread(context, *args, **kwargs):
+        if kwargs.get("target") is module.worker:
+            kwargs["args"] = (_Tasks(kwargs["args"][0]), *kwargs["args"][1:])
+        return process(context, *args, **kwargs)
+
+    names = set(module.ThreadPool._setup_queues.__code__.co_names)
+    if not _plain_queue or names != {"queue", "SimpleQueue", "_inqueue", "_outqueue", "put", "_quick_put", "get", "_quick_get"}:
+        raise AttributeError("other queues of ThreadPool: %s" % ", ".join(sorted(names)))
+
+    def queues(pool):
+        """From which no thread takes batches. They come and go with the pool."""
+        pool._inqueue, pool._outqueue = _plain_queue(), _plain_queue()
+        pool._quick_put, pool._quick_get = pool._inqueue.put, pool._outqueue.get
+
+    module.ThreadPool.Process, module.ThreadPool._setup_queues = staticmethod(thread), queues
+
+
+def _each_waited_for(generator):
+    following = record.timed("take", generator.__next__)
+    while True:
+        try:
+            result = following()
+        except StopIteration:
+            return
+        yield result
+
+
+def _hook_joblib(module):
+    """It polls for results, by sleeping."""
+    retrieve = module.Parallel._retrieve
+    module.Parallel._retrieve = lambda self: _each_waited_for(retrieve(self))
+
+
+def _hook_conditions(module):
+    _replace(module.Condition, "wait", "wait")
 
 
 def _hook_event_loop(module):
     _replace(module.BaseEventLoop, "take", "run_until_complete")
+
+
+def _hook_event_queue(module):
+    """Whose get() waits for nothing, and in no loop, where there is something."""
+    _replace(module.Queue, "wait", "get_nowait")
+
+
+def _hook_selector(module):
+    """A loop that the whole training runs in waits where it polls."""
+    _hook_method(module.BaseSelectorEventLoop, "__init__", "after", _loop_made)
+
+
+@_guard
+def _loop_made(loop, *args, **kwargs):
+    loop._selector.select = record.timed("wait", loop._selector.select)
 
 
 def _hook_child(module):
@@ -1019,6 +1086,10 @@ _HOOKS = {
     "grain._src.python.dataset.stats": (("batches", _hook_grain), ("stages", _hook_grain_stages)),
     "keras.src.trainers.data_adapters.py_dataset_adapter": (("batches", _hook_keras),),
     "asyncio.base_events": (("waits for an event loop", _hook_event_loop),),
+    "asyncio.queues": (("queues in an event loop", _hook_event_queue),),
+    "asyncio.selector_events": (("waits in an event loop", _hook_selector),),
+    "threading": (("waits for other threads", _hook_conditions),),
+    "joblib.parallel": (("results of a pool", _hook_joblib),),
     "torch.autograd": (("the thread that trains", _hook_autograd),),
     "torch.optim.optimizer": (("steps of optimizers", _hook_optimizer),),
     "torch._dynamo.eval_frame": (("what torch.compile leaves alone", _hook_dynamo),),

@@ -155,16 +155,11 @@ static PyObject *get_handed(PyObject *function, PyObject *args, PyObject *kwargs
 
 PyObject *handover_get(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
-    struct loop_call c = loop_takes(PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL, 0);
-    PyObject *out = get_handed(function, args, kwargs);
-    loop_call_ends(&c, out);
-    return out;
+    return loop_called(loop_takes(PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL, 0), get_handed,
+                       function, args, kwargs);
 }
 
 PyObject *handover_result(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
-    struct loop_call c = loop_takes(NULL, 0);
-    PyObject *out = get_handed(function, args, kwargs);
-    loop_call_ends(&c, out);
-    return out;
+    return loop_called(loop_takes(NULL, 0), get_handed, function, args, kwargs);
 }

@@ -137,6 +137,8 @@ timed_call queues_collate; /* a span of the worker */
 struct loop_call {
     struct record_local *l; /* NULL: it is none */
     struct record_mark from;
+    const PyObject
+        *queue; /* where it takes from; a pipeline of several threads: who gives to it makes as well */
     int certain;
     enum { LOOP_WAITS, LOOP_IDLES, LOOP_GIVES } as;
 };
@@ -144,10 +146,13 @@ struct loop_call {
 struct loop_call loop_takes(const PyObject *queue, int certain);
 struct loop_call loop_gives(const PyObject *queue);
 void loop_call_ends(struct loop_call *c, PyObject *out); /* out NULL: an exception, which stays */
+PyObject *loop_called(struct loop_call c, ternaryfunc call, PyObject *function, PyObject *args,
+                      PyObject *kwargs);
 void loop_grad(PyObject *is_enabled); /* whether what is taken will be trained on, asked as a function */
 timed_call loops_next;                /* a framework's iterator gives its next batch */
 timed_call loops_get;                 /* something may be waited for here */
 timed_call loops_dispatch;            /* of a task to a pool: a part of the take, and nothing taken */
+timed_call loops_wait;                /* for another thread, or for what an event loop polls */
 timed_call loops_put;                 /* to another process */
 /* A framework names what it does as a context manager: of the sample in work, by a callback that is called
  * with the arguments and gives 1: decode, 2: collate, 0: what any other code is. */

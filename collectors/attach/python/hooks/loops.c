@@ -46,7 +46,7 @@ static void ask_grad(struct record_local *l)
 
 struct loop_call loop_takes(const PyObject *queue, int certain)
 {
-    struct loop_call c = {.as = LOOP_WAITS, .certain = certain};
+    struct loop_call c = {.as = LOOP_WAITS, .certain = certain, .queue = queue};
     struct record_local *l = record_is_on() && !record_process.has_loader ? record_local() : NULL;
     if (!l)
         return c;
@@ -55,16 +55,16 @@ struct loop_call loop_takes(const PyObject *queue, int certain)
         c.l = certain || (!queue && !record_process.parent_pid) ? NULL : l;
         if (c.l)
             record_make_pauses(l, 0);
-        note_taken_from(queue); /* a pipeline of several threads: who gives to it makes as well */
         return c;
     }
     ask_grad(l);
     if (record_loop_wait_begin(l, certain, &c.from)) {
         c.l = l;
-        note_taken_from(queue);
     } else if (record_process.parent_pid && record_loop_is_made()) {
         c.l = l; /* its first task */
         c.as = LOOP_IDLES;
+    } else {
+        c.queue = NULL;
     }
     return c;
 }
@@ -89,6 +89,9 @@ struct loop_call loop_gives(const PyObject *queue)
 
 void loop_call_ends(struct loop_call *c, PyObject *out)
 {
+    if (out) /* one that is emptied at its end has no producer, and its place in memory may be another's next
+              */
+        note_taken_from(c->queue);
     if (!c->l)
         return;
     if (c->as == LOOP_WAITS) {
@@ -99,19 +102,34 @@ void loop_call_ends(struct loop_call *c, PyObject *out)
     }
 }
 
-PyObject *loops_next(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+PyObject *loop_called(struct loop_call c, ternaryfunc call, PyObject *function, PyObject *args,
+                      PyObject *kwargs)
 {
-    struct loop_call c = loop_takes(NULL, 1);
-    PyObject *out = PyObject_Call(function, args, kwargs);
+    PyObject *out = call(function, args, kwargs);
     loop_call_ends(&c, out);
     return out;
 }
 
+PyObject *loops_next(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    return loop_called(loop_takes(NULL, 1), PyObject_Call, function, args, kwargs);
+}
+
 PyObject *loops_get(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
-    struct loop_call c = loop_takes(NULL, 0);
+    return loop_called(loop_takes(NULL, 0), PyObject_Call, function, args, kwargs);
+}
+
+/* Of the thread that trains: what it calls may bring a batch (got), or be a part of its step. A thread of
+ * which no training is seen waits for anything. */
+static PyObject *wait_in(PyObject *function, PyObject *args, PyObject *kwargs, int got)
+{
+    struct record_local *l = record_is_on() && !record_process.has_loader ? record_local() : NULL;
+    struct record_mark from;
+    int waits = l && !l->loop.making && (!got || l->consumer.trains) && record_loop_wait_begin(l, 0, &from);
     PyObject *out = PyObject_Call(function, args, kwargs);
-    loop_call_ends(&c, out);
+    if (waits)
+        record_loop_wait_end(l, 0, &from, out && got);
     return out;
 }
 
@@ -119,21 +137,18 @@ PyObject *loops_get(PyObject *function, PyObject *args, PyObject *kwargs, PyObje
  * sample. */
 PyObject *loops_dispatch(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
-    struct record_local *l = record_is_on() && !record_process.has_loader ? record_local() : NULL;
-    struct record_mark from;
-    int waits = l && !l->loop.making && record_loop_wait_begin(l, 0, &from);
-    PyObject *out = PyObject_Call(function, args, kwargs);
-    if (waits)
-        record_loop_wait_end(l, 0, &from, 0);
-    return out;
+    return wait_in(function, args, kwargs, 0);
+}
+
+/* For another thread, or for what an event loop polls. */
+PyObject *loops_wait(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    return wait_in(function, args, kwargs, 1);
 }
 
 PyObject *loops_put(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
-    struct loop_call c = loop_gives(NULL);
-    PyObject *out = PyObject_Call(function, args, kwargs);
-    loop_call_ends(&c, out);
-    return out;
+    return loop_called(loop_gives(NULL), PyObject_Call, function, args, kwargs);
 }
 
 /* Of a thread that makes nothing otherwise: a producer that runs as a pool's task has its own samples. */
