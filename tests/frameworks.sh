@@ -152,6 +152,7 @@ loader_of() { # FRAMEWORK MODE BATCHES CAUSE
     is "$name: exit status and batches" "$rc $(cat "$OUT")" "0 $(cat "$T/plain.out")"
     is "$name: standard error" "$(masked "$ERR" | grep -vE '[[:space:]](INFO|WARNING) ')" "$(masked "$T/plain.err" | grep -vE '[[:space:]](INFO|WARNING) ')"
     is "$name: every hook fits" "$(sql "$R" "SELECT value FROM meta WHERE section = 'process_note'")" ""
+    [ "$1" != keras ] || is "$name: whose loader it is" "$(sql "$R" "SELECT value FROM meta WHERE section = 'config' AND key = 'loader'")" keras
     is "$name: each batch is a wait" "$(sql "$R" "SELECT count(DISTINCT batch) FROM v_span WHERE phase = 'data_wait'")" "$3"
     waited=$(sed -n 's/^waited \(.*\) %.*/\1/p' "$ERR")
     "$PP" report --json "$R" >"$T/report.json" 2>"$T/report.err"

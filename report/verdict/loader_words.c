@@ -7,7 +7,8 @@
 
 /* ---- what loaders call their settings ---- */
 
-/* Defaults and names as of Grain 0.2.18, TensorFlow 2.21, DALI 2.4, Ray 2.60, SPDL 0.8, torchdata 0.11. */
+/* Defaults and names as of Grain 0.2.18, TensorFlow 2.21, Keras 3.15, DALI 2.4, Ray 2.60, SPDL 0.8, torchdata
+ * 0.11. */
 const struct pp_loader_words pp_loader_words[] = {
     {"grain",
      "Grain",
@@ -45,6 +46,13 @@ const struct pp_loader_words pp_loader_words[] = {
       [PP_FOR_WORK] = {"concurrency", "as many as CPUs are free", "ds.map(f, concurrency={to})"},
       [PP_FOR_PREFETCH] = {"prefetch_batches", "1", "ds.iter_batches(prefetch_batches={to})"}},
      .lacks = "workers fewer-workers no-workers prefetch order persistent-workers pinned"},
+    {"keras",
+     "Keras",
+     "workers",
+     {[PP_FOR_READS] = {"workers", "1", "PyDataset(workers={to})"},
+      [PP_FOR_WORK] = {"workers", "1", "PyDataset(workers={to}, use_multiprocessing=True)"},
+      [PP_FOR_PREFETCH] = {"max_queue_size", "10", "PyDataset(max_queue_size={to})"}},
+     .lacks = "no-workers order persistent-workers pinned"},
     {"spdl.pipeline",
      "SPDL",
      "tasks",

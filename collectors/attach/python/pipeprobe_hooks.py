@@ -1000,7 +1000,13 @@ class _Batches:
 def _hook_keras(module):
     """The threads and processes of a PyDataset. TensorFlow asks in a thread of its own, and has nothing ready meanwhile."""
     get = module.OrderedEnqueuer.get
-    module.OrderedEnqueuer.get = lambda enqueuer: _Batches(get(enqueuer))
+
+    def batches(enqueuer):
+        global _gives
+        _gives = "keras"
+        return _Batches(get(enqueuer))
+
+    module.OrderedEnqueuer.get = batches
     record.framework()
 
 
@@ -1215,6 +1221,7 @@ def _dead_worker(text, step):
 
 # Loaders that are not torch's DataLoader, by the module that has them (tui/cli/exec/exec_words.c knows what to say of each).
 _OTHER_LOADERS = ("grain", "nvidia.dali", "ray.data", "spdl.pipeline", "torchdata.nodes", "ffcv", "tensorflow")
+_gives = ""  # of them or of others, the one that gave batches, where importing it does not say so
 
 
 def _brief(line, most):
@@ -1228,7 +1235,7 @@ def _say_how_it_ended():
     error = getattr(sys, "last_value", None)
     if not record.session():
         return
-    record.seen(next((name for name in _OTHER_LOADERS if name in sys.modules), ""))
+    record.seen(_gives or next((name for name in _OTHER_LOADERS if name in sys.modules), ""))
     if error is None:
         return
     try:
