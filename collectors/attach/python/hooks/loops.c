@@ -140,10 +140,16 @@ PyObject *loops_dispatch(PyObject *function, PyObject *args, PyObject *kwargs, P
     return wait_in(function, args, kwargs, 0);
 }
 
-/* For another thread, or for what an event loop polls. */
+/* For another thread, or for what an event loop polls. A maker that waits makes nothing meanwhile. */
 PyObject *loops_wait(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
-    return wait_in(function, args, kwargs, 1);
+    struct record_local *l = record_is_on() ? record_local_peek() : NULL;
+    if (!l || !l->loop.making)
+        return wait_in(function, args, kwargs, 1);
+    record_make_pauses(l, 0);
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    record_make_goes_on(l, PP_PHASE_DISPATCH_WAIT);
+    return out;
 }
 
 PyObject *loops_put(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
