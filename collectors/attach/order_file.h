@@ -3,8 +3,9 @@
  * the other, each with a head and what its magic says:
  *
  *     PP_ORDER_MAGIC    batches of one iteration that follow each other: a list (probe/base/sample_list.h)
- *     PP_USE_MAGIC      batches of one iteration that were taken, of which the first `samples` were trained
- *                       on; flags: batches of all loaders that had been before the first one. No more
+ *     PP_USE_MAGIC      batches of one iteration that were taken one behind the other, of which the first
+ *                       `samples` were trained on; flags: batches of all loaders that had been before the
+ *                       first one. In the order in which they were taken. No more
  *     PP_FACT_MAGIC     of an iteration: a key and its value, two texts
  *     PP_STATE_MAGIC    state was saved, restored or set: struct pp_state_times, then PP_STATE_TEXTS texts.
  *                       loader: iterations begun; first_batch: taken last; flags: trained on so far. One that

@@ -18,7 +18,8 @@ struct listed {
 };
 
 struct iteration {
-    uint32_t loader, epoch, first_batch, taken;
+    uint32_t loader, epoch, first_batch;
+    size_t first_use; /* SIZE_MAX: it gave nothing */
     int ended;
 };
 
@@ -29,20 +30,24 @@ struct save {
     char *path;
 };
 
+struct loader {
+    int64_t pid;
+    uint32_t loader, epochs, listed; /* listed: behind the epoch whose lists are in hand; 0: none */
+    uint64_t batches, trained;
+    int beside; /* its batches are taken between those of one iteration of the main loader */
+};
+
 struct reading {
     const struct pp_source *source;
     struct pp_resume_run *run;
     struct pp_err *err;
     pp_status status;
     int no_memory;
-    struct pp_use_row *use; /* of the process that trains */
-    size_t uses, use_room;
-    struct {
-        int64_t pid;
-        uint32_t loader;
-        uint64_t batches, trained;
-    } loader[LOADERS];
-    size_t loaders;
+    struct pp_use_row *use; /* of the process that trains, in the order of its takes */
+    size_t uses, use_room, next_use;
+    uint64_t marks; /* batches that were trained on so far */
+    struct loader loader[LOADERS];
+    size_t loaders, main;
     int64_t pid;
     struct iteration *iteration;
     size_t iterations, iteration_room;
@@ -69,39 +74,72 @@ static void sum_use(void *ctx, const struct pp_use_row *u)
         i++;
     if (i == LOADERS)
         return;
-    if (i == g->loaders) {
-        g->loader[i].pid = u->pid;
-        g->loader[i].loader = u->loader;
-        g->loader[i].batches = g->loader[i].trained = 0;
-        g->loaders++;
-    }
+    if (i == g->loaders)
+        g->loader[g->loaders++] = (struct loader){.pid = u->pid, .loader = u->loader};
+    g->loader[i].epochs = u->epoch + 1 > g->loader[i].epochs ? u->epoch + 1 : g->loader[i].epochs;
     g->loader[i].batches += u->batches;
     g->loader[i].trained += u->trained ? u->batches : 0;
 }
 
-/* The process that trained most, and of it the loaders that count. */
+static int gave_more(const struct loader *a, const struct loader *b)
+{
+    return a->trained != b->trained               ? a->trained > b->trained
+           : a->trained && a->epochs != b->epochs ? a->epochs < b->epochs
+                                                  : a->batches > b->batches;
+}
+
+/* The process that trained most, and of it the loaders that count. The main one is that which trained most;
+ * of two that are taken by turns, that with the longer epochs. */
 static void choose_loaders(struct reading *g)
 {
     size_t best = 0, kept = 0;
     for (size_t i = 1; i < g->loaders; i++)
-        if (g->loader[i].trained > g->loader[best].trained ||
-            (g->loader[i].trained == g->loader[best].trained &&
-             g->loader[i].batches > g->loader[best].batches))
+        if (gave_more(&g->loader[i], &g->loader[best]))
             best = i;
     g->pid = g->loader[best].pid;
     uint64_t marks = g->loader[best].trained;
     for (size_t i = 0; i < g->loaders; i++)
-        if (g->loader[i].pid == g->pid && (marks ? g->loader[i].trained > 0 : i == best))
+        if (g->loader[i].pid == g->pid && (marks ? g->loader[i].trained > 0 : i == best)) {
+            g->main = i == best ? kept : g->main;
             g->loader[kept++] = g->loader[i];
+        }
     g->loaders = kept;
 }
 
-static int counts(const struct reading *g, int64_t pid, uint32_t loader)
+/* Of the loaders that count; their number: it does not. */
+static size_t loader_of(const struct reading *g, int64_t pid, uint32_t loader)
 {
     size_t i = 0;
-    while (i < g->loaders && g->loader[i].loader != loader)
+    while (i < g->loaders && (g->loader[i].loader != loader || pid != g->pid))
         i++;
-    return pid == g->pid && i < g->loaders;
+    return i;
+}
+
+static void note_use(void *ctx, const struct pp_use_row *u)
+{
+    struct reading *g = ctx;
+    if (g->no_memory || loader_of(g, u->pid, u->loader) == g->loaders)
+        return;
+    if (pp_grow(&g->use, &g->use_room, g->uses + 1, sizeof(*g->use)))
+        g->use[g->uses++] = *u;
+    else
+        g->no_memory = 1;
+}
+
+static void find_beside(struct reading *g)
+{
+    uint64_t since = 0; /* a bit for each loader: taken since the main one's batch */
+    const struct pp_use_row *last = NULL;
+    for (size_t i = 0; i < g->uses; i++) {
+        size_t of = loader_of(g, g->pid, g->use[i].loader);
+        since |= of != g->main ? UINT64_C(1) << of : 0;
+        if (of != g->main)
+            continue;
+        for (size_t k = 0; k < g->loaders && last && last->epoch == g->use[i].epoch; k++)
+            g->loader[k].beside |= since >> k & 1;
+        last = &g->use[i];
+        since = 0;
+    }
 }
 
 static struct iteration *iteration_of(struct reading *g, uint32_t loader, uint32_t epoch)
@@ -116,30 +154,32 @@ static struct iteration *iteration_of(struct reading *g, uint32_t loader, uint32
     }
     g->iteration[g->iterations] = (struct iteration){.loader = loader,
                                                      .epoch = epoch,
-                                                     .first_batch = PP_NO_BATCH};
+                                                     .first_batch = PP_NO_BATCH,
+                                                     .first_use = SIZE_MAX};
     return &g->iteration[g->iterations++];
 }
 
-static void note_use(void *ctx, const struct pp_use_row *u)
+/* Epochs are the main loader's; what is taken beside is a part of them. */
+static void find_iterations(struct reading *g)
 {
-    struct reading *g = ctx;
-    if (g->no_memory || !counts(g, u->pid, u->loader))
-        return;
-    struct iteration *it = iteration_of(g, u->loader, u->epoch);
-    if (!it || !pp_grow(&g->use, &g->use_room, g->uses + 1, sizeof(*g->use))) {
-        g->no_memory = 1;
-        return;
+    for (size_t i = 0; i < g->uses && !g->no_memory; i++) {
+        const struct pp_use_row *u = &g->use[i];
+        if (g->loader[loader_of(g, g->pid, u->loader)].beside)
+            continue;
+        struct iteration *it = iteration_of(g, u->loader, u->epoch);
+        if (!it)
+            return;
+        it->first_batch = u->first_batch < it->first_batch ? u->first_batch : it->first_batch;
+        it->first_use = i < it->first_use ? i : it->first_use;
     }
-    it->first_batch = u->first_batch < it->first_batch ? u->first_batch : it->first_batch;
-    it->taken += u->batches;
-    g->use[g->uses++] = *u;
 }
 
 /* Iterations without a batch have facts. */
 static void note_first_batch(void *ctx, const struct pp_fact_row *f)
 {
     struct reading *g = ctx;
-    if (g->no_memory || !counts(g, f->pid, f->loader) || strcmp(f->key, "first_batch") != 0)
+    size_t of = loader_of(g, f->pid, f->loader);
+    if (g->no_memory || of == g->loaders || g->loader[of].beside || strcmp(f->key, "first_batch") != 0)
         return;
     struct iteration *it = iteration_of(g, f->loader, f->epoch);
     if (it && it->first_batch == PP_NO_BATCH)
@@ -199,7 +239,6 @@ static void note_content(void *ctx, const struct pp_content_row *c)
 
 PP_BY(by_batch, struct listed, batch)
 PP_BY_BOTH(by_first, struct iteration, first_batch, epoch)
-PP_BY(use_by_batch, struct pp_use_row, first_batch)
 
 static const struct listed *find_batch(const struct listed *row, size_t n, uint32_t batch)
 {
@@ -237,28 +276,14 @@ static void note_state(void *ctx, const struct pp_state_row *s)
                                         .path = s->path ? strdup(s->path) : NULL};
 }
 
-/* A job that has looked at other loaders (evaluation) since it trained has taken later batches: its saves
- * stand behind the one that it trained on last. */
-static void place_saves(struct reading *g)
-{
-    size_t k = 0; /* from the row that was found last on: both rise, nearly */
-    for (size_t i = 0; i < g->saves; i++)
-        for (size_t n = 0; n < g->uses && g->save[i].step; n++, k = (k + 1) % g->uses) {
-            const struct pp_use_row *u = &g->use[k];
-            uint64_t last = g->save[i].step - 1;
-            if (u->trained && u->step <= last && last - u->step < u->batches) {
-                g->save[i].batch = u->first_batch + (uint32_t)(last - u->step);
-                break;
-            }
-        }
-}
-
-/* Those behind batches up to this one. at_end: of an iteration that has ended. */
+/* Those behind what was trained on so far; where no backward is seen, behind batches up to this one. A job
+ * that has looked at other loaders (evaluation) since has taken later batches. at_end: of an iteration that
+ * has ended. */
 static void put_saves(struct reading *g, uint32_t before, int at_end)
 {
     for (; g->next_save < g->saves; g->next_save++) {
         const struct save *s = &g->save[g->next_save];
-        if (s->batch != PP_NO_BATCH && s->batch >= before)
+        if (s->step ? s->step > g->marks : s->batch != PP_NO_BATCH && s->batch >= before)
             return;
         int torn = s->torn || (g->any_renamed && !s->renamed);
         g->no_memory |= !pp_resume_save_here(g->run, at_end && !s->goes_on, torn);
@@ -288,6 +313,7 @@ static void put_batch(struct reading *g, uint32_t number, int trained)
                         *c = find_batch(g->content, g->contents, number);
     struct pp_resume_batch b = {.number = number,
                                 .trained = trained,
+                                .marks = (uint32_t)g->marks,
                                 .content = c ? mix_all(g->hash + c->first, c->n) : 0};
     const uint64_t *files = c && (!l || !l->n || l->n == c->n) ? g->files + c->first : NULL;
     if (l && l->n) {
@@ -302,39 +328,57 @@ static void put_batch(struct reading *g, uint32_t number, int trained)
     }
 }
 
-/* Only what is listed is walked: a row may claim any number of batches. */
-static void put_iteration(struct reading *g, const struct iteration *it)
+static void list_iteration(struct reading *g, uint32_t loader, uint32_t epoch)
 {
-    const struct pp_order_row only = {.pid = g->pid, .loader = it->loader, .epoch = it->epoch};
+    const struct pp_order_row only = {.pid = g->pid, .loader = loader, .epoch = epoch};
+    size_t of = loader_of(g, g->pid, loader);
+    if (g->loader[of].listed == epoch + 1 || !g->source->each_order || g->status != PP_OK)
+        return;
+    g->loader[of].listed = epoch + 1;
+    g->status = g->source->each_order(g->source->ctx, &only, list_samples, g, g->err);
+    if (g->n_listed)
+        qsort(g->listed, g->n_listed, sizeof(*g->listed), by_batch);
+}
+
+/* What was taken from its first batch on, to the first one of the next. Only what is listed is walked: a row
+ * may claim any number of batches. */
+static void put_iteration(struct reading *g, size_t i)
+{
+    const struct iteration *it = &g->iteration[i];
     struct pp_resume_iteration *to = pp_resume_iterate(g->run);
+    size_t until = it->first_use == SIZE_MAX ? g->next_use : g->uses;
     uint64_t last = 0;
     if (!to) {
         g->no_memory = 1;
         return;
     }
-    to->ended = it->ended;
+    for (size_t k = i + 1; k < g->iterations && until > g->next_use; k++)
+        until = g->iteration[k].first_use < until ? g->iteration[k].first_use : until;
     g->n_listed = g->tokens = 0;
-    if (g->source->each_order && g->status == PP_OK)
-        g->status = g->source->each_order(g->source->ctx, &only, list_samples, g, g->err);
-    if (g->n_listed)
-        qsort(g->listed, g->n_listed, sizeof(*g->listed), by_batch);
+    for (size_t k = 0; k < g->loaders; k++)
+        g->loader[k].listed = 0;
+    list_iteration(g, it->loader, it->epoch);
+    uint64_t end = g->n_listed ? g->listed[g->n_listed - 1].batch : 0;
+    for (size_t k = g->next_use; k < until; k++)
+        list_iteration(g, g->use[k].loader, g->use[k].epoch);
     uint64_t budget = g->n_listed + g->contents;
-    for (size_t i = 0; i < g->uses; i++) {
-        const struct pp_use_row *u = &g->use[i];
-        if (u->loader != it->loader || u->epoch != it->epoch)
-            continue;
+    for (; g->next_use < until; g->next_use++) {
+        const struct pp_use_row *u = &g->use[g->next_use];
+        g->marks = u->step > g->marks ? u->step : g->marks;
         for (uint32_t k = 0; k < u->batches && !g->no_memory; k++) {
             if (!budget--) {
                 g->unlisted = 1;
                 return;
             }
             put_saves(g, u->first_batch + k, 0);
+            g->marks += u->trained;
             put_batch(g, u->first_batch + k, u->trained);
-            last = u->first_batch + k + UINT64_C(1);
         }
+        if (u->loader == it->loader && u->epoch == it->epoch)
+            last = (uint64_t)u->first_batch + u->batches;
     }
     /* All were given to workers; the process was killed before it took them. */
-    to->ended &= !g->n_listed || g->listed[g->n_listed - 1].batch < last;
+    to->ended = it->ended && (!g->n_listed || end < last);
     if (last)
         put_saves(g, (uint32_t)last, to->ended);
 }
@@ -350,7 +394,6 @@ static void fill_fact(void *ctx, const struct pp_fact_row *f)
         return;
     struct pp_resume_iteration *it = &g->run->iteration[i];
     const char *key = f->key, *value = f->value;
-    uint64_t hash = strtoull(value, NULL, 16);
     if (strcmp(key, "sampler.epoch") == 0 ||
         (strcmp(key, "loader.iteration") == 0 && isnan(it->sampler_epoch)))
         it->sampler_epoch = strtod(value, NULL);
@@ -362,31 +405,10 @@ static void fill_fact(void *ctx, const struct pp_fact_row *f)
         g->run->buffer = strtod(value, NULL);
     else if (strcmp(key, "base_seed") == 0)
         it->base_seed = pp_resume_mix(strtoull(value, NULL, 10));
-    else if (strcmp(key, "generator.state") == 0)
-        it->generator = hash;
     else if (strcmp(key, "rng.torch") == 0)
-        it->rng = hash;
+        it->rng = strtoull(value, NULL, 16);
     else if (strcmp(key, "place") == 0 && !it->line)
         it->line = strdup(value);
-}
-
-/* What the loader's row says, where no fact does: "... num_workers=2 prefetch_factor=2 ...". */
-static double told_number(const char *text, const char *key)
-{
-    const char *at = text ? strstr(text, key) : NULL;
-    return at ? strtod(at + strlen(key), NULL) : NAN;
-}
-
-static void fill_loaders(struct reading *g)
-{
-    for (size_t i = 0; i < g->iterations && i < g->run->iterations; i++) {
-        struct pp_resume_iteration *it = &g->run->iteration[i];
-        char key[48];
-        snprintf(key, sizeof(key), "%lld.%u", (long long)g->pid, g->iteration[i].loader);
-        const char *text = g->source->meta(g->source->ctx, "loader", key);
-        it->workers = isnan(it->workers) ? told_number(text, " num_workers=") : it->workers;
-        it->prefetch = isnan(it->prefetch) ? told_number(text, " prefetch_factor=") : it->prefetch;
-    }
 }
 
 /* ---- all of it ---- */
@@ -428,23 +450,22 @@ pp_status pp_resume_read_source(const struct pp_source *source, struct pp_resume
         choose_loaders(&g);
     READ(each_state, note_state);
     READ(each_use, note_use);
+    find_beside(&g);
+    find_iterations(&g);
     READ(each_fact, note_first_batch);
     if (g.iterations)
         qsort(g.iteration, g.iterations, sizeof(*g.iteration), by_first);
-    if (g.uses)
-        qsort(g.use, g.uses, sizeof(*g.use), use_by_batch);
     if (g.status == PP_OK && source->each_order)
         g.status = source->each_order(source->ctx, NULL, note_end, &g, err);
     READ(each_content, note_content);
     if (g.contents)
         qsort(g.content, g.contents, sizeof(*g.content), by_batch);
-    place_saves(&g);
     for (size_t i = 0; i < g.iterations && g.status == PP_OK && !g.no_memory; i++)
-        put_iteration(&g, &g.iteration[i]);
+        put_iteration(&g, i);
+    g.marks = UINT64_MAX;
     put_saves(&g, PP_NO_BATCH, 1);
     pp_resume_spread(out);
     READ(each_fact, fill_fact);
-    fill_loaders(&g);
     out->unknown = why_unknown(&g);
     out->idle = !g.loaders && (out->failed || (out->finished && out->restored == 1));
     for (size_t i = 0; i < g.saves; i++)

@@ -17,6 +17,7 @@ enum { PP_RESUME_TOKENS = 1 << 27 }; /* of a process, at the most */
 struct pp_resume_batch {
     size_t first;                  /* of the run's tokens */
     uint32_t n, iteration, number; /* number: over the process, of all loaders */
+    uint32_t marks;                /* backwards that were seen of all batches, up to the next take */
     int trained;                   /* backward was seen between its take and the next one */
     uint64_t order, set;           /* of its tokens, filled by pp_resume_finish */
     uint64_t files;                /* of the files of its samples, likewise; 0: not known */
@@ -30,7 +31,7 @@ struct pp_resume_iteration {
     uint32_t given;             /* batches that it began to give, trained on or not */
     int ended;                  /* it had no more */
     double sampler_epoch, workers, prefetch;
-    uint64_t seed, generator, rng, numpy, base_seed;
+    uint64_t rng, base_seed;
     char *line; /* "train.py:44"; the run's own */
 };
 

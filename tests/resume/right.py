@@ -89,16 +89,16 @@ def say(text):
     os.write(1, text.encode() + b"\n")
 
 
-def stepped():
+def stepped(batches=1):
     global trained
     time.sleep(STEP)
-    trained += 1
+    trained += batches
     say("trained %d" % trained)
 
 
-def train(x):
-    (weight * x).sum().backward()
-    stepped()
+def train(*x):
+    (weight * sum(b.mean(0) for b in x)).sum().backward()
+    stepped(len(x))
 
 
 def whole(write, path):
@@ -335,6 +335,83 @@ def persistent():
     epochs(of)
 
 
+@job("two-loaders")
+def two_loaders():
+    """A step takes a batch of each of two loaders, which are iterated together."""
+    at = load(epoch=0, done=0)
+    for epoch in range(at["epoch"], EPOCHS):
+        first = DataLoader(Numbers(), B, sampler=order(epoch), num_workers=2)
+        beside = DataLoader(Numbers(240), B, sampler=order(100 + epoch, 240), num_workers=1)
+        for i, (x, y) in enumerate(zip(first, beside), 1):
+            if epoch == at["epoch"] and i <= at["done"]:
+                continue
+            train(x, y)
+            if i % SAVE == 0:
+                save(epoch=epoch, done=i)
+
+
+@job("cycle")
+def cycle():
+    """The second loader is shorter, and begins anew wherever it ends; its place goes on from epoch to epoch."""
+    at = load(epoch=0, done=0, steps=0)
+    beside = Epoch(72)  # 9 batches
+    loader = DataLoader(Numbers(), B, sampler=beside, num_workers=1)
+
+    def forever(steps):
+        while True:
+            beside.epoch, beside.start = 100 + steps // 9, steps % 9 * B
+            for y in loader:
+                yield y
+                steps += 1
+
+    count, others = at["steps"], forever(at["steps"])
+    for epoch in range(at["epoch"], EPOCHS):
+        done = at["done"] if epoch == at["epoch"] else 0
+        for i, x in enumerate(DataLoader(Numbers(), B, sampler=order(epoch)[done * B :], num_workers=1), done + 1):
+            train(x, next(others))
+            count += 1
+            if i % SAVE == 0:
+                save(epoch=epoch, done=i, steps=count)
+        save(epoch=epoch + 1, done=0, steps=count)
+
+
+@job("by-turns")
+def by_turns():
+    """A step on a batch of one loader, and a step on one of the other; two of the first for each third one."""
+    at = load(epoch=0, done=0)
+    for epoch in range(at["epoch"], EPOCHS):
+        done = at["done"] if epoch == at["epoch"] else 0
+        beside = iter(DataLoader(Numbers(), B, sampler=order(100 + epoch)[done // 2 * B :], num_workers=1))
+        for i, x in enumerate(DataLoader(Numbers(), B, sampler=order(epoch)[done * B :], num_workers=1), done + 1):
+            train(x)
+            if i % 2 == 0:
+                train(next(beside))
+            if i % 6 == 0:
+                save(epoch=epoch, done=i)
+        save(epoch=epoch + 1, done=0)
+
+
+@job("one-looked-at")
+def one_looked_at():
+    """Behind each second step one batch of a loader for validation, in another order in each run."""
+    at = load(epoch=0, done=0)
+    beside = iter(())
+    for epoch in range(at["epoch"], EPOCHS):
+        done = at["done"] if epoch == at["epoch"] else 0
+        for i, x in enumerate(DataLoader(Numbers(), B, sampler=order(epoch)[done * B :], num_workers=1), done + 1):
+            train(x)
+            if i % 2 == 0:
+                with torch.no_grad():
+                    y = next(beside, None)
+                    if y is None:
+                        beside = iter(DataLoader(Numbers(80), B, shuffle=True))
+                        y = next(beside)
+                    (weight * y).sum()
+            if i % SAVE == 0:
+                save(epoch=epoch, done=i)
+        save(epoch=epoch + 1, done=0)
+
+
 @job("look-ahead")
 def look_ahead():
     """A loop that has the next batch already when it trains on one, as prefetchers of GPU copies do."""
@@ -387,6 +464,21 @@ def no_backward_accumulation():
             time.sleep(STEP)
             if i % 8 == 0:
                 save(epoch=epoch, done=done + i)
+        save(epoch=epoch + 1, done=0)
+
+
+@job("nothing-seen")
+def nothing_seen():
+    """What trains is another library: batches are only taken, and looked at in an evaluation that comes once."""
+    at = load(epoch=0, done=0)
+    for epoch in range(at["epoch"], EPOCHS):
+        done = at["done"] if epoch == at["epoch"] else 0
+        for i, _ in enumerate(DataLoader(Numbers(), B, sampler=order(epoch)[done * B :], num_workers=1), done + 1):
+            stepped()
+            if i % SAVE == 0:
+                save(epoch=epoch, done=i)
+            if i == 20 and epoch == 0:
+                evaluate()
         save(epoch=epoch + 1, done=0)
 
 

@@ -24,14 +24,14 @@ python_with() { # MODULE...
     done
 }
 
-# What the job itself says, where it does: which batch it was killed behind (one may be unsaid yet), and which one it began behind.
+# What the job itself says, where it does: which batch it was killed behind (a step may be unsaid yet), and which one it began behind.
 check_positions() { # DIRECTORY
-    local kill resume killed_at resumed_at said
+    local kill resume killed_at resumed_at before said
     while read -r kill resume killed_at resumed_at; do
-        said=$(grep '^trained' "$1/$kill/start$resume.log" | tail -n 1) said=${said#trained }
+        read -r before said < <(grep '^trained' "$1/$kill/start$resume.log" | tail -n 2 | cut -d' ' -f2 | tr '\n' ' ')
         if [ -z "$said" ] || ! grep -q '^begins' "$1/$kill/start$((resume + 1)).log"; then continue; fi
         told=$((told + 1))
-        if [ $((killed_at - said)) -le 1 ] && [ "$killed_at" -ge "$said" ] && grep -qx "begins behind $resumed_at" "$1/$kill/start$((resume + 1)).log"; then
+        if [ $((killed_at - said)) -le $((said - before)) ] && [ "$killed_at" -ge "$said" ] && grep -qx "begins behind $resumed_at" "$1/$kill/start$((resume + 1)).log"; then
             placed=$((placed + 1))
         else
             fail "$(basename "$1"), $kill: its position" <<<"killed behind $killed_at, resumed behind $resumed_at; it says $said, $(grep '^begins' "$1/$kill/start$((resume + 1)).log")"
@@ -53,7 +53,7 @@ while IFS='|' read -r name needs ranks options; do
         resumed=(--resume-with "$launch $behind $JOBS $name --out {dir}")
     fi
     # shellcheck disable=SC1083,SC2086
-    run env OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 timeout 900 "$PP" resume-test --yes --quiet --json -o "$T/$name" $options $KILLS "${resumed[@]}" -- "${job[@]}" "$JOBS" "$name" --out {dir}
+    run env OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 timeout 3600 "$PP" resume-test --yes --quiet --json -o "$T/$name" $options $KILLS "${resumed[@]}" -- "${job[@]}" "$JOBS" "$name" --out {dir}
     read -r right wrong untold < <(sqlite3 -separator ' ' :memory: "SELECT CAST(j ->> 'exact' AS INT), CAST(j ->> 'differing' AS INT), CAST(j ->> 'untold' AS INT) FROM (SELECT CAST(readfile('$OUT') AS TEXT) AS j) WHERE json_valid(j)") || read -r right wrong untold <<<"0 0 1"
     kills=$((kills + right + wrong + untold)) exact=$((exact + right))
     is "$name: $right kills exact" "$rc $wrong $untold" "0 0 0"

@@ -29,7 +29,7 @@ struct options {
     struct pp_opt_list kill_at;
     const char *output, *resume_with, *reset, *junit, *markdown;
     uint64_t grace_ns, limit_ns;
-    int64_t kills, seed;
+    int64_t kills, seed, after;
     int signal, yes, json, quiet, keep, force, content;
 };
 
@@ -59,6 +59,8 @@ static const struct pp_opt opts[] = {
      .max = 3600e9, .help = "time from SIGTERM to SIGKILL"},
     {.name = "limit", .type = PP_OPT_DURATION, .offset = AT(limit_ns), .arg = "TIME", .dflt = "1h", .min = 1e9,
      .max = 864000e9, .help = "time of one run, at most"},
+    {.name = "after", .type = PP_OPT_INT, .offset = AT(after), .arg = "N", .dflt = "10", .min = 0, .max = 1e6,
+     .help = "batches behind the end of the resumed epoch up to which a resumed run goes on"},
     {.name = "content", .type = PP_OPT_FLAG, .offset = AT(content), .dflt = "0",
      .help = "compare what samples are, not only which; needed for iterable data sets"},
     {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "DIR",
@@ -144,7 +146,7 @@ static pp_status judge_recordings(const struct options *o, const char *const *op
             "that resumed it, a file or a directory of ranks each; or write the job after --");
     for (int i = 0; i < n && st == PP_OK; i++)
         st = resume_start_read(operands[i], &start[i], err);
-    uint32_t lag = st == PP_OK ? resume_start_lag(&start[0]) : 0;
+    uint32_t lag = st == PP_OK ? pp_resume_lag(&start[0].rank[0]) : 0;
     for (int i = 0; i < n && st == PP_OK; i++)
         resume_start_finish(&start[i], lag);
     const struct pp_resume_chain chain = {.name = "k1", .start = start + 1, .starts = (size_t)n - 1};
@@ -174,12 +176,6 @@ struct session {
     char why[RESUME_POINTS_MAX][520], kill[RESUME_POINTS_MAX][200];
 };
 
-static void note(const struct options *o, const char *label, const char *text)
-{
-    if (!o->quiet)
-        pp_cli_note(label, text);
-}
-
 static int names_dir(const struct options *o, char *const *program)
 {
     int found = o->resume_with && strstr(o->resume_with, "{dir}");
@@ -207,10 +203,10 @@ static pp_status ask_to_start(const struct options *o, char *const *program, con
     fprintf(
         stderr,
         "\n  twice uninterrupted for two epochs and some batches, then up to %lld times to a kill, each resumed up to\n"
-        "  10 batches behind the next epoch's end, at most %s a run. What the job writes elsewhere than in {dir}\n"
+        "  %lld batches behind the next epoch's end, at most %s a run. What the job writes elsewhere than in {dir}\n"
         "  (trackers, uploads) it writes in every run. Its standard input is empty.\n"
         "  Recordings and output go to the new directory %s.\n",
-        (long long)(o->kill_at.n ? o->kill_at.n : 5) + (long long)o->kills,
+        (long long)(o->kill_at.n ? o->kill_at.n : 5) + (long long)o->kills, (long long)o->after,
         pp_text_duration(limit, sizeof(limit), (double)o->limit_ns), dir);
     if (o->yes)
         return PP_OK;
@@ -237,10 +233,12 @@ static pp_status run_control(struct session *s, const char *name, struct pp_err 
 {
     struct resume_done d;
     struct pp_resume_start *to = &s->control[s->controls];
-    note(s->o, "running", name[0] == 'a' ? "a, uninterrupted" : "b, uninterrupted, as a control");
+    if (!s->o->quiet)
+        pp_cli_note("running", name[0] == 'a' ? "a, uninterrupted" : "b, uninterrupted, as a control");
     pp_status st = resume_run_begin_chain(&s->job, name, err);
     if (st == PP_OK)
-        st = resume_run_make(&s->job, &(struct resume_ask){.chain = name, .start = 1}, &d, err);
+        st = resume_run_make(&s->job, &(struct resume_ask){.chain = name, .start = 1, .by_epochs = 1}, &d,
+                             err);
     if (st == PP_OK && d.end == RESUME_END_ITSELF && d.status != 0)
         st = pp_fail(err, PP_E_SYSTEM, "the job failed by itself with exit status %d: %s (its output: %s)",
                      d.status, d.words, d.log);
@@ -249,7 +247,7 @@ static pp_status run_control(struct session *s, const char *name, struct pp_err 
     if (st != PP_OK)
         return st;
     if (!s->controls)
-        s->lag = resume_start_lag(to);
+        s->lag = pp_resume_lag(&to->rank[0]);
     resume_start_finish(to, s->lag);
     s->controls++;
     if (!s->o->keep)
@@ -339,17 +337,10 @@ static pp_status run_resume(struct session *s, size_t i, size_t *from, int *agai
         return PP_OK;
     *from += saved;
     size_t more = *again ? resume_plan_again(a, *from) : 0;
-    uint32_t enough = resume_plan_enough(a, *from, s->lag);
-    /* A run that takes what it drops has the epoch's beginning besides. */
-    size_t begins = *from < a->n ? a->iteration[a->batch[*from].iteration].first : 0;
-    uint32_t kill = more ? resume_plan_given(a, *from + more, s->lag) - a->batch[begins].number : 0;
-    pp_status st = run_start(s, i,
-                             (struct resume_ask){.kill_at = kill,
-                                                 .kill_trained = kill ? (uint32_t)more : 0,
-                                                 .enough_at = kill     ? 0
-                                                              : enough ? enough
-                                                                       : UINT32_MAX},
-                             &d, err);
+    struct resume_ask ask = {0};
+    *(more ? &ask.kill_at : &ask.enough_at) = resume_plan_done(
+        a, *from, more ? *from + more : resume_plan_until(a, *from, (size_t)s->o->after), s->lag);
+    pp_status st = run_start(s, i, ask, &d, err);
     *again &= d.end == RESUME_END_KILLED;
     if (st != PP_OK || s->why[i][0])
         return st;
@@ -372,12 +363,13 @@ static pp_status run_chain(struct session *s, size_t i, struct pp_err *err)
     char text[160];
     *chain = (struct pp_resume_chain){.name = p->name, .kill = s->kill[i], .start = s->start[i]};
     snprintf(text, sizeof(text), "%s, killed %s", p->name, p->how);
-    note(s->o, "running", text);
+    if (!s->o->quiet)
+        pp_cli_note("running", text);
     pp_status st = resume_run_begin_chain(&s->job, p->name, err);
     if (st == PP_OK)
         st = run_start(s, i,
                        (struct resume_ask){
-                           .kill_at = resume_plan_given(&s->control[0].rank[0], p->batch, s->lag)},
+                           .kill_at = resume_plan_done(&s->control[0].rank[0], 0, p->batch + 1, s->lag)},
                        &d, err);
     if (st != PP_OK)
         return st;
@@ -479,6 +471,7 @@ static pp_status test_job(const struct options *o, char *const *program, int *co
                                      .content = o->content,
                                      .with_term = o->signal == SIGNAL_TERM,
                                      .grace_ns = o->grace_ns,
+                                     .after = (uint64_t)o->after,
                                      .limit_ns = o->limit_ns};
         snprintf(s->job.dir, sizeof(s->job.dir), "%s", dir);
         interrupt_catch(INTERRUPT_WAKES, NULL);

@@ -1,10 +1,9 @@
 #include "tui/cli/resume/resume_plan.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BEHIND_SAVE = 3, BEHIND_EPOCH = 10 };
+enum { BEHIND_SAVE = 3 };
 
 static size_t epoch_end(const struct pp_resume_run *a, size_t i)
 {
@@ -62,12 +61,6 @@ static void put_chosen(const struct pp_resume_run *a, struct resume_point *point
         put_point(a, point, n, save_near(a, save, a->n, save) - 1, 0, "at a save");
 }
 
-static uint64_t next_random(uint64_t *state)
-{
-    *state = pp_resume_mix(*state);
-    return *state;
-}
-
 size_t resume_plan(const struct pp_resume_run *a, const uint64_t *kill_at, size_t n_at, size_t random,
                    uint64_t seed, struct resume_point point[RESUME_POINTS_MAX])
 {
@@ -79,31 +72,31 @@ size_t resume_plan(const struct pp_resume_run *a, const uint64_t *kill_at, size_
         put_point(a, point, &n, (size_t)kill_at[i], 0, "where it was asked for");
     if (!n_at)
         put_chosen(a, point, &n);
-    for (size_t i = 0; i < random && first && last > first + 2; i++)
-        put_point(a, point, &n, first + 1 + next_random(&seed) % (last - first - 2), 0, "at a random batch");
+    for (size_t i = 0; i < random && first && last > first + 2; i++) {
+        seed = pp_resume_mix(seed);
+        put_point(a, point, &n, first + 1 + seed % (last - first - 2), 0, "at a random batch");
+    }
     return n;
 }
 
-static double ahead_of(const struct pp_resume_run *a)
+struct resume_done_so_far resume_plan_done(const struct pp_resume_run *a, size_t from, size_t to,
+                                           uint32_t lag)
 {
-    double ahead = a->iterations ? a->iteration[0].workers * a->iteration[0].prefetch : NAN;
-    return ahead > 0 ? ahead : 0;
-}
-
-uint32_t resume_plan_given(const struct pp_resume_run *a, size_t batch, uint32_t lag)
-{
-    return batch < a->n ? a->batch[batch].number + 1 + lag + (uint32_t)ahead_of(a) : 0;
-}
-
-uint32_t resume_plan_enough(const struct pp_resume_run *a, size_t from, uint32_t lag)
-{
-    if (from >= a->n)
-        return 0;
-    size_t e = a->batch[from].iteration, until = epoch_end(a, e) + BEHIND_EPOCH;
+    struct resume_done_so_far d = {0, 0};
+    if (to > a->n || to <= from)
+        return d;
+    const struct pp_resume_batch *last = &a->batch[to - 1];
+    size_t begins = from ? a->iteration[a->batch[from].iteration].first : 0;
+    uint32_t before = from ? a->batch[from - 1].marks : 0;
+    d.trained = last->marks > before ? last->marks - before + lag : 0;
     /* A run that takes what it drops has the epoch's beginning besides. */
-    return until < a->n ? a->batch[until].number - a->batch[a->iteration[e].first].number + 1 + lag +
-                              (uint32_t)ahead_of(a)
-                        : 0;
+    d.taken = last->number - (from ? a->batch[begins].number : 0) + 1;
+    return d;
+}
+
+size_t resume_plan_until(const struct pp_resume_run *a, size_t from, size_t after)
+{
+    return from < a->n ? epoch_end(a, a->batch[from].iteration) + after + 1 : SIZE_MAX;
 }
 
 size_t resume_plan_again(const struct pp_resume_run *a, size_t from)

@@ -1,6 +1,7 @@
 #include "tui/cli/resume/resume_run.h"
 
 #include "collectors/attach/order_files.h"
+#include "probe/base/arena.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
@@ -26,19 +27,20 @@ enum {
     TICK_MS = 5,
     GONE_TICKS = 2000, /* after SIGKILL */
     ITERATIONS = 256,
-    EPOCHS_ENOUGH = 2, /* whole ones, and as many batches of the next: */
-    BATCHES_ENOUGH = 40
+    EPOCHS_ENOUGH = 2,  /* whole ones, and as many batches of the next: */
+    BATCHES_ENOUGH = 30 /* and those of --after */
 };
 #define EXEC_ENDS_NS (UINT64_C(180) * 1000000000) /* to finish the file of a job that is gone */
 
 /* ---- how far the job is ---- */
 
 struct progress {
-    uint64_t newest, trained; /* batches given, and trained on, of the process that has most */
+    struct resume_done_so_far done; /* of the process that has most */
     struct {
         int64_t pid;
         uint32_t loader, epoch;
         uint64_t batches;
+        int beside; /* one that began before goes on */
     } iteration[ITERATIONS];
     size_t iterations;
 };
@@ -46,13 +48,12 @@ struct progress {
 static void note_block(void *ctx, int64_t pid, const struct pp_order_block *b, const uint8_t *list)
 {
     struct progress *p = ctx;
-    uint64_t end = (uint64_t)b->first_batch + b->batches;
+    uint32_t trained = b->flags + b->samples, taken = b->first_batch + b->batches;
     size_t i = p->iterations;
-    if (b->magic == PP_USE_MAGIC && (uint64_t)b->flags + b->samples > p->trained)
-        p->trained = (uint64_t)b->flags + b->samples;
-    if (b->magic != PP_ORDER_MAGIC) /* the other kinds count something else */
+    if (b->magic != PP_USE_MAGIC) /* the other kinds count something else */
         return;
-    p->newest = end > p->newest ? end : p->newest;
+    p->done.trained = trained > p->done.trained ? trained : p->done.trained;
+    p->done.taken = taken > p->done.taken ? taken : p->done.taken;
     while (i > 0 && (p->iteration[i - 1].pid != pid || p->iteration[i - 1].loader != b->loader ||
                      p->iteration[i - 1].epoch != b->epoch))
         i--;
@@ -60,71 +61,73 @@ static void note_block(void *ctx, int64_t pid, const struct pp_order_block *b, c
         p->iteration[p->iterations].pid = pid;
         p->iteration[p->iterations].loader = b->loader;
         p->iteration[p->iterations].epoch = b->epoch;
-        p->iteration[p->iterations].batches = 0;
         i = ++p->iterations;
     }
     if (i)
         p->iteration[i - 1].batches += b->batches;
+    for (size_t k = i; i && k < p->iterations; k++)
+        p->iteration[k].beside |= p->iteration[k].pid == pid;
 }
 
-/* The sessions are those of the recordings that are being written. */
-static void look(const char *recordings, struct progress *p)
+/* The sessions are those of the recordings that are being written; ranks have sessions of their own in one.
+ */
+static void look(const char *path, int depth, struct progress *p)
 {
-    char path[PATH_MAX + 256];
-    DIR *d = opendir(recordings);
-    *p = (struct progress){0};
+    char inner[PATH_MAX + 512];
+    DIR *d = depth < 2 ? opendir(path) : NULL;
+    if (depth)
+        pp_order_files_read(path, note_block, p);
     for (struct dirent *e; d && (e = readdir(d));) {
         size_t n = strlen(e->d_name);
-        if (n < 6 || strcmp(e->d_name + n - 6, ".rings") != 0)
+        if (depth ? e->d_name[0] == '.' || (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN)
+                  : n < 6 || strcmp(e->d_name + n - 6, ".rings") != 0)
             continue;
-        snprintf(path, sizeof(path), "%s/%s", recordings, e->d_name);
-        pp_order_files_read(path, note_block, p);
-        struct dirent *inner; /* ranks have sessions of their own in it */
-        DIR *s = opendir(path);
-        while (s && (inner = readdir(s))) {
-            char deeper[PATH_MAX + 512];
-            if (inner->d_name[0] == '.' || (inner->d_type != DT_DIR && inner->d_type != DT_UNKNOWN))
-                continue;
-            snprintf(deeper, sizeof(deeper), "%s/%s", path, inner->d_name);
-            pp_order_files_read(deeper, note_block, p);
-        }
-        if (s)
-            closedir(s);
+        snprintf(inner, sizeof(inner), "%s/%s", path, e->d_name);
+        look(inner, depth + 1, p);
     }
     if (d)
         closedir(d);
 }
 
-/* Two epochs, and some of the next; short iterations are for something else than training. */
-static int has_enough(const struct progress *p)
+/* Two epochs, and some of the next; short iterations are for something else than training, and those of
+ * another loader beside one are a part of it. */
+static int has_enough(const struct progress *p, uint64_t after)
 {
-    uint64_t most = 0;
-    size_t whole = 0;
+    size_t whole = 0, longest = 0;
+    uint64_t newest = 0;
     for (size_t i = 0; i < p->iterations; i++)
-        most = p->iteration[i].pid == p->iteration[0].pid && p->iteration[i].batches > most
-                   ? p->iteration[i].batches
-                   : most;
-    for (size_t i = 0; i + 1 < p->iterations; i++)
-        whole += p->iteration[i].pid == p->iteration[0].pid && 2 * p->iteration[i].batches >= most;
-    return whole > EPOCHS_ENOUGH ||
-           (whole == EPOCHS_ENOUGH && p->iteration[p->iterations - 1].batches >= BATCHES_ENOUGH);
+        if (p->iteration[i].pid == p->iteration[0].pid &&
+            p->iteration[i].batches > p->iteration[longest].batches)
+            longest = i;
+    for (size_t i = 0; i < p->iterations; i++) {
+        int counts = p->iteration[i].pid == p->iteration[0].pid &&
+                     (!p->iteration[i].beside || p->iteration[i].loader == p->iteration[longest].loader);
+        whole += counts && newest && 2 * newest >= p->iteration[longest].batches;
+        newest = counts ? p->iteration[i].batches : newest;
+    }
+    return whole > EPOCHS_ENOUGH || (whole == EPOCHS_ENOUGH && newest >= BATCHES_ENOUGH + after);
+}
+
+static int has_done(const struct resume_done_so_far *d, const struct resume_done_so_far *asked)
+{
+    return asked->trained ? d->trained >= asked->trained : asked->taken && d->taken >= asked->taken;
 }
 
 /* ---- starting ---- */
 
-void resume_run_out(const struct resume_job *job, const char *chain, char path[PATH_MAX])
+static void name_out(const struct resume_job *job, const char *chain, char path[PATH_MAX])
 {
     snprintf(path, PATH_MAX, "%s/%s/out", job->dir, chain);
 }
 
 /* With {dir} as the chain's directory, and {ckpt} as a path, where there is one. NULL: no memory. */
-static char *fill_word(const char *word, const char *out, const char *ckpt)
+static char *fill_word(struct pp_arena *arena, const char *word, const char *out, const char *ckpt)
 {
     const char *const names[] = {"{dir}", "{ckpt}"}, *const values[] = {out, ckpt};
     size_t n = 1, i;
     for (const char *p = word; *p; p++)
         n += *p == '{' ? strlen(out) + (ckpt ? strlen(ckpt) : 0) + 1 : 1;
-    char *filled = malloc(n), *to = filled;
+    char *filled = pp_arena_alloc(arena, n), *to = filled;
     for (const char *p = word; filled && *p;) {
         for (i = 0; i < 2 && !(values[i] && strncmp(p, names[i], strlen(names[i])) == 0); i++)
             ;
@@ -140,48 +143,30 @@ static char *fill_word(const char *word, const char *out, const char *ckpt)
     return filled;
 }
 
-static int add_filled(struct again *a, char *kept[], size_t *n, char *filled)
-{
-    kept[*n] = filled;
-    if (!filled)
-        return 0;
-    again_add(a, kept[(*n)++], NULL);
-    return 1;
-}
-
 /* exec --quiet --output DIR/ [--content] -- PROGRAM..., or -- sh -c RESUME_WITH. */
 static pp_status start_exec(const struct resume_job *job, const struct resume_ask *ask,
                             const struct resume_done *d, const char *mark, pid_t *pid, struct pp_err *err)
 {
     char out[PATH_MAX], output[PATH_MAX + 2];
-    size_t words = 0, kept_n = 0;
-    int log = pp_io_open(d->log, O_WRONLY | O_CREAT | O_APPEND, 0644), ok = 1;
+    struct pp_arena arena = {0};
+    int log = pp_io_open(d->log, O_WRONLY | O_CREAT | O_APPEND, 0644);
     struct again a = {.in = AGAIN_NULL, .out = log, .errors = log, .group = AGAIN_OWN_SESSION};
-    while (job->program[words])
-        words++;
-    char **kept = calloc(words + 2, sizeof(*kept));
-    resume_run_out(job, ask->chain, out);
+    name_out(job, ask->chain, out);
     snprintf(output, sizeof(output), "%s/", d->recordings);
-    again_add(&a, "pipeprobe", "exec", "--quiet", "--output", output, job->content ? "--content" : "--",
-              NULL);
-    if (job->content)
-        again_add(&a, "--", NULL);
-    if (kept && ask->start > 1 && job->resume_with) {
-        again_add(&a, "sh", "-c", NULL);
-        ok = add_filled(&a, kept, &kept_n, fill_word(job->resume_with, out, ask->ckpt));
-    } else {
-        for (size_t i = 0; kept && i < words && ok; i++)
-            ok = add_filled(&a, kept, &kept_n, fill_word(job->program[i], out, NULL));
-    }
-    if (!kept || !ok)
+    again_add(&a, "pipeprobe", "exec", "--quiet", "--output", output, NULL);
+    again_add(&a, job->content ? "--content" : "--", job->content ? "--" : NULL, NULL);
+    if (ask->start > 1 && job->resume_with)
+        again_add(&a, "sh", "-c", fill_word(&arena, job->resume_with, out, ask->ckpt), NULL);
+    else
+        for (char *const *word = job->program; *word; word++)
+            again_add(&a, fill_word(&arena, *word, out, NULL), NULL);
+    if (pp_arena_failed(&arena))
         a.failed = ENOMEM;
     else if (log < 0 || setenv("PIPEPROBE_RESUME_RUN", strchr(mark, '=') + 1, 1) != 0)
         a.failed = errno;
     int e = again_start(&a, pid);
     unsetenv("PIPEPROBE_RESUME_RUN");
-    while (kept_n)
-        free(kept[--kept_n]);
-    free(kept);
+    pp_arena_free(&arena);
     if (log >= 0)
         close(log);
     return e ? pp_fail_errno(err, e, "cannot start a run of %s", job->program[0]) : PP_OK;
@@ -216,15 +201,15 @@ static void kill_job(const struct job_group *g)
 static enum resume_end what_is_due(const struct resume_job *job, const struct resume_ask *ask,
                                    const struct resume_done *d, uint64_t started_ns)
 {
-    struct progress p;
+    struct progress p = {0};
     if (interrupt_asked())
         return RESUME_END_STOPPED;
     if (pp_now_ns() - started_ns >= job->limit_ns)
         return RESUME_END_LIMIT;
-    look(d->recordings, &p);
-    if (ask->kill_at && (p.newest >= ask->kill_at || (ask->kill_trained && p.trained >= ask->kill_trained)))
+    look(d->recordings, 0, &p);
+    if (has_done(&p.done, &ask->kill_at))
         return RESUME_END_KILLED;
-    if (!ask->kill_at && (ask->enough_at ? p.newest >= ask->enough_at : has_enough(&p)))
+    if (has_done(&p.done, &ask->enough_at) || (ask->by_epochs && has_enough(&p, job->after)))
         return RESUME_END_ENOUGH;
     return RESUME_END_ITSELF; /* nothing yet */
 }
@@ -287,12 +272,13 @@ pp_status resume_run_make(const struct resume_job *job, const struct resume_ask 
 
 static pp_status run_reset(const struct resume_job *job, const char *out, struct pp_err *err)
 {
-    char *command = fill_word(job->reset, out, NULL);
+    struct pp_arena arena = {0};
+    char *command = fill_word(&arena, job->reset, out, NULL);
     struct again a = {.program = "sh", .in = AGAIN_NULL, .out = 2, .errors = 2};
     pid_t pid = 0;
     again_add(&a, "sh", "-c", command, NULL);
     int e = command ? again_start(&a, &pid) : ENOMEM, status = e ? -1 : again_wait(pid);
-    free(command);
+    pp_arena_free(&arena);
     return e || status != 0 ? pp_fail(err, PP_E_SYSTEM, "--reset failed: %s", job->reset) : PP_OK;
 }
 
@@ -300,7 +286,7 @@ pp_status resume_run_begin_chain(const struct resume_job *job, const char *chain
 {
     char path[PATH_MAX], out[PATH_MAX];
     snprintf(path, sizeof(path), "%s/%s", job->dir, chain);
-    resume_run_out(job, chain, out);
+    name_out(job, chain, out);
     if (mkdir(path, 0777) != 0 || mkdir(out, 0777) != 0)
         return pp_fail_errno(err, errno, "cannot make %s", out);
     return job->reset ? run_reset(job, out, err) : PP_OK;
@@ -316,6 +302,6 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 void resume_run_remove_out(const struct resume_job *job, const char *chain)
 {
     char out[PATH_MAX];
-    resume_run_out(job, chain, out);
+    name_out(job, chain, out);
     nftw(out, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }

@@ -7,6 +7,8 @@
 #ifndef PP_TUI_CLI_RESUME_RESUME_RUN_H
 #define PP_TUI_CLI_RESUME_RESUME_RUN_H
 
+#include "tui/cli/resume/resume_plan.h"
+
 #include <pipeprobe/status.h>
 
 #include <limits.h>
@@ -19,6 +21,7 @@ struct resume_job {
     int content;             /* exec --content */
     int with_term;           /* SIGTERM, and SIGKILL after grace_ns */
     uint64_t grace_ns, limit_ns;
+    uint64_t after;           /* batches behind the end of an epoch, which are compared */
     char dir[PATH_MAX - 256]; /* there already */
 };
 
@@ -31,12 +34,12 @@ enum resume_end {
 };
 
 struct resume_ask {
-    const char *chain;     /* "k1": its directory below the job's */
-    int start;             /* of the chain, from 1 on */
-    const char *ckpt;      /* what {ckpt} stands for; NULL: nothing */
-    uint32_t kill_at;      /* once that batch of the process was given to workers; 0: not */
-    uint32_t kill_trained; /* or once it has trained on so many; 0: not */
-    uint32_t enough_at;    /* likewise, and then it is ended without more; 0: by the number of epochs */
+    const char *chain;                   /* "k1": its directory below the job's */
+    int start;                           /* of the chain, from 1 on */
+    const char *ckpt;                    /* what {ckpt} stands for; NULL: nothing */
+    struct resume_done_so_far kill_at;   /* once it has done so much; zeros: it is not killed */
+    struct resume_done_so_far enough_at; /* likewise, and then it is ended without more */
+    int by_epochs;                       /* it is ended once it has done enough epochs */
 };
 
 struct resume_done {
@@ -50,9 +53,7 @@ struct resume_done {
 /* PP_E_SYSTEM, ...: it could not be run. A job that fails is PP_OK. */
 pp_status resume_run_make(const struct resume_job *job, const struct resume_ask *ask, struct resume_done *d,
                           struct pp_err *err);
-/* The chain's directory of the job, {dir}: DIR/CHAIN/out. */
-void resume_run_out(const struct resume_job *job, const char *chain, char path[PATH_MAX]);
-/* Makes it, and runs reset. */
+/* Makes the chain's directory of the job, {dir}: DIR/CHAIN/out, and runs reset. */
 pp_status resume_run_begin_chain(const struct resume_job *job, const char *chain, struct pp_err *err);
 /* Removes what is below {dir} of the chain. */
 void resume_run_remove_out(const struct resume_job *job, const char *chain);

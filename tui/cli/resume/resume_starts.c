@@ -49,11 +49,6 @@ pp_status resume_start_read(const char *path, struct pp_resume_start *out, struc
     return PP_OK;
 }
 
-uint32_t resume_start_lag(const struct pp_resume_start *control)
-{
-    return control->ranks ? pp_resume_lag(&control->rank[0]) : 0;
-}
-
 void resume_start_finish(struct pp_resume_start *s, uint32_t lag)
 {
     for (size_t i = 0; i < s->ranks; i++)

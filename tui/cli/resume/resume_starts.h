@@ -9,7 +9,6 @@
 pp_status resume_start_read(const char *path, struct pp_resume_start *out, struct pp_err *err);
 /* What was trained on, with the lag of the control. */
 void resume_start_finish(struct pp_resume_start *s, uint32_t lag);
-uint32_t resume_start_lag(const struct pp_resume_start *control);
 void resume_start_free(struct pp_resume_start *s);
 
 #endif

@@ -149,6 +149,7 @@ void loop_call_ends(struct loop_call *c, PyObject *out); /* out NULL: an excepti
 PyObject *loop_called(struct loop_call c, ternaryfunc call, PyObject *function, PyObject *args,
                       PyObject *kwargs);
 void loop_grad(PyObject *is_enabled); /* whether what is taken will be trained on, asked as a function */
+int loop_only_looks(void);            /* it will not, as far as is known. No exception may be set */
 timed_call loops_next;                /* a framework's iterator gives its next batch */
 timed_call loops_get;                 /* something may be waited for here */
 timed_call loops_dispatch;            /* of a task to a pool: a part of the take, and nothing taken */

@@ -154,8 +154,10 @@ PyObject *iterator_next(PyObject *function, PyObject *args, PyObject *kwargs, Py
                                                            : it->taken;
         Py_XDECREF(next_index);
     }
-    if (out)
+    if (out) {
         PyErr_Clear();
+        it->looked_at = loop_only_looks();
+    }
     if (l->consumer.lane.trace)
         record_take_end(l, it, &from, out ? 1 : PyErr_ExceptionMatches(PyExc_StopIteration) ? 0 : -1);
     Py_DECREF(held);

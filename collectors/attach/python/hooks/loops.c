@@ -32,16 +32,12 @@ void loop_grad(PyObject *is_enabled)
     grad_is_enabled = is_enabled;
 }
 
-/* Batches that are taken without gradients, as in an evaluation, are not collected into one. */
-static void ask_grad(struct record_local *l)
+int loop_only_looks(void)
 {
-    if (!grad_is_enabled || !record_loop_take_is_open(l))
-        return;
-    PyObject *enabled = PyObject_CallObject(grad_is_enabled, NULL);
-    if (enabled == Py_False)
-        record_loop_take_closes(l);
+    PyObject *enabled = grad_is_enabled ? PyObject_CallObject(grad_is_enabled, NULL) : NULL;
     PyErr_Clear();
     Py_XDECREF(enabled);
+    return enabled == Py_False;
 }
 
 struct loop_call loop_takes(const PyObject *queue, int certain)
@@ -57,7 +53,9 @@ struct loop_call loop_takes(const PyObject *queue, int certain)
             record_make_pauses(l, 0);
         return c;
     }
-    ask_grad(l);
+    /* Batches that are taken without gradients, as in an evaluation, are not collected into one. */
+    if (record_loop_take_is_open(l) && loop_only_looks())
+        record_loop_take_closes(l);
     if (record_loop_wait_begin(l, certain, &c.from)) {
         c.l = l;
     } else if (record_process.parent_pid && record_loop_is_made()) {

@@ -355,7 +355,8 @@ void record_take_end(struct record_local *l, struct record_iteration *it, const 
     struct record_about about = {.sample = PP_NO_SAMPLE,
                                  .batch = PP_NO_BATCH,
                                  .epoch = (uint16_t)it->epoch,
-                                 .loader = it->loader};
+                                 .loader = it->loader,
+                                 .looked_at = it->looked_at};
     if (got <= 0) {
         it->ended |= got == 0;
         c->epoch_ended |= got == 0;

@@ -60,6 +60,7 @@ struct record_about {
     uint32_t batch;
     uint16_t epoch, flags;
     uint32_t loader;
+    int looked_at; /* taken where no gradient is wanted: nothing is trained on it */
 };
 
 enum {
@@ -84,6 +85,7 @@ struct record_iteration {
     uint64_t batches, samples;       /* of an epoch; 0: not known */
     struct pp_iteration_row *row;    /* NULL: it was not published */
     int ended, in_order;
+    int looked_at;   /* the batch that was taken last is one of record_about's */
     int resumed;     /* the recording began in the middle of it */
     int ask_lengths; /* before its first batch: they were not to be had when it began */
     int made_again;  /* its loader is not the one of the epoch before, and has the same arguments */
@@ -354,7 +356,8 @@ void record_order_before_unmap(void (*fn)(int goes_on)); /* of one part: its las
 
 /* By the thread that trains, from a loader or from a thread that has them from it. */
 void record_use_taken(const struct record_about *about);
-/* A backward: the newest batch of each loader, if it was taken since the last one, was trained on. */
+/* A backward: the newest batch of each loader, if it was taken since the last one, was trained on; but for
+ * those that are taken to be looked at. */
 void record_use_trained(void);
 int record_use_at_end(void);            /* the loader whose batch was trained on last has no more */
 void record_use_ended(uint32_t loader); /* it has no more in this iteration */

@@ -1,5 +1,6 @@
-/* Which batches the training thread took, and which of them it trained on: a block per run of batches, whose
- * head is brought up to date with every batch (order_file.h). All of it under the interpreter's lock. */
+/* Which batches the training thread took, and which of them it trained on: a block per run of batches between
+ * which no other loader's is taken, whose head is brought up to date with every batch (order_file.h). All of
+ * it under the interpreter's lock. */
 #include "collectors/attach/python/record/record.h"
 
 #include "collectors/attach/order_file.h"
@@ -14,10 +15,11 @@ struct record_uses record_uses = {.newest = PP_NO_BATCH};
 struct run {
     struct pp_order_block head; /* batches 0: none */
     void *at;                   /* of the head in the file; NULL: not yet */
-    unsigned since;             /* batches that were taken since the last backward */
+    unsigned since;             /* batches of it that were taken since the last backward */
     int pending, ended;         /* the newest may still be trained on; the iteration had no more */
+    int trains;                 /* one of the loader's batches was trained on */
 };
-static struct run runs[LOADERS];
+static struct run runs[LOADERS], *newest; /* newest: of the batch that was taken last */
 static unsigned turn;
 static uint64_t forks; /* of the process whose runs they are */
 
@@ -67,11 +69,12 @@ static struct run *run_of(uint32_t loader)
 }
 
 /* A loader that has come to its end, or was left behind several batches (a few for validation), has no part
- * in the next backward; one whose batches are taken by turns with another's has. */
+ * in the next backward; one whose batches are taken by turns with another's has, and one whose first batches
+ * were dropped on the way to an old place. */
 static void give_up_others(const struct run *taken)
 {
     for (unsigned i = 0; i < LOADERS; i++)
-        if (&runs[i] != taken && (runs[i].ended || runs[i].since > 1))
+        if (&runs[i] != taken && (runs[i].ended || (runs[i].since > 1 && taken->trains)))
             runs[i].pending = 0;
 }
 
@@ -79,17 +82,19 @@ void record_use_taken(const struct record_about *about)
 {
     struct run *r = run_of(about->loader);
     record_uses.newest = about->batch;
-    if (!r->head.batches || r->head.epoch != about->epoch ||
-        r->head.first_batch + r->head.batches != about->batch) {
+    /* Blocks lie in the order of takes. */
+    if (newest != r || !r->head.batches || r->head.epoch != about->epoch ||
+        r->head.first_batch + r->head.batches != about->batch)
         *r = (struct run){.head = {.magic = PP_USE_MAGIC,
                                    .loader = about->loader,
                                    .epoch = about->epoch,
                                    .first_batch = about->batch,
-                                   .flags = record_uses.trained}};
-    }
+                                   .flags = record_uses.trained},
+                          .trains = r->trains};
+    newest = r;
     r->head.batches++;
     r->since++;
-    r->pending = 1;
+    r->pending = !about->looked_at;
     put_head(r);
     give_up_others(r);
 }
@@ -104,6 +109,7 @@ void record_use_trained(void)
         if (!r->pending)
             continue;
         r->pending = 0;
+        r->trains = 1;
         if (r->head.samples + 1 < r->head.batches) /* those before it were not */
             split_off(r);
         r->head.samples = r->head.batches;

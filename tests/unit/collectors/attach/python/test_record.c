@@ -554,8 +554,8 @@ static void mark_uses(void *ctx, int64_t pid, const struct pp_order_block *b, co
     }
 }
 
-/* t: a batch of the first loader is taken, v: of the second; b: a backward; e: the second has no more; w: so
- * many lists that the window is left. */
+/* t: a batch of the first loader is taken, v: of the second, l: of it without gradients; b: a backward; e:
+ * the second has no more; w: so many lists that the window is left. */
 static void act(const char *what, struct record_iteration *it, struct record_iteration *val)
 {
     uint64_t sample = 0;
@@ -570,6 +570,7 @@ static void act(const char *what, struct record_iteration *it, struct record_ite
             assert_true(record_consumer_open(record_local()));
             record_take_begin(record_local(), of, &from);
             of->given = of->taken;
+            of->looked_at = *what == 'l';
             record_take_end(record_local(), of, &from, *what != 'e');
             record_local()->worker.making = NULL;
         }
@@ -581,14 +582,16 @@ static void batches_that_were_trained_on_are_told_up_to_a_kill(void **state)
     static const struct {
         const char *what, *first, *second; /* loader's batches, the second's from 32 on */
     } cases[] = {
-        {"tbtbtb", "+++", ""},       {"tbtbt", "++.", ""}, {"ttbtbtb", ".+++", ""}, /* looks one ahead */
-        {"ttttbtb", "...++", ""},                                                   /* skips three */
-        {"tbttbtb", "+.++", ""},                                                    /* one without */
-        {"tvbtvbtvb", "+++", "+++"},                                                /* by turns */
-        {"tbvvetbtb", "+++", ".."},                                                 /* validation */
-        {"tbvvvtbtb", "+++", "..."},                                                /* that is left */
-        {"tbwtbtwbt", "+++.", ""},                                                  /* beyond the window */
-        {"twvwbtb", "++", "+"},
+        {"tbtbtb", "+++", ""},       {"tbtbt", "++.", ""},      {"ttbtbtb", ".+++", ""}, /* looks one ahead */
+        {"ttttbtb", "...++", ""},                                                        /* skips three */
+        {"tbttbtb", "+.++", ""},                                                         /* one without */
+        {"tvbtvbtvb", "+++", "+++"},                                                     /* by turns */
+        {"tbvvetbtb", "+++", ".."},                                                      /* validation */
+        {"tbvvvtbtb", "+++", "..."},                                                     /* that is left */
+        {"tbwtbtwbt", "+++.", ""},                              /* beyond the window */
+        {"twvwbtb", "++", "+"},      {"tvtvtvb", "..+", "..+"}, /* by turns, the first ones dropped */
+        {"tttvb", "..+", "+"},                                  /* only the one's are */
+        {"tbltblltb", "+++", "..."},                            /* looked at */
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
         struct seen s;
