@@ -431,7 +431,8 @@ static void read_identity(const struct pp_source *s, struct pp_resume_run *run)
     run->path = s->path;
     run->rank = rank >= 0 && rank < 1e9 ? (int64_t)rank : 0;
     run->world = world >= 1 && world < 1e6 ? (int64_t)world : 1;
-    run->finished = status == 0 && outcome && strcmp(outcome, "finished") == 0;
+    /* The status is the launcher's, and in no recording of a rank. */
+    run->finished = !(status > 0) && outcome && strcmp(outcome, "finished") == 0;
     run->failed = status > 0 && status < 128;
     run->buffer = NAN;
 }
