@@ -28,7 +28,7 @@
     FACT(STICKS, "sticks", "later epochs without their first samples", COUNT) \
     FACT(STUCK, "stuck", NULL, COUNT) \
     FACT(TWICE, "twice", "epoch whose order comes twice running", COUNT) \
-    FACT(AGAIN, "again", "epoch that comes again, and shifts those behind it", COUNT) \
+    FACT(AGAIN, "again", "epoch that comes again, shifting later ones", COUNT) \
     FACT(MORE, "more", "epochs more than the uninterrupted run", COUNT) \
     FACT(EPOCH, "epoch", NULL, COUNT) \
     FACT(ORDER_OF, "order_of", "epoch whose order it has, which is another one", COUNT) \
