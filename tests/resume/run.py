@@ -155,6 +155,8 @@ def truth_of(directory, chain):
     while glob.glob(os.path.join(directory, chain, f"start{n}.truth.*")):
         r = Run(os.path.join(directory, chain, f"start{n}"))
         ended = [ended_by_itself(os.path.join(directory, p)) for p in ("a/start1", f"{chain}/start{n}")]
+        if not any(r.used.values()) and not ended[1]:
+            return "failed"  # before its first batch
         wrong = differs(a, r, ended)
         if wrong:
             return wrong
