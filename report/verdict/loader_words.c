@@ -201,6 +201,7 @@ static const struct {
     {" (.item(), torch.cuda.synchronize())", "", NULL},
     {"cv2.setNumThreads(0) and torch.set_num_threads(1) in worker_init_fn", "cv2.setNumThreads(0)", NULL},
     {" (StatefulDataLoader)", "", NULL},
+    {"its DataLoader", "its loader", NULL},
     {"More workers gain nothing", "More {noun} gain nothing", NULL},
     {"more workers gain nothing", "more {noun} gain nothing", NULL},
     {"num_workers", "{work}", NULL},

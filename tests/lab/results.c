@@ -87,9 +87,11 @@ static void explain(struct lab_run *row, const struct scenario *s, const struct 
 
 const char *lab_first_fix(const struct pp_report_verdict *v)
 {
-    for (size_t i = 0; v->l2 && i < pp_outside_rules_n; i++)
-        if (strcmp(v->l2, pp_outside_rules[i].l2) == 0 && strcmp(pp_outside_rules[i].l1, "loader") == 0)
+    for (size_t i = 0; v->l2 && i < pp_outside_rules_n; i++) {
+        const char *l1 = pp_outside_rules[i].l1, *l2 = pp_outside_rules[i].l2; /* NULL: the job's own code */
+        if (l2 && strcmp(v->l2, l2) == 0 && strcmp(l1, "loader") == 0)
             return "start";
+    }
     if (!v->n_fixes || !v->l1)
         return "";
     return v->action.fix ? v->action.fix->knob : v->action.depends ? "work" : v->fixes[0].knob;
