@@ -44,7 +44,7 @@ void pp_changes_list(const struct pp_diagnosis *d, struct pp_arena *arena, struc
                                      .samples_per_s = isnan(r->samples_per_s) ? NAN : f->p.samples_per_s,
                                      .assumes = pp_arena_copy(arena, assumed)};
         v->fixes = changes;
-        if (!isnan(d->signals.metric[PP_METRIC_CONTENDED_AT]))
+        if (!isnan(d->signals.metric[PP_METRIC_CONTENDED_AT]) && !isnan(r->samples_per_s))
             v->late_samples_per_s = f->p.samples_per_s / (1 + f->p.gain);
     }
 }
@@ -80,10 +80,12 @@ void pp_changes_leave_out(const struct pp_timeline *t, const struct pp_op_step *
 {
     struct pp_report_verdict *v = &r->verdict;
     double part = (double)t->gap_ns / 1e9 / r->window_s, off = OFF + SPREAD * pace_error(t);
-    double share = code->n > 0 && v->remedy != &pp_remedies[PP_REMEDY_MAKE_ONCE] ? code->share : 1,
-           low = code->n > 0 ? code->share_low : 1;
+    int named = pp_op_step_is_told(code);
+    double share = named && v->remedy != &pp_remedies[PP_REMEDY_MAKE_ONCE] ? code->share : 1,
+           low = named ? code->share_low : 1,
+           base = v->late_samples_per_s > 0 ? v->late_samples_per_s : r->samples_per_s;
     const struct pp_remedy *row = &pp_remedies[PP_REMEDY_BETWEEN];
-    if (v->remedy != row && v->remedy != &pp_remedies[PP_REMEDY_MAKE_ONCE])
+    if ((v->remedy != row && v->remedy != &pp_remedies[PP_REMEDY_MAKE_ONCE]) || !(part > 0 && part < 1))
         return;
     struct pp_report_fix *fixes = pp_arena_alloc(arena, (v->n_fixes + 1) * sizeof(*fixes));
     if (!fixes)
@@ -94,15 +96,14 @@ void pp_changes_leave_out(const struct pp_timeline *t, const struct pp_op_step *
                                       .knob = row->knob,
                                       .to = "none",
                                       .text = row->offer,
-                                      .change = code->n > 0
-                                                    ? pp_arena_printf(arena, "without %s between epochs",
-                                                                      code->name)
-                                                    : "without the time between epochs",
+                                      .change = named ? pp_arena_printf(arena, "without %s between epochs",
+                                                                        code->name)
+                                                      : "without the time between epochs",
                                       .effort = 1,
                                       .gain = 1 / (1 - part * share) - 1,
                                       .low = 1 / (1 - part * low) / (1 + off) - 1,
                                       .high = 1 / (1 - part) * (1 + off) - 1,
-                                      .samples_per_s = r->samples_per_s / (1 - part * share)};
+                                      .samples_per_s = base / (1 - part * share)};
     v->fixes = fixes;
     v->n_fixes++;
 }

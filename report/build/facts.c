@@ -134,9 +134,6 @@ static int is_class(const char *type, const char *class)
     return 0;
 }
 
-/* What is named has most of the time between epochs, by more than a few stacks. */
-enum { FEW_STACKS = 8 };
-
 static void add_between(const struct pp_facts_from *from, struct pp_facts *f)
 {
     const struct pp_report *r = from->report;
@@ -149,7 +146,7 @@ static void add_between(const struct pp_facts_from *from, struct pp_facts *f)
     for (size_t i = 0; i < t->n_gaps; i++)
         n += pp_gap_is_long(t, i);
     m[PP_METRIC_BETWEEN_TIME] = n > 0 ? (double)t->gap_ns / n : NAN;
-    if (code->n < FEW_STACKS || code->share_low < 0.5)
+    if (!pp_op_step_is_told(code))
         return;
     f->text[PP_METRIC_BETWEEN_CODE] = code->place
                                           ? pp_arena_printf(from->arena, "%s (%s)", code->name, code->place)

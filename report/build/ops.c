@@ -282,7 +282,7 @@ static void name_step(struct pp_report *r, struct pp_arena *arena)
     struct pp_report_verdict *v = &r->verdict;
     const struct pp_report_step_line *s = r->step_lines;
     char share[CELL];
-    if (!r->n_step_lines || s->low < LARGE_LINE || r->gpu || v->outside)
+    if (!r->n_step_lines || s->low < LARGE_LINE || r->gpu || v->outside || r->ended_remedy)
         return;
     const char *line = pp_arena_printf(arena, "The line that takes most of it: %s, %s, %s.",
                                        s->callee ? s->callee : s->name, s->place,

@@ -101,7 +101,7 @@ void pp_pytorch_expect(const struct pp_costs *c, struct pp_arena *arena, struct 
             !of ? "its speed beside pipeprobe's was measured for JPEG images only" : "it cannot be replayed");
     }
     r->pytorch = p;
-    if (r->verdict.l0 && strcmp(r->verdict.l0, "not-input-bound") == 0)
+    if (r->verdict.l0 && strcmp(r->verdict.l0, "not-input-bound") == 0 && !r->verdict.outside)
         r->verdict.next_step = pp_arena_printf(
             arena,
             "pipeprobe's own loader keeps up with this step, and no change to it gains more than about %.2g %%; a loader in Python may not. %s",

@@ -108,10 +108,12 @@ void pp_sentence_compose(struct pp_arena *arena, struct pp_report *r)
         }
     }
     if (v->ceiling && v->cause)
-        add(cause, "%s. [%s%s%s]", v->cause, v->l1, v->l2 ? "/" : "", v->l2 ? v->l2 : "");
+        add(cause, "%s.", v->cause);
+    if (v->ceiling && v->cause && v->l1)
+        add(cause, " [%s%s%s]", v->l1, v->l2 ? "/" : "", v->l2 ? v->l2 : "");
     v->head = pp_arena_copy(arena, head);
     v->cause_line = cause[0] ? pp_arena_copy(arena, cause) : NULL;
     v->sentence = !cause[0] ? v->head
                             : pp_arena_printf(arena, "%s Cause%s %s", head,
-                                              v->headline || v->ceiling ? ":" : "", cause);
+                                              v->headline || v->ceiling || v->outside ? ":" : "", cause);
 }

@@ -39,8 +39,9 @@ void pp_spent_list(const struct pp_timeline *tl, const struct pp_tally *tally, c
            steps = (double)tl->step_ns + (double)tl->boundary_step_ns;
     if (!tl->has_steady_state || !r->has_step || !(window_ns > 0) || !(per > 0))
         return;
+    steps = fmax(steps - (double)tl->gap_step_ns, 0);
     ns[PP_SPENT_CPU] = step ? fmin(step->inside.run_delay_ns, steps) : 0;
-    ns[PP_SPENT_STEP] = steps - ns[PP_SPENT_CPU] - (double)tl->gap_step_ns;
+    ns[PP_SPENT_STEP] = steps - ns[PP_SPENT_CPU];
     ns[PP_SPENT_BETWEEN] = (double)tl->gap_ns;
     ns[PP_SPENT_DEVICE] = (double)tl->sync_ns;
     ns[PP_SPENT_RANKS] = (double)tl->collective_ns;

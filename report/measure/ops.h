@@ -52,6 +52,11 @@ struct pp_op_step {
     double n, cpu, share, share_low, share_high; /* of the steps' samples */
     const char *class; /* between epochs: whose constructor most of them are in; NULL: none */
 };
+/* Enough of its samples are seen, and surely most of them. */
+static inline int pp_op_step_is_told(const struct pp_op_step *s)
+{
+    return s->n >= 8 && s->share_low >= 0.5;
+}
 
 struct pp_ops {
     struct pp_stacks stacks;

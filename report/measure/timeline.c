@@ -124,7 +124,8 @@ static void add_gap(struct pass *p, struct pp_gap gap)
         tl->gaps[tl->n_gaps++] = gap, p->gaps++;
 }
 
-/* A batch comes that is the first of an epoch, or of another loader than the one before, or neither. */
+/* A batch comes that is the first of an epoch, or of another loader than the one before (crosses), or
+ * neither; other: of another loader's epoch, and not of one that is taken by turns with this. */
 static void settle_gaps(struct pass *p, const struct pp_span *s, int crosses, int other)
 {
     struct pp_timeline *tl = p->tl;
@@ -153,7 +154,7 @@ static void sum_gaps(struct pp_timeline *tl)
     for (size_t i = 0; i < tl->n_gaps; i++) {
         struct pp_gap g = tl->gaps[i];
         g.start_ns += g.in_step ? mean : 0;
-        if (g.end_ns < g.start_ns + LEAST_GAP_NS)
+        if (g.end_ns < g.start_ns + LEAST_GAP_NS || g.start_ns < tl->start_ns || g.end_ns > tl->end_ns)
             continue;
         tl->gap_ns += g.end_ns - g.start_ns;
         tl->gap_step_ns += g.in_step ? g.end_ns - g.start_ns : 0;
@@ -340,7 +341,7 @@ static void open_batch(struct pass *p, const struct pp_span *s, uint32_t number)
     int first = !p->any_batch, began = generation_began(p, s), changes = is_new_epoch(p, s, number),
         new_epoch = first || began || changes, other = is_other_loader(p, number);
     close_batch(p);
-    settle_gaps(p, s, new_epoch || other, other);
+    settle_gaps(p, s, new_epoch || other, new_epoch && other);
     p->any_batch = 1;
     p->tl->epochs += (uint64_t)new_epoch;
     if (s->batch != PP_NO_BATCH)

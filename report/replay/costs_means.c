@@ -518,14 +518,6 @@ static void split_batches(struct pp_costs_pass *p)
 
 /* A thread that hands tasks or results over has spans as well, of next to no work. */
 #define HANDS_OVER 0.02
-static int makes(const struct pp_costs_pass *p, size_t thread)
-{
-    double most = 0;
-    for (size_t i = 0; i < p->n_threads; i++)
-        most = fmax(most, p->workers[i].made_ns);
-    return p->workers[thread].made_ns > HANDS_OVER * most;
-}
-
 /* Another loader than PyTorch's tells neither how many its workers are nor how large its batches. They are
  * seen: a worker is a lane that makes something, a sample what it makes at a time. The user's word comes
  * first. */
@@ -534,16 +526,19 @@ static void count_made(struct pp_costs_pass *p)
     struct pp_costs *c = p->c;
     const struct pp_timeline *tl = p->whole;
     size_t kept = 0, lanes = 0, own = 0;
+    double least = 0;
     if (tl->window_samples || !tl->window_batches)
         return;
+    for (size_t i = 0; i < p->n_threads; i++)
+        least = fmax(least, HANDS_OVER * p->workers[i].made_ns);
     for (size_t i = 0; i < p->n_threads; i++) {
-        lanes += (size_t)makes(p, i);
-        own += makes(p, i) && p->threads[i].tid == p->trainer_tid;
+        lanes += p->workers[i].made_ns > least;
+        own += p->workers[i].made_ns > least && p->threads[i].tid == p->trainer_tid;
     }
     c->in_trainer = c->per_worker ? c->in_trainer : own == lanes;
     c->workers = c->workers < 1 ? (int)lanes : c->workers;
     for (size_t i = 0; i < c->n; i++)
-        if (makes(p, pp_thread_at(p->threads, p->n_threads, c->samples[i].worker)))
+        if (p->workers[pp_thread_at(p->threads, p->n_threads, c->samples[i].worker)].made_ns > least)
             c->samples[kept++] = c->samples[i];
     c->n = kept;
     c->made_per_batch = (double)kept / (double)tl->window_batches * (double)(tl->end_ns - tl->start_ns) /

@@ -360,7 +360,8 @@ static void put_iteration(struct reading *g, size_t i)
     list_iteration(g, it->loader, it->epoch);
     uint64_t end = g->n_listed ? g->listed[g->n_listed - 1].batch : 0;
     for (size_t k = g->next_use; k < until; k++)
-        list_iteration(g, g->use[k].loader, g->use[k].epoch);
+        if (!find_batch(g->listed, g->n_listed, g->use[k].first_batch))
+            list_iteration(g, g->use[k].loader, g->use[k].epoch);
     uint64_t budget = g->n_listed + g->contents;
     for (; g->next_use < until; g->next_use++) {
         const struct pp_use_row *u = &g->use[g->next_use];

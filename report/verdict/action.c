@@ -141,8 +141,11 @@ static const char *unless_it_is_a_lock(const struct pp_report_verdict *v, struct
     for (size_t i = 0; i < v->n_fixes; i++) {
         const struct pp_report_fix *f = &v->fixes[i];
         if (strcmp(f->knob, "workers") == 0 && pp_action_is_sure(f) && f->gain >= PP_WORTH_SAYING)
-            return pp_arena_printf(arena, "%s: %s samples/s, %s, unless it is a lock", f->change,
-                                   pp_text_rate(rate, sizeof(rate), f->samples_per_s),
+            return pp_arena_printf(arena, "%s: %s%s%s, unless it is a lock", f->change,
+                                   isnan(f->samples_per_s)
+                                       ? ""
+                                       : pp_text_rate(rate, sizeof(rate), f->samples_per_s),
+                                   isnan(f->samples_per_s) ? "" : " samples/s, ",
                                    pp_text_gain(gain, sizeof(gain), f->gain, NAN, NAN));
     }
     return NULL;

@@ -54,7 +54,7 @@ static void add_cache(const struct pp_costs *c, double *m)
         known += c->samples[i].hit_known;
         later += c->samples[i].epoch > 0;
     }
-    m[PP_METRIC_READ_BYTES] = bytes / (double)c->n;
+    m[PP_METRIC_READ_BYTES] = bytes > 0 ? bytes / (double)c->n : NAN; /* its program did not say */
     m[PP_METRIC_MISS] = known > 0 ? 1 - hits / known : NAN;
     m[PP_METRIC_FIRST_TOUCH] = 1 - later / (double)c->n;
     m[PP_METRIC_FREE_MEMORY] = c->dataset_samples && c->memory_available > 0

@@ -80,7 +80,7 @@ done
 # ---- under the recording ----
 mkdir "$T/disk"
 slow_mount "$T/disk" "write,eio=$T/gone" || { fail "the disk is mounted" <"$T/slow.log"; done_testing; }
-committed() { [ "$(cat "$T/disk/$1" "$T/disk/$1-wal" 2>/dev/null | wc -c)" -gt 400000 ]; }
+committed() { [ "$(sqlite3 "$T/slow/$1" 'SELECT coalesce(sum(n), 0) FROM chunk' 2>/dev/null || echo 0)" -gt 0 ]; }
 "$PP" run --synthetic n=2000,size=32x32 --workers 2 --batch-size 8 --duration 12s -q -o "$T/slow/run.sqlite" >"$OUT" 2>"$ERR" </dev/null &
 pid=$!
 echo "run, whose disk fails" >"$T/command"

@@ -236,11 +236,12 @@ static int metrics_main(int argc, char **argv)
     int n, exit_code = pp_cli_parse(&pp_cmd_metrics, &set, argc, argv, operands, &n);
     if (exit_code >= 0)
         return exit_code;
-    pp_status status = n == 1 ? metrics_opts_check(&o.m, &err)
-                              : pp_fail(&err, PP_E_USAGE,
-                                        n ? "one recording at a time, but %d were given"
-                                          : "name the recording, its directory, or the running process",
-                                        n);
+    pp_status status =
+        n == 1 ? metrics_opts_check(&o.m, &err)
+               : pp_fail(&err, PP_E_USAGE,
+                         n ? "one recording at a time, but %d were given"
+                           : "no recording given: name its file, its directory, or the running process",
+                         n);
     if (status == PP_OK)
         status = pp_find_recording(operands[0], path, sizeof(path), &err);
     int any = metrics_opts_any(&o.m);

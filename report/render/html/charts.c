@@ -42,7 +42,8 @@ static void put_fix_bars(FILE *out, const struct pp_report *r, double base, doub
         bar_begin(out, pp_answer_change(f, text), "band", f->samples_per_s, most);
         double low = pp_html_percent(base * (1 + f->low), most),
                high = pp_html_percent(base * (1 + f->high), most);
-        pp_svg_rect(out, "mark", low, 4.5, fmax(high - low, 0.3), 1);
+        if (isfinite(f->low) && isfinite(f->high))
+            pp_svg_rect(out, "mark", low, 4.5, fmax(high - low, 0.3), 1);
         bar_end(out, f->samples_per_s, key);
     }
 }
@@ -87,7 +88,7 @@ void pp_html_headroom(FILE *out, const struct pp_report *r)
     bar_end(out, then, "verdict.headroom_samples_per_s");
     fputs("</div>\n<p class=\"cap\">Without waits: ", out);
     pp_html_num(out, PP_HTML_GAIN, r->headroom_gain, "verdict.headroom_gain");
-    if (isnan(v->replay_error) && v->why_no_fixes) {
+    if (isnan(v->replay_error) && v->why_no_fixes && !v->n_fixes) {
         fputs(". No change is predicted: ", out);
         pp_html_text(out, v->why_no_fixes);
     }
