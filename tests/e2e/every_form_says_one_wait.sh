@@ -23,7 +23,7 @@ one_voice() { # NAME FILE DEVICE
     run "$PP" report -o "$T/r.html" --force "$2"
     like "$1: page" "$(cat "$T/r.html")" "$(python3 -c "print(f'{100 * $wait:.1f}')")"
     run "$PP" top --once --size 120x30 "$2"
-    like "$1: dashboard's verdict" "$(head -5 "$OUT")" "$text" # below what it is short of, or what to do
+    like "$1: dashboard's verdict" "$(head -5 "$OUT")" "(^|[^0-9.])${text//./[.]}" # below what it is short of, or what to do
     is "$1: its AU" "$(head -12 "$OUT" | grep -c 'AU ')" "$3"
     cat "$T/full" "$T/r.md" "$OUT" >"$T/all"
     is "$1: no gain above +100 %" "$(grep -cE '[+](1[0-9][1-9]|1[1-9]0|[2-9][0-9]{2}|[0-9,]{4,}) %' "$T/all")" 0

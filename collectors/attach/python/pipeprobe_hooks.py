@@ -901,24 +901,18 @@ def _hook_process_pool(module):
     module.ThreadPool.Process, module.ThreadPool._setup_queues = staticmethod(thread), queues
 
 
-def _each_waited_for(generator):
-    following = record.timed("take", generator.__next__)
-    while True:
-        try:
-            result = following()
-        except StopIteration:
-            return
-        yield result
-
-
 def _hook_joblib(module):
-    """It polls for results, by sleeping."""
-    retrieve = module.Parallel._retrieve
-    module.Parallel._retrieve = lambda self: _each_waited_for(retrieve(self))
+    """It polls for results, by sleeping. No frame of ours is in a traceback."""
+    import itertools
+
+    retrieve, following = module.Parallel._retrieve, record.timed("take", next)
+    module.Parallel._retrieve = lambda self: map(following, itertools.repeat(retrieve(self)))
 
 
 def _hook_conditions(module):
-    _replace(module.Condition, "wait", "wait")
+    """Not those of threading itself: a thread that starts another one waits for an Event, and for no batch."""
+    if not record.is_timed(module.Condition.wait):
+        _hook_method(module.Condition, "wait", "condition", module.Condition.wait_for)
 
 
 def _hook_event_loop(module):
@@ -933,11 +927,18 @@ def _hook_event_queue(module):
 def _hook_selector(module):
     """A loop that the whole training runs in waits where it polls."""
     _hook_method(module.BaseSelectorEventLoop, "__init__", "after", _loop_made)
+    _hook_method(module.BaseSelectorEventLoop, "close", "before", _loop_closes)
 
 
 @_guard
 def _loop_made(loop, *args, **kwargs):
-    loop._selector.select = record.timed("wait", loop._selector.select)
+    selector = loop._selector
+    _extra("waits in an event loop", lambda: setattr(selector, "select", record.timed("wait", selector.select)))
+
+
+@_guard
+def _loop_closes(loop):
+    getattr(loop._selector, "__dict__", {}).pop("select", None)  # it holds the selector
 
 
 def _hook_child(module):

@@ -44,8 +44,10 @@ struct loop_call loop_takes(const PyObject *queue, int certain)
 {
     struct loop_call c = {.as = LOOP_WAITS, .certain = certain, .queue = queue};
     struct record_local *l = record_is_on() && !record_process.has_loader ? record_local() : NULL;
-    if (!l)
+    if (!l) {
+        c.queue = NULL;
         return c;
+    }
     if (l->loop.making) {
         c.as = LOOP_IDLES;
         c.l = certain || (!queue && !record_process.parent_pid) ? NULL : l;
@@ -127,7 +129,7 @@ static PyObject *wait_in(PyObject *function, PyObject *args, PyObject *kwargs, i
     int waits = l && !l->loop.making && (!got || l->consumer.trains) && record_loop_wait_begin(l, 0, &from);
     PyObject *out = PyObject_Call(function, args, kwargs);
     if (waits)
-        record_loop_wait_end(l, 0, &from, out && got);
+        record_loop_wait_end(l, 0, &from, out && out != Py_False && got); /* False: its time was over */
     return out;
 }
 
@@ -138,9 +140,29 @@ PyObject *loops_dispatch(PyObject *function, PyObject *args, PyObject *kwargs, P
     return wait_in(function, args, kwargs, 0);
 }
 
-/* For another thread, or for what an event loop polls. A maker that waits makes nothing meanwhile. */
+/* Called by the module that `its` is a function of, and not by that function. */
+static int is_called_by_module_of(PyObject *its)
+{
+    PyObject *frame = (PyObject *)PyEval_GetFrame();
+    PyObject *here = frame ? PyObject_GetAttrString(frame, "f_globals") : NULL,
+             *code = frame ? PyObject_GetAttrString(frame, "f_code") : NULL,
+             *there = PyObject_GetAttrString(its, "__globals__"),
+             *own = PyObject_GetAttrString(its, "__code__");
+    int is = here && here == there && code != own;
+    PyErr_Clear();
+    Py_XDECREF(here);
+    Py_XDECREF(code);
+    Py_XDECREF(there);
+    Py_XDECREF(own);
+    return is;
+}
+
+/* For another thread, or for what an event loop polls. A maker that waits makes nothing meanwhile. callback:
+ * Condition.wait_for, by whose module's other waits (an Event's, a thread's start) nothing is taken. */
 PyObject *loops_wait(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
+    if (callback && is_called_by_module_of(callback))
+        return PyObject_Call(function, args, kwargs);
     struct record_local *l = record_is_on() ? record_local_peek() : NULL;
     if (!l || !l->loop.making)
         return wait_in(function, args, kwargs, 1);

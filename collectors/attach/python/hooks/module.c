@@ -139,7 +139,8 @@ static PyObject *timed(PyObject *self, PyObject *args)
         {"take", loops_get, 0},           {"give", loops_put, 0},
         {"task", loops_task, 0},          {"dispatch", loops_dispatch, 0},
         {"wait", loops_wait, 0},          {"state", steps_state, 1},
-        {"stage", loops_stage, 1},        {"unpack", samples_unpack, 0},
+        {"condition", loops_wait, 1},     {"stage", loops_stage, 1},
+        {"unpack", samples_unpack, 0},
     };
     const char *name;
     PyObject *f, *callback = NULL;
