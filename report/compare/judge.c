@@ -468,7 +468,7 @@ static void conclude(struct pp_compare *c)
                  : isnan(m->ratio)
                      ? pp_cmp_change_text(change, sizeof(change), m->change)
                      : pp_cmp_change_text(change, sizeof(change), m->ratio - 1) + (m->ratio >= 1.0005),
-                 c->regressed > 1 ? ", and more below" : "");
+                 c->regressed > 1 ? ", and more" : "");
     else if (c->answer == PP_REGRESSED)
         snprintf(c->sentence, sizeof(c->sentence), "REGRESSED: %s", c->verdict.sentence);
     else if (c->answer == PP_INCONCLUSIVE && m)
