@@ -284,7 +284,7 @@ static void name_step(struct pp_report *r, struct pp_arena *arena)
     char share[CELL];
     if (!r->n_step_lines || s->low < LARGE_LINE || r->gpu || v->outside || r->ended_remedy)
         return;
-    const char *line = pp_arena_printf(arena, "The line that takes most of it: %s, %s, %s.",
+    const char *line = pp_arena_printf(arena, "The line that takes most of a step: %s, %s, %s.",
                                        s->callee ? s->callee : s->name, s->place,
                                        pp_text_share(share, CELL, s->share));
     if (strcmp(v->l0, "not-input-bound") == 0)
