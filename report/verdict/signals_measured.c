@@ -99,7 +99,8 @@ static void add_limits(const struct pp_costs *c, double *m)
     m[PP_METRIC_MACHINE_ROOM] = c->memory_total / data;
 }
 
-/* Of the time that samples wait, what the workers' other threads compute: below it nobody waits for them. */
+/* CPU time of the workers' other threads, as a share of the time that samples wait. With less, the samples do
+ * not wait for these threads. */
 #define LEAST_HELPERS 0.05
 
 static void add_parts(const struct pp_costs *c, double *m)

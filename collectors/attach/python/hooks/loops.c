@@ -161,7 +161,7 @@ static int is_called_by_module_of(PyObject *its)
  * Condition.wait_for, by whose module's other waits (an Event's, a thread's start) nothing is taken. */
 PyObject *loops_wait(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
-    if (callback && is_called_by_module_of(callback))
+    if (callback && (record_process.has_loader || is_called_by_module_of(callback)))
         return PyObject_Call(function, args, kwargs);
     struct record_local *l = record_is_on() ? record_local_peek() : NULL;
     if (!l || !l->loop.making)

@@ -678,7 +678,7 @@ static void test_a_remedy_is_done_by_whole_knobs(void **state)
     assert_true(pp_remedy_is_done_by(&pp_remedies[PP_REMEDY_WORKER_THREADS], "fewer-workers"));
     assert_false(pp_remedy_is_done_by(&pp_remedies[PP_REMEDY_WORKER_THREADS], "work"));
     assert_false(pp_remedy_is_done_by(&pp_remedies[PP_REMEDY_WORKER_THREADS], "workers"));
-    assert_true(pp_remedies[PP_REMEDY_WORKER_THREADS].looks_first); /* nobody else's going is its gain */
+    assert_true(pp_remedies[PP_REMEDY_WORKER_THREADS].looks_first); /* other processes may stay */
     (void)state;
 }
 
