@@ -54,6 +54,7 @@ struct pp_knobs {
     double step_ns;  /* or that time; 0: as the multiplier says */
     int step_stated; /* 1: the multiplier holds at any batch size; 0: with another one a step is taken to grow
                         in proportion besides */
+    int per_batch;   /* 1: what a step, a hand-over, a copy and collating take is a batch's, however large */
     double device_decode;     /* multiplier on the copy lane's waiting for the device's decoder */
     double copy, sync, retry; /* multipliers; sync 0: no step waits for the device */
     double collective; /* multiplier of what a step takes the other ranks; 0: they are never waited for */

@@ -280,7 +280,7 @@ static double pinned_saves_ns(const struct pp_costs *c, const struct pp_knobs *k
 
 static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp_knobs *k)
 {
-    double batch = k->batch > 0 ? k->batch : c->batch_size, larger = batch / c->batch_size,
+    double batch = k->batch > 0 ? k->batch : c->batch_size, larger = k->per_batch ? 1 : batch / c->batch_size,
            step = k->step * (k->step_stated ? 1 : larger);
     double cpus = k->cpus > 0 ? k->cpus : c->cpus, step_ns = c->step_blocked_ns + c->step_cpu_ns,
            step_cpu = step_ns > 0 ? c->step_cpu_ns / step_ns : 0, warmer = warmer_ns(k, &c->cold_step);
@@ -359,7 +359,8 @@ double pp_whatif_trainer_most(const struct pp_costs *c, const struct pp_knobs *k
         gpu_ns = fmin(gpu_ns + PINNED_COPY * c->pageable_copy_ns,
                       fmax(c->batch_size * 1e9 / c->samples_per_s, gpu_ns));
     if (!(k->step_ns > 0))
-        ns = fmax(ns, gpu_ns * k->step * (k->step_stated ? 1 : (double)s.batch_size / c->batch_size));
+        ns = fmax(ns, gpu_ns * k->step *
+                          (k->step_stated || k->per_batch ? 1 : (double)s.batch_size / c->batch_size));
     return ns > 0 ? (double)s.batch_size * 1e9 / ns : INFINITY;
 }
 

@@ -53,6 +53,17 @@ const struct pp_rule pp_cause_rules_replay[] = {
     {"loader", "sampler-draw",
      WHEN(AT_LEAST(G_SAMPLER, WORTH_A_FIX), AT_LEAST(SAMPLER_LEAD, 0, "no other change gains more")),
      DRAWING},
+    {"loader", "worker-overhead",
+     WHEN(OWNER(BIT(NONE)), AT_LEAST(G_NO_WORKERS, WORTH_A_FIX), AT_LEAST(LEAD_NO_WORKERS, OPTION_FIRST),
+          BELOW(BATCH_SIZE, 5, "of more samples the hand-over is mostly theirs")),
+     .said =
+         "the workers cost more than they save. A batch of {batch_size} takes {handover_time} to hand over, and a larger one (batch_size) hardly more",
+     .remedy = PP_REMEDY_NO_WORKERS},
+    {"loader", "worker-overhead",
+     WHEN(OWNER(BIT(NONE)), AT_LEAST(G_NO_WORKERS, WORTH_A_FIX), AT_LEAST(LEAD_NO_WORKERS, OPTION_FIRST)),
+     .said =
+         "the workers cost more than they save. A sample takes {sample_cost} to make, and a batch {handover_time} to hand over",
+     .remedy = PP_REMEDY_NO_WORKERS},
     /* A tensor is asked of a thread of the worker that made it: where other processes keep that thread from a
      * CPU, fewer tensors are not what is missing. */
     {"loader", "unpickle",
@@ -71,17 +82,6 @@ const struct pp_rule pp_cause_rules_replay[] = {
      WHEN(OWNER(BIT(NONE)), AT_LEAST(G_UNPICKLE, WORTH_A_FIX), AT_LEAST(LEAD_UNPICKLE, GAINS_MOST),
           BELOW(LEAD_CPUS, -0.5, "free CPUs gain less than half as much")),
      UNPICKLING},
-    {"loader", "worker-overhead",
-     WHEN(OWNER(BIT(NONE)), AT_LEAST(G_NO_WORKERS, WORTH_A_FIX), AT_LEAST(LEAD_NO_WORKERS, OPTION_FIRST),
-          BELOW(BATCH_SIZE, 5, "of more samples the hand-over is mostly theirs")),
-     .said =
-         "the workers cost more than they save. A batch of {batch_size} takes {handover_time} to hand over, and a larger one (batch_size) hardly more",
-     .remedy = PP_REMEDY_NO_WORKERS},
-    {"loader", "worker-overhead",
-     WHEN(OWNER(BIT(NONE)), AT_LEAST(G_NO_WORKERS, WORTH_A_FIX), AT_LEAST(LEAD_NO_WORKERS, OPTION_FIRST)),
-     .said =
-         "the workers cost more than they save. A sample takes {sample_cost} to make, and a batch {handover_time} to hand over",
-     .remedy = PP_REMEDY_NO_WORKERS},
     {"sync", "rank-straggler",
      WHEN(AT_LEAST(W_COLLECTIVE, LARGEST), AT_LEAST(COLLECTIVE, LEAST_OF_STEP),
           AT_LEAST(LAST_SHARE, MOST_MEETINGS)),

@@ -180,6 +180,18 @@ static void test_a_batch_size_comes_with_a_step(void **state)
     assert_int_equal(pp_whatif(&c, &k, &p, &err), PP_OK);
     assert_near(p.samples_per_s, 80, 1);
     pp_costs_free(&c);
+
+    c = made_costs_new(); /* a trainer that only takes batches over, 10 ms each */
+    for (size_t i = 0; i < c.n; i++)
+        c.samples[i].read_blocked = 0;
+    c.step_blocked_ns = 1e4;
+    c.fetch_cpu_ns = 10e6;
+    c.samples_per_s = 800;
+    k = pp_knobs_none();
+    assert_int_equal(pp_knobs_set(&k, &c, "batch-size=16", &err), PP_OK);
+    assert_int_equal(pp_whatif(&c, &k, &p, &err), PP_OK);
+    assert_true(p.low < 800 && p.high > 1500);
+    pp_costs_free(&c);
 }
 
 /* 10 ms of reads and 1 ms of CPU a sample, batches of 8. */
