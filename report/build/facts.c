@@ -207,8 +207,9 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
     const struct pp_report_pair *sampler = config(from, "sampler");
     const char *module_ends = sampler && sampler->value ? strrchr(sampler->value, '.') : NULL;
     f->text[PP_METRIC_SAMPLER] = module_ends ? module_ends + 1 : sampler ? sampler->value : NULL;
-    m[PP_METRIC_SAMPLER_SHARE] = r->window_s > 0 ? (double)t->starts.sampler_ns / 1e9 / r->window_s : NAN;
-    m[PP_METRIC_SAMPLER_PART] = m[PP_METRIC_SAMPLER_SHARE] / m[PP_METRIC_EPOCH];
+    double between = r->window_s > 0 ? (double)t->starts.sampler_ns / 1e9 / r->window_s : NAN;
+    m[PP_METRIC_SAMPLER_SHARE] = between + handed->sampler_ns / 1e9 / r->window_s;
+    m[PP_METRIC_SAMPLER_PART] = between / m[PP_METRIC_EPOCH];
     double program = pp_timeline_program_s(t, r->first_batch_s); /* no part of the input pipeline */
     m[PP_METRIC_STARTUP] = pp_run_ended_by_itself(from->source)
                                ? (r->first_batch_s - program) / (r->duration_s - program)

@@ -277,6 +277,20 @@ static const struct pp_report_op *hottest(const struct pp_report *r, const struc
 
 /* Of a job whose input keeps up, or whose step waits for a CPU: on a GPU a line that waits for it has most of
  * a step, and says nothing. */
+/* Where the step waits for a CPU: what the workers have them for. */
+static void name_work(struct pp_report *r, struct pp_arena *arena)
+{
+    struct pp_report_verdict *v = &r->verdict;
+    const struct pp_report_op *most = NULL;
+    char share[CELL];
+    for (size_t i = 0; i < r->n_ops && v->stretched > 0; i++)
+        most = most && most->share_all >= r->ops[i].share_all ? most : &r->ops[i];
+    if (most && most->share_all >= A_CAUSE && !r->why_no_ops)
+        v->next_step = pp_arena_printf(arena, "%s Most of the workers' time: %s, %s.", v->next_step,
+                                       with_place(most, ", ", "", arena),
+                                       pp_text_share(share, CELL, most->share_all));
+}
+
 static void name_step(struct pp_report *r, struct pp_arena *arena)
 {
     struct pp_report_verdict *v = &r->verdict;
@@ -296,6 +310,7 @@ static void name_step(struct pp_report *r, struct pp_arena *arena)
 void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
 {
     struct pp_report_verdict *v = &r->verdict;
+    name_work(r, arena);
     name_step(r, arena);
     const struct pp_report_op *second, *op = hottest(r, &second);
     char share[CELL], gain[CELL];
@@ -317,11 +332,13 @@ void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
         v->then = pp_arena_printf(arena, "%s. %s", cause, step);
         return;
     }
-    v->cause = cause;
+    int by_batch = v->remedy == &pp_remedies[PP_REMEDY_BY_BATCH];
+    v->cause = by_batch ? pp_arena_printf(arena, "samples are made one by one. %s", cause) : cause;
     if (v->action.fix)
         return;
     v->remedy = &pp_remedies[PP_REMEDY_OP];
-    v->next_step = step;
+    if (!by_batch || op->advice)
+        v->next_step = step;
     v->action.amount = pp_arena_printf(arena, "op=%s:0.5", op->word);
     v->action.candidate = NULL;
 }

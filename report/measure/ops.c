@@ -156,7 +156,16 @@ static const char *place_of(const struct grouping *g, uint32_t function, uint32_
 
 static const char *name_of(const struct grouping *g, uint32_t function)
 {
-    return pp_arena_printf(&g->out->arena, "%.60s", pp_function_short(g->s->functions[function].name));
+    const char *name = pp_function_short(g->s->functions[function].name);
+    return strcmp(name, "<module>") == 0 ? "the script" : pp_arena_printf(&g->out->arena, "%.60s", name);
+}
+
+/* A library's own helper, as Module._wrapped_call_impl is, of which nobody has heard who calls it. */
+static int is_private(const struct grouping *g, uint32_t function)
+{
+    const char *name = g->s->functions[function].name, *dot = strrchr(name, '.');
+    name = dot ? dot + 1 : name;
+    return name[0] == '_' && name[1] != '_';
 }
 
 /* As one writes it: "numpy.all"; a method's name has its class. */
@@ -263,7 +272,7 @@ static void describe(const struct grouping *g, size_t first_op, const uint32_t *
             vote(&next, frames[u].function, 0, g->sum[i].n);
             vote(&lines, frames[u].function, frames[u].line, g->sum[i].n);
         }
-        if (lib != PP_STACK_NONE && lib != begins)
+        if (lib != PP_STACK_NONE && lib != begins && !is_private(g, frames[lib].function))
             vote(&callee, frames[lib].function, 0, g->sum[i].n);
     }
     if (key->kind == OP_MEMBER)
@@ -440,7 +449,8 @@ static void add_steps(struct grouping *g)
             continue;
         o->step_n++;
         for (; user != PP_STACK_NONE && g->v[user].kind != PP_CODE_USER; user = g->s->frames[user].parent)
-            lib = g->v[user].kind == PP_CODE_LIBRARY ? user : lib;
+            lib = g->v[user].kind == PP_CODE_LIBRARY && !is_private(g, g->s->frames[user].function) ? user
+                                                                                                    : lib;
         if (user == PP_STACK_NONE)
             continue;
         const struct pp_stack_frame *f = &g->s->frames[user];

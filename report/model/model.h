@@ -210,6 +210,8 @@ struct pp_report_verdict {
     double explained;  /* share of the wait that the named cause explains; NAN: none is named, or not known */
     int ceiling;       /* l0 is inconclusive because there was no step; l1 then says what sets the ceiling */
     const char *headline; /* "STORAGE-BOUND (latency)"; NULL when no cause is named */
+    double
+        stretched; /* the step waits for a CPU for so much of the time, and no cause says so; NAN: hardly */
     double exposed_share; /* what level was decided by: data wait, device sync, collective and stretched steps
                              over all of the trainer's time; NAN when none was */
     const char *outside;  /* input-bound by what waits for data within an epoch do not show: "between epochs",

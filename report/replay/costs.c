@@ -390,6 +390,8 @@ int pp_costs_chunk(struct pp_costs_pass *p, uint32_t thread, const struct pp_spa
                 p->unpickle_cpu_ns += (double)s->bytes;
             else if (pp_counter_is(&p->tensors, p->source, s))
                 p->unpickled_tensors += (double)s->bytes;
+            else if (pp_counter_is(&p->draws, p->source, s))
+                p->draw_ns += (double)s->bytes;
             else if (pp_counter_is(&p->helper_cpu, p->source, s))
                 p->helper_cpu_ns += (double)s->bytes;
             else if (pp_counter_is(&p->task_count, p->source, s)) {
@@ -469,6 +471,7 @@ struct pp_costs_pass *pp_costs_begin(const struct pp_source *source, const struc
     p->unpickle.text = "unpickle_ns";
     p->unpickle_cpu.text = "unpickle_cpu_ns";
     p->tensors.text = "unpickle_tensors";
+    p->draws.text = "sampler_ns";
     p->helper_cpu.text = "helper_cpu_ns";
     p->task_count.text = "worker_threads";
     p->n_threads = source->threads(source->ctx, &p->threads);

@@ -95,6 +95,7 @@ struct pp_costs {
     double fetch_cpu_ns, fetch_blocked_ns; /* per batch: of the trainer's data waits, what taking a batch that
                                               is there costs: CPU time (unpickling, mapping of shared memory),
                                               and waiting for a worker, which was idle, to hand it over */
+    double draw_ns;                        /* per batch: of the trainer's data waits, its sampler drew */
     struct pp_cold {
         double ns, most_ns;
     } cold_step, cold_work; /* per batch: CPU time that steps and the making of a batch owe to hand-overs, and

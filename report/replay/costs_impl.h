@@ -83,8 +83,8 @@ struct pp_costs_pass {
         other_wait_ns; /* of the trainer's time; the first two: with the batches of all loaders */
     const struct pp_source *source;
     struct pp_counter_id others; /* collective_others_ns */
-    struct pp_counter_id unpickle, unpickle_cpu, tensors, helper_cpu, task_count;
-    double unpickle_ns, unpickle_cpu_ns, unpickled_tensors;
+    struct pp_counter_id unpickle, unpickle_cpu, tensors, draws, helper_cpu, task_count;
+    double unpickle_ns, unpickle_cpu_ns, unpickled_tensors, draw_ns;
     double helper_cpu_ns, worker_threads, thread_counts; /* threads: a sum of so many */
     double worker_ns, idle_ns; /* of the workers' time: all, and waiting for a batch to make */
     size_t others_room;

@@ -353,7 +353,9 @@ static void cost_of_fetching(struct pp_costs_pass *p, struct pp_costs *c)
     double woken_ns = p->data_wait_ns > 0 ? p->trainer_waits.ns * unpickle_ns / p->data_wait_ns : 0;
     p->trainer_waits.ns -= woken_ns;
     p->sleeps.ns -= woken_ns;
-    c->fetch_cpu_ns = per(sleeps ? p->data_wait_cpu_ns : fmin(p->data_wait_cpu_ns, unpickle_ns), n);
+    double draw_ns = fmin(p->draw_ns, p->data_wait_cpu_ns), rest_ns = p->data_wait_cpu_ns - draw_ns;
+    c->draw_ns = per(draw_ns, n);
+    c->fetch_cpu_ns = per(sleeps ? rest_ns : fmin(rest_ns, unpickle_ns), n);
     double idle = fmin(2 * per(p->idle_ns, p->worker_ns), 1); /* for half of their time, or more */
     c->fetch_blocked_ns = per(fmax(unpickle_ns - cpu_ns - delay_ns, 0) * idle, n);
 }

@@ -81,9 +81,9 @@ static const char *unpickle_unknown(const struct pp_costs *c, const struct pp_kn
 
 static const char *sampler_unknown(const struct pp_costs *c, const struct pp_knobs *k)
 {
-    return c->epoch_sampler_ns > 0
+    return c->epoch_sampler_ns + c->draw_ns > 0
                ? NULL
-               : "no sampler of a PyTorch job draws at the start of an epoch in the recording";
+               : "no sampler of a PyTorch job draws for long in the recording";
 }
 
 static const char *restarts_unknown(const struct pp_costs *c, const struct pp_knobs *k)

@@ -248,6 +248,12 @@ static double taking_part(const struct pp_costs *c, const struct pp_knobs *k)
     return c->unpickle_ns > 0 && all > 0 ? 1 - (1 - k->unpickle) * fmin(c->unpickle_ns / all, 1) : 1;
 }
 
+/* The training thread draws for each batch, whoever makes it. */
+static double draw_ns(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    return c->draw_ns * k->sampler;
+}
+
 /* They are started and ended one after the other. Beside them the loader takes about as long as one: with 1,
  * 2, 4, 8 workers 20, 33, 58, 102 ms in all were measured (docs/results/accuracy.md). */
 static double more_workers_ns(const struct pp_costs *c, const struct pp_knobs *k)
@@ -310,7 +316,7 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
         .groups = k->alone ? 0 : c->groups * (1 - freed),
         .left = fmax(c->online_cpus - c->wanted_by_others * (1 - freed), 0),
         .step_ns = step_ns * (1 - step_cpu) + c->step_wake_ns * wake + c->fetch_blocked_ns * taking,
-        .step_cpu_ns = step_ns * step_cpu + c->fetch_cpu_ns * taking,
+        .step_cpu_ns = step_ns * step_cpu + c->fetch_cpu_ns * taking + draw_ns(c, k) * larger,
         .sync = (c->sync_every_step || c->sync_ns > 0) && k->sync > 0,
         .sync_ns = c->sync_ns * k->sync + c->sync_wake_ns * wake,
         .others_ns = c->others_ns,
@@ -339,8 +345,8 @@ double pp_whatif_wait_share(const struct pp_costs *c, const struct pp_knobs *k, 
     double step_ns = s.step_ns + s.step_cpu_ns + (s.sync ? s.sync_ns : 0), batch = (double)s.batch_size * 1e9,
            wait_ns = fmax(batch / samples_per_s - batch / pp_whatif_trainer_most(c, k, first_wait_more_ns),
                           0),
-           fetch_ns = (c->fetch_cpu_ns + c->fetch_blocked_ns) * taking_part(c, k) * (double)s.batch_size /
-                      c->batch_size;
+           fetch_ns = ((c->fetch_cpu_ns + c->fetch_blocked_ns) * taking_part(c, k) + draw_ns(c, k)) *
+                      (double)s.batch_size / c->batch_size;
     return wait_ns + step_ns > 0 ? (wait_ns + fetch_ns) / (wait_ns + step_ns) : 0;
 }
 

@@ -131,8 +131,8 @@
 
 const struct pp_remedy pp_remedies[PP_REMEDIES] = {
     [PP_REMEDY_MORE_WORKERS] = {"workers", "more workers",
-                                "Use more workers (num_workers), up to one per usable CPU.", MORE_WORKERS,
-                                .set = "num_workers={to}"},
+                                "Use more workers (num_workers): one per CPU, more if they mostly wait.",
+                                MORE_WORKERS, .set = "num_workers={to}"},
     [PP_REMEDY_FEWER_WORKERS] = {"fewer-workers", "fewer workers",
                                  "Use fewer workers (num_workers): at most one per usable CPU.",
                                  FEWER_WORKERS, .set = "num_workers={to}"},
@@ -456,10 +456,10 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "keep `uint8` through `.batched(N)`; `wds.WebLoader(pin_memory=False)`", NULL)},
     [PP_REMEDY_SAMPLER] =
         {.knob = "sampler",
-         .offer = "a sampler that draws next to nothing before an epoch",
+         .offer = "a sampler that draws next to nothing in the training thread",
          .set = "sampler=none",
          .sentence =
-             "Draw the order more cheaply: with replacement, block by block as batches need it, or once for several epochs; without a list of Python numbers.",
+             "Draw the order more cheaply: from an index made once, block by block as batches need it, or once for several epochs; without a list of Python numbers.",
          WORDS(NULL,
                "a sampler whose `__iter__` draws blocks (`torch.searchsorted` in the cumulated weights) and "
                "yields from each; `replacement=True`; one order for all epochs",

@@ -82,7 +82,7 @@ enum pp_metric_from {
     X(HANDED_BYTES, "tensor_bytes", "tensors of a batch", BYTES, RUN) \
     X(SAMPLER, "sampler", "the sampler", NONE, RUN) \
     X(CPU_USERS, "cpu_users", "whose the CPUs in use are, where others are left out", NONE, RUN) \
-    X(SAMPLER_SHARE, "sampler_share", "the sampler draws between epochs", SHARE, RUN) \
+    X(SAMPLER_SHARE, "sampler_share", "the sampler draws in the training thread", SHARE, RUN) \
     X(SAMPLER_PART, "sampler_part", "of epoch boundaries: the sampler draws", SHARE, RUN) \
     X(PINS, "pins", "batches are pinned", FACTOR, RUN) \
     X(MADE_AGAIN, "made_again", "a DataLoader is made for each epoch", FACTOR, RUN) \

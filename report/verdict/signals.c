@@ -146,15 +146,19 @@ static int is_throttled(const struct pp_costs *c)
 
 static pp_status offer_counts(const struct pp_costs *c, struct pp_signals *s, struct pp_err *err)
 {
-    int more[] = {c->in_trainer ? 1 : c->workers + 1, 2 * c->workers, 4 * c->workers, 8 * c->workers},
-        most = most_workers(c, s), deeper[] = {2 * c->prefetch, 4 * c->prefetch, 8 * c->prefetch};
+    enum { COUNTS = 6, FAR = 32 }; /* times eight, or as many as anybody has at first */
+    int more[COUNTS], most = most_workers(c, s), far = 8 * c->workers > FAR ? 8 * c->workers : FAR,
+                      deeper[] = {2 * c->prefetch, 4 * c->prefetch, 8 * c->prefetch};
     struct pp_fix *f;
     pp_status st = PP_OK;
     if ((most > c->workers || c->in_trainer) && !is_throttled(c)) {
-        for (int i = 0; i < 4; i++)
-            more[i] = more[i] < most ? more[i] : most;
+        most = most < far ? most : far;
+        for (int i = 0; i < COUNTS; i++) {
+            int n = i ? c->workers << i : c->in_trainer ? 1 : c->workers + 1;
+            more[i] = n < most ? n : most;
+        }
         f = offer(s, PP_REMEDY_MORE_WORKERS, 0);
-        st = choose_count(c, f, &f->knobs.workers, more, 4, err);
+        st = choose_count(c, f, &f->knobs.workers, more, COUNTS, err);
     }
     if (c->workers > 1 && st == PP_OK) {
         int fewer[] = {1, c->workers / 4, c->workers / 2};
@@ -245,7 +249,8 @@ static int has_workers(const struct pp_costs *c, const double *m)
 static int draws_long(const struct pp_costs *c, const double *m)
 {
     double epoch_ns = (double)c->epoch_samples * 1e9 / c->samples_per_s;
-    return c->epoch_sampler_ns > WORTH_KEEPING * epoch_ns;
+    return c->epoch_sampler_ns > WORTH_KEEPING * epoch_ns ||
+           c->draw_ns > WORTH_KEEPING * c->batch_size * 1e9 / c->samples_per_s;
 }
 
 static int has_one_buffer(const struct pp_costs *c, const double *m)
@@ -409,13 +414,14 @@ static double gain_of(const struct pp_signals *s, const char *knob)
     return f ? f->p.gain : 0;
 }
 
-/* Of any change to the input, an amount of it included. Who else uses the CPUs is none of its matter. */
+/* Of any change to the input that gains for sure, an amount of it included. Who else uses the CPUs is none of
+ * its matter. */
 static double best_of_input(const struct pp_signals *s)
 {
     double best = 0;
     for (int i = 0; i < s->fixes; i++)
         if (s->fix[i].remedy != PP_REMEDY_OTHER_LOAD && !pp_remedies[s->fix[i].remedy].only_listed)
-            best = fmax(best, s->fix[i].p.gain);
+            best = s->fix[i].p.gain_low <= 0 ? best : fmax(best, s->fix[i].p.gain);
     return best;
 }
 

@@ -315,6 +315,11 @@ static int hides(const struct pp_facts *f)
     "The input pipeline keeps up: no change to it can gain more than about {data_wait}. Optimise the step itself."
 #define READY \
     "Batches are made in time: the workers have nothing to do for {worker_idle} of the stalls, and no change to the input gains 15 % in the replay. What is left is the hand-over of each batch; larger batches have fewer of them."
+#define STEP_LACKS_CPU "Batches come in time, but the training step waits for a CPU {stretch} of the time. "
+#define CROWDED_BY_ITSELF \
+    STEP_LACKS_CPU \
+    "Other processes use only {contended}: the workers and other threads of the job take the CPUs. Cheaper samples or fewer threads free them."
+#define CROWDED_BY_OTHERS STEP_LACKS_CPU "Other processes use {contended} of the CPUs."
 #define COPIES \
     "Batches come in time. Copies from pageable memory take the training thread {copy_blocks} of the time."
 #define COPIES_GAIN \
@@ -326,6 +331,8 @@ static const char *keeps_up(const double *m)
 {
     if (m[PP_METRIC_DATA_WAIT] >= pp_level_moderate->at_least)
         return READY;
+    if (m[PP_METRIC_STRETCH] >= PP_LEAST_SHARE)
+        return m[PP_METRIC_CONTENDED] < PP_LEAST_SHARE ? CROWDED_BY_ITSELF : CROWDED_BY_OTHERS;
     if (!(m[PP_METRIC_COPY_BLOCKS] >= PP_LEAST_SHARE))
         return KEEPS_UP;
     return m[PP_METRIC_G_PINNED] > m[PP_METRIC_DATA_WAIT] ? COPIES_GAIN : COPIES;
@@ -440,6 +447,8 @@ static void judge_level(const struct judge *j)
         return;
     }
     if (!bound) {
+        if (f->metric[PP_METRIC_STRETCH] >= PP_LEAST_SHARE)
+            v->stretched = f->metric[PP_METRIC_STRETCH];
         set_confidence(j, NULL, 0);
         v->next_step = f->failed && f->ended_remedy
                            ? f->ended_remedy
@@ -498,6 +507,7 @@ void pp_verdict_judge(const struct pp_facts *measured, struct pp_arena *arena, s
     f.text[PP_METRIC_OTHERS] = takes_its_own_cpus(&f) ? "subprocesses of the job" : "other processes";
     memset(out, 0, sizeof(*out));
     out->confidence = out->confidence_score = out->explained = out->exposed_share = out->outside_share = NAN;
+    out->stretched = NAN;
     const struct pp_guard_rule *guard = pp_judge_guard(facts);
     const struct pp_rule *outside = facts->only_first_batches ? find_outside(facts, 0) : NULL;
     const char *next_step = NULL, *unnamed = facts->trace ? pp_trace_unnamed(facts, arena, &next_step) : NULL,

@@ -118,7 +118,7 @@
 
 #define DRAWING \
     .said = \
-        "the sampler is slow. {sampler} draws the order of each epoch in the training thread, which takes {sampler_share} of the time", \
+        "the sampler is slow. {sampler} draws the order in the training thread, which takes {sampler_share} of the time", \
     .remedy = PP_REMEDY_SAMPLER
 
 #endif

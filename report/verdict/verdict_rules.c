@@ -370,6 +370,12 @@ const struct pp_rule pp_cause_rules_replay[] = {
      .remedy = PP_REMEDY_MORE_WORKERS},
     {"loader", "under-parallel",
      WHEN(AT_LEAST(W_WORK, LARGEST), AT_LEAST(G_WORKERS, WORTH_A_FIX), BELOW(WORKERS_PER_CPU, WORKER_PER_CPU),
+          BELOW(BUSY_CPUS, SATURATED), AT_LEAST(OWNER_BLOCKED, MOST_TIME)),
+     .said =
+         "there are too few workers. {owner} waits {blocked} of its time for something that is not a file read, and only {busy_cpus} of the CPUs are in use",
+     .remedy = PP_REMEDY_MORE_WORKERS},
+    {"loader", "under-parallel",
+     WHEN(AT_LEAST(W_WORK, LARGEST), AT_LEAST(G_WORKERS, WORTH_A_FIX), BELOW(WORKERS_PER_CPU, WORKER_PER_CPU),
           BELOW(BUSY_CPUS, SATURATED)),
      .said = TOO_FEW_WORKERS, .remedy = PP_REMEDY_MORE_WORKERS},
     {"loader", "under-parallel",

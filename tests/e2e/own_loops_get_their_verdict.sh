@@ -45,6 +45,7 @@ for form in thread completed threadpool asyncqueue condition; do
     [ "$rc" != 0 ] || is "$form: no rate of 0 is predicted" "$(grep -c ' 0 [a-z]*/s' "$OUT")" 0
 done
 is "condition: who makes its batches is not seen" "$rc $(grep -c 'nothing to replay; make the change, record again' "$ERR")" "3 1"
+INFER=1 starved mpqueue transform "^(transform|loader)$" # no backward pass says which thread takes batches
 for form in thread inline asyncqueue; do
     recorded $form bound 15
     is "$form bound: a long step is not input-bound" "$(json "$T/report.json" '$.verdict.l0')" not-input-bound

@@ -142,7 +142,9 @@ def _held(dataset):
 
 
 def _sampler_name(loader):
-    sampler = getattr(loader, "sampler", None)
+    outer, sampler = getattr(loader, "batch_sampler", None), getattr(loader, "sampler", None)
+    if outer is not None and not _is_torchs(outer) and _is_torchs(sampler):
+        sampler = outer  # torch makes a SequentialSampler besides, which nobody asks
     name = _type_name(sampler)
     return name[:50] + "(replacement)" if _is_torchs(sampler) and getattr(sampler, "replacement", False) is True else name
 
@@ -864,7 +866,7 @@ def _hook_pool_task(module):
 
 def _hook_process_queues(module):
     for kind in (module.Queue, module.SimpleQueue):
-        _replace(kind, "take", "get")
+        _replace(kind, "queued", "get")
         _replace(kind, "give", "put")
 
 

@@ -152,6 +152,7 @@ void loop_grad(PyObject *is_enabled); /* whether what is taken will be trained o
 int loop_only_looks(void);            /* it will not, as far as is known. No exception may be set */
 timed_call loops_next;                /* a framework's iterator gives its next batch */
 timed_call loops_get;                 /* something may be waited for here */
+timed_call loops_get_queued;          /* in a queue that other processes put into */
 timed_call loops_dispatch;            /* of a task to a pool: a part of the take, and nothing taken */
 timed_call loops_wait;                /* for another thread, or for what an event loop polls */
 timed_call loops_put;                 /* to another process */

@@ -58,6 +58,7 @@ struct loop_call loop_takes(const PyObject *queue, int certain)
     /* Batches that are taken without gradients, as in an evaluation, are not collected into one. */
     if (record_loop_take_is_open(l) && loop_only_looks())
         record_loop_take_closes(l);
+    l->loop.asked += queue != NULL;
     if (record_loop_wait_begin(l, certain, &c.from)) {
         c.l = l;
     } else if (record_process.parent_pid && record_loop_is_made()) {
@@ -118,6 +119,13 @@ PyObject *loops_next(PyObject *function, PyObject *args, PyObject *kwargs, PyObj
 PyObject *loops_get(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
     return loop_called(loop_takes(NULL, 0), PyObject_Call, function, args, kwargs);
+}
+
+/* From a queue between processes. */
+PyObject *loops_get_queued(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    return loop_called(loop_takes(PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL, 0), PyObject_Call,
+                       function, args, kwargs);
 }
 
 /* Of the thread that trains: what it calls may bring a batch (got), or be a part of its step. A thread of

@@ -137,10 +137,10 @@ static PyObject *timed(PyObject *self, PyObject *args)
         {"begins", iterator_begins, 0},   {"draws", iterator_draws, 0},
         {"outcome", handover_result, 0},  {"batch", loops_next, 0},
         {"take", loops_get, 0},           {"give", loops_put, 0},
-        {"task", loops_task, 0},          {"dispatch", loops_dispatch, 0},
-        {"wait", loops_wait, 0},          {"state", steps_state, 1},
-        {"condition", loops_wait, 1},     {"stage", loops_stage, 1},
-        {"unpack", samples_unpack, 0},
+        {"queued", loops_get_queued, 0},  {"task", loops_task, 0},
+        {"dispatch", loops_dispatch, 0},  {"wait", loops_wait, 0},
+        {"state", steps_state, 1},        {"condition", loops_wait, 1},
+        {"stage", loops_stage, 1},        {"unpack", samples_unpack, 0},
     };
     const char *name;
     PyObject *f, *callback = NULL;

@@ -13,6 +13,9 @@
 
 /* ---- the thread that takes ---- */
 
+/* A thread of PyTorch that has asked a queue so often and called no backward infers. */
+#define INFERS_AFTER 16
+
 /* Not its own: a DataLoader's, a sample's, a process that makes for another one. */
 static int takes(struct record_local *l, int certain)
 {
@@ -21,7 +24,8 @@ static int takes(struct record_local *l, int certain)
         return 0;
     if (!record_is_trainer(l))
         return 0;
-    return certain || (!record_process.has_framework && (l->consumer.trains || !record_process.has_backward));
+    return certain || (!record_process.has_framework &&
+                       (l->consumer.trains || !record_process.has_backward || l->loop.asked > INFERS_AFTER));
 }
 
 static int is_at_once(const struct record_local *l, const struct record_mark *now)

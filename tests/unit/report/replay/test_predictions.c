@@ -191,6 +191,10 @@ static void test_a_batch_size_comes_with_a_step(void **state)
     assert_int_equal(pp_knobs_set(&k, &c, "batch-size=16", &err), PP_OK);
     assert_int_equal(pp_whatif(&c, &k, &p, &err), PP_OK);
     assert_true(p.low < 800 && p.high > 1500);
+    c.fetch_cpu_ns = 2e6; /* and of those 10 ms a sampler that is asked for each batch draws for 8 */
+    c.draw_ns = 8e6;
+    assert_near(made_costs_predicted(&c, "sampler=none"), 2000, 40); /* what two workers make */
+    assert_near(made_costs_predicted(&c, "sampler=0.5"), 8 / 0.006, 20);
     pp_costs_free(&c);
 }
 

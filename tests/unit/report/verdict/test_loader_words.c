@@ -78,7 +78,7 @@ static void no_sentence_names_what_dali_has_not(void **state)
     assert_true(changed > 20);
     assert_string_equal(pp_loader_words_sentence(words_of("nvidia.dali"), 0,
                                                  pp_remedies[PP_REMEDY_MORE_WORKERS].sentence, &arena),
-                        "Use more threads (num_threads), up to one per usable CPU.");
+                        "Use more threads (num_threads): one per CPU, more if they mostly wait.");
     assert_string_equal(
         pp_loader_words_sentence(words_of("nvidia.dali"), 0, pp_remedies[PP_REMEDY_LOCKSTEP].sentence,
                                  &arena),
@@ -134,7 +134,8 @@ static void advice_is_a_line_of_the_pipeline(void **state)
         assert_string_equal(
             v->action.dali,
             "@pipeline_def(num_threads=N); py_num_workers=N for fn.external_source(parallel=True)");
-        assert_string_equal(v->next_step, "Use more threads (num_threads), up to one per usable CPU.");
+        assert_string_equal(v->next_step,
+                            "Use more threads (num_threads): one per CPU, more if they mostly wait.");
         assert_string_equal(finding.next_step,
                             "Keep the pipeline across epochs (auto_reset=True of its iterator).");
     }
@@ -319,8 +320,9 @@ static void a_setting_without_a_number(void **state)
     r.verdict.next_step = r.verdict.remedy->sentence;
     pp_loader_words_speak(&r, &arena);
     assert_string_equal(r.verdict.action.words, ".map(f, num_parallel_calls=N) (without it: 1)");
-    assert_string_equal(r.verdict.next_step,
-                        "Use more parallel calls (num_parallel_calls), up to one per usable CPU.");
+    assert_string_equal(
+        r.verdict.next_step,
+        "Use more parallel calls (num_parallel_calls): one per CPU, more if they mostly wait.");
     assert_null(r.verdict.action.python);
     r.loaders = &loader, r.n_loaders = 1; /* a DataLoader of a job that has TensorFlow for its logs */
     assert_null(pp_loader_words_of(&r));

@@ -58,7 +58,7 @@ static void test_work_is_offered_a_worker_per_cpu(void **state)
         {8, 2, 0, 0, 0},   /* far more than there are */
         {1, 1.5, 0, 2, 2}, /* a quota */
         {2, 4, 0, 4, 4},   /* not eight */
-        {2, 2, 10, 9, 16}, /* 10 ms of reads beside 1 ms of work */
+        {2, 2, 10, 9, 22}, /* 10 ms of reads beside 1 ms of work */
         {2, 2, 0.2, 0, 0}, /* mostly work: the reads are not what it waits for */
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
