@@ -252,8 +252,9 @@ static const char *named(const struct pp_report_op *op, size_t may_have, struct 
  */
 static const char *advice_on(const struct pp_report_op *op, const struct pp_report_verdict *v, int now)
 {
+    int of_library = strstr(op->name, " in ") != NULL; /* and not of what holds the data */
     int knows = now && v->next_step &&
-                (v->remedy == &pp_remedies[PP_REMEDY_SAMPLE_HELD] ||
+                ((v->remedy == &pp_remedies[PP_REMEDY_SAMPLE_HELD] && !of_library) ||
                  v->remedy == &pp_remedies[PP_REMEDY_BY_BATCH] ||
                  v->remedy == &pp_remedies[PP_REMEDY_COLLATE]);
     return op->advice ? op->advice : knows ? v->next_step : pp_op_advice_any;

@@ -61,6 +61,8 @@ static const struct pp_op_advice rows[] = {
      "Hold the data in arrays that all workers map (tensor.share_memory_(), np.memmap): one process of the Manager answers all of them."},
     {"urllib/ requests/ urllib3/ http/client.py: boto3/ botocore/",
      "Ask less often: keep connections, cache what does not change on a local disk, or read a shard of many samples in one request."},
+    {"scipy/sparse/",
+     "Take the rows of a batch in one index operation (__getitems__), and make them dense then."},
     {"scipy/ skimage/", "Use OpenCV or the device for it, on whole batches."},
     {"torch/utils/data/_utils/collate.py:",
      "Write samples into one preallocated tensor in a collate_fn of its own, or give them as arrays."},
