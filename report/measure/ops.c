@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOSTLY \
-    0.8              /* a function that hands on: one of its lines has so much of it, and calls one function \
-                      */
+#define MOSTLY 0.8   /* a function that hands on: one of its lines has so much of it, in one call */
 #define NAMES_IT 0.6 /* from which part on what a line calls is its name */
 #define COMMON 0.3   /* code that so much of an op is spent in is listed */
 #define Z80 1.2816
@@ -77,10 +75,8 @@ static unsigned depth_of(const struct grouping *g)
 {
     unsigned depth = 0;
     for (; depth + 1 < DEEPEST; depth++) {
-        double all = 0, most = 0, on = 0;
+        double all = 0, most = 0, on = 0, votes = 0; /* Boyer and Moore's: the one line that can have most */
         uint32_t function = PP_STACK_NONE, line = 0;
-        /* Boyer and Moore's vote: the one line that can have most of it */
-        double votes = 0;
         int there;
         for (uint32_t i = 0; i < g->s->n_frames; i++) {
             if (!(g->sum[i].n > 0) || g->v[i].collates || g->v[i].member != PP_STACK_NONE)
@@ -158,14 +154,6 @@ static const char *name_of(const struct grouping *g, uint32_t function)
 {
     const char *name = pp_function_short(g->s->functions[function].name);
     return strcmp(name, "<module>") == 0 ? "the script" : pp_arena_printf(&g->out->arena, "%.60s", name);
-}
-
-/* A library's own helper, as Module._wrapped_call_impl is, of which nobody has heard who calls it. */
-static int is_private(const struct grouping *g, uint32_t function)
-{
-    const char *name = g->s->functions[function].name, *dot = strrchr(name, '.');
-    name = dot ? dot + 1 : name;
-    return name[0] == '_' && name[1] != '_';
 }
 
 /* As one writes it: "numpy.all"; a method's name has its class. */
@@ -272,7 +260,8 @@ static void describe(const struct grouping *g, size_t first_op, const uint32_t *
             vote(&next, frames[u].function, 0, g->sum[i].n);
             vote(&lines, frames[u].function, frames[u].line, g->sum[i].n);
         }
-        if (lib != PP_STACK_NONE && lib != begins && !is_private(g, frames[lib].function))
+        if (lib != PP_STACK_NONE && lib != begins &&
+            !pp_function_is_private(g->s->functions[frames[lib].function].name))
             vote(&callee, frames[lib].function, 0, g->sum[i].n);
     }
     if (key->kind == OP_MEMBER)
@@ -449,8 +438,10 @@ static void add_steps(struct grouping *g)
             continue;
         o->step_n++;
         for (; user != PP_STACK_NONE && g->v[user].kind != PP_CODE_USER; user = g->s->frames[user].parent)
-            lib = g->v[user].kind == PP_CODE_LIBRARY && !is_private(g, g->s->frames[user].function) ? user
-                                                                                                    : lib;
+            lib = g->v[user].kind == PP_CODE_LIBRARY &&
+                          !pp_function_is_private(g->s->functions[g->s->frames[user].function].name)
+                      ? user
+                      : lib;
         if (user == PP_STACK_NONE)
             continue;
         const struct pp_stack_frame *f = &g->s->frames[user];

@@ -15,6 +15,12 @@ static const char *last_name(const char *name)
     return dot ? dot + 1 : name;
 }
 
+int pp_function_is_private(const char *name)
+{
+    const char *last = last_name(name);
+    return last[0] == '_' && last[1] != '_';
+}
+
 const char *pp_function_short(const char *name)
 {
     const char *local = name, *next;

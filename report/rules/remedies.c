@@ -282,7 +282,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "`random_shuffle=True` with a larger `initial_fill=`; `prefetch_queue_depth=N`")},
     [PP_REMEDY_RECORD_RANKS] =
         {NULL, NULL,
-         "Record every rank: the slow one hardly waits in its collective step, and its verdict names the cause.",
+         "Look at all ranks (pipeprobe ranks FILES), or record them: the slow one hardly waits in its collective step, and its verdict names the cause.",
          WORDS("`--ranks N`", "`pipeprobe exec` around the command of every rank", "the same as in PyTorch",
                "the same as in PyTorch")},
     [PP_REMEDY_QUOTA] = {NULL, NULL,

@@ -18,7 +18,7 @@ const struct pp_rule pp_cause_rules_shares[] = {
     {"sync", "rank-straggler", WHEN(OWNER(BIT(COLLECTIVE)), AT_LEAST(LAST_SHARE, MOST_MEETINGS)), STRAGGLER},
     {"sync", "rank-imbalance", WHEN(OWNER(BIT(COLLECTIVE)), BELOW(LAST_SHARE, MOST_MEETINGS)), IMBALANCE},
     {"sync", NULL, WHEN(OWNER(BIT(COLLECTIVE))),
-     .said = "{owner_share} of the wait is for other ranks. The last rank was not recorded",
+     .said = "{owner_share} of the wait is for other ranks, and this file does not say for which",
      .remedy = PP_REMEDY_RECORD_RANKS},
     {"sync", "implicit-sync", WHEN(OWNER(BIT(DEVICE_SYNC))),
      .said = "the trainer waits for the device. {owner_share} of the wait is device sync",
