@@ -46,6 +46,31 @@ for form in thread completed threadpool asyncqueue condition; do
 done
 is "condition: who makes its batches is not seen" "$rc $(grep -c 'nothing to replay; make the change, record again' "$ERR")" "3 1"
 INFER=1 starved mpqueue transform "^(transform|loader)$" # no backward pass says which thread takes batches
+# Threads that hold the interpreter's lock, and such as do not: who computes without it, and who sleeps.
+locked() { # FORM MODE lock|none: where others computed, the looks say all the same who waits for it
+    local waits
+    recorded "$1" "$2" 45
+    waits=$(sql "$R" "SELECT max(l) > 0.2 FROM (SELECT avg(substr(k.states, n.id, 1) = 'g') AS l FROM native_thread n, thread_look k WHERE n.tid IN (SELECT tid FROM thread WHERE lane = 'worker') GROUP BY n.id)")
+    is "$1 $2: whether its threads wait for the interpreter's lock" "$waits" "$([ "$3" = lock ] && echo 1 || echo 0)"
+    cp "$T/report.json" "$OUT"
+    [ "$3" = lock ] || { judged is "$1 $2: the lock is no cause" "$(json "$OUT" '$.verdict.l2' | grep -c '^lock$')" 0; return; }
+    if [ "${waited%.*}" -lt 30 ]; then skip "$1 $2: the cause" "it waited $waited %"; return; fi
+    judged is "$1 $2: the cause" "$(json "$OUT" '$.verdict.l2')" lock
+    judged like "$1 $2: processes are what helps" "$(json "$OUT" '$.verdict.next_step')" 'processes instead of threads'
+    run "$PP" whatif "$R" --set workers=4 --json
+    [ "$rc" = 3 ] || judged holds "$1 $2: more threads gain nothing" "$(json "$OUT" '$.predictions[0].gain') < 0.1"
+}
+for form in pool threadpool completed; do locked $form transform lock; done
+locked pool released none
+locked threadpool released none
+locked pool sleeps none
+
+# joblib gives the last results when its pool has ended, from another place. Where there is none, one of that form stands for it.
+"$PYTHON" -c 'import joblib' 2>"$T/no_joblib" || export PYTHONPATH=$PWD/tests/fake${PYTHONPATH:+:$PYTHONPATH}
+run timeout 60 "$PP" exec -q --force -o "$R" -- "$PYTHON" tests/jobs/own_loops.py "$T/files" joblib transform 120 0.8
+is "joblib: exit status and output" "$rc $(sed 's/ .*//' "$OUT")" "0 120"
+is "joblib: every hook fits" "$(sql "$R" "SELECT value FROM meta WHERE section = 'process_note'")" ""
+holds "joblib: each batch is a wait" "$(sql "$R" "SELECT count(DISTINCT batch) FROM v_span WHERE phase = 'data_wait'") >= 118"
 for form in thread inline asyncqueue; do
     recorded $form bound 15
     is "$form bound: a long step is not input-bound" "$(json "$T/report.json" '$.verdict.l0')" not-input-bound

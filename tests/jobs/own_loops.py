@@ -1,8 +1,10 @@
-"""A PyTorch job with a loader of its own: own_loops.py FILES FORM transform|storage|bound [BATCHES [MS]]
+"""A PyTorch job with a loader of its own: own_loops.py FILES FORM transform|released|sleeps|storage|bound [BATCHES [MS]]
 
-FORM: inline, pool, thread, imap, threadpool, condition, mpqueue, async, asyncqueue, taskqueue, completed, processes. A sample is a file, read and worked on for MS (4); storage: on a slow mount
+FORM: inline, pool, thread, imap, threadpool, condition, mpqueue, async, asyncqueue, taskqueue,
+completed, processes, joblib. A sample is a file, read and worked on for MS (4); released: without the
+interpreter's lock; sleeps: not worked on, for as long; storage: on a slow mount
 that is the reading; bound: the step is what takes long. Prints the losses and the time per batch, in all and in waiting."""
-import asyncio, concurrent.futures, glob, itertools, multiprocessing.pool, os, queue, sys, threading, time
+import asyncio, concurrent.futures, glob, hashlib, itertools, multiprocessing.pool, os, queue, sys, threading, time
 import numpy as np
 import torch
 
@@ -10,7 +12,7 @@ root, form, mode = sys.argv[1:4]
 batches = int(sys.argv[4]) if len(sys.argv) > 4 else 100
 work_ns = int(float(sys.argv[5]) * 1e6) if len(sys.argv) > 5 else 4000000
 files = sorted(glob.glob(root + "/*"))
-SIZE = 8
+SIZE, BLOCK = 8, bytes(1 << 20)
 
 
 def load(path):
@@ -21,6 +23,12 @@ def load(path):
         while time.thread_time_ns() < until:  # words of a text, in Python
             for i in range(200):
                 table[i % 31] = table.get(i % 31, 0) + i
+    elif mode == "released":
+        until = time.thread_time_ns() + work_ns
+        while time.thread_time_ns() < until:
+            hashlib.sha256(BLOCK)
+    elif mode == "sleeps":
+        time.sleep(work_ns / 1e9)
     return data
 
 
@@ -68,6 +76,13 @@ def pool():
                 yield stack([f.result() for f in ahead])
             ahead = new
         yield stack([f.result() for f in ahead])
+
+
+def joblib():
+    import joblib
+
+    for b in joblib.Parallel(n_jobs=2, backend="threading", return_as="generator")(joblib.delayed(load_batch)(p) for p in paths()):
+        yield stack(b)
 
 
 def completed():

@@ -905,10 +905,23 @@ def _hook_process_pool(module):
 
 def _hook_joblib(module):
     """It polls for results, by sleeping. No frame of ours is in a traceback."""
-    import itertools
+    from itertools import chain, islice, repeat
 
-    retrieve, following = module.Parallel._retrieve, record.timed("take", next)
-    module.Parallel._retrieve = lambda self: map(following, itertools.repeat(retrieve(self)))
+    take = record.timed("take", next)
+
+    class Results(chain):
+        """Of a generator, whose first is none."""
+
+        def __new__(cls, generator):
+            results = super().__new__(cls, islice(generator, 1), map(take, repeat(generator)))
+            results._generator = generator
+            return results
+
+        def __getattr__(self, name):  # close()
+            return getattr(self._generator, name)
+
+    for name in ("_get_outputs", "_get_sequential_output"):
+        setattr(module.Parallel, name, lambda *args, _get=getattr(module.Parallel, name): Results(_get(*args)))
 
 
 def _hook_conditions(module):
