@@ -64,7 +64,7 @@ static char *read_section(int fd, const Elf64_Shdr *s, size_t most)
     return text;
 }
 
-int pp_elf_section(int fd, const char *name, uint64_t *distance)
+int pp_elf_section(int fd, const char *name, uint64_t *distance, uint64_t *size)
 {
     struct elf e = read_elf(fd);
     int found = 0;
@@ -76,14 +76,14 @@ int pp_elf_section(int fd, const char *name, uint64_t *distance)
         const Elf64_Shdr *s = &e.section[i];
         found = s->sh_name < names.sh_size && strcmp(text + s->sh_name, name) == 0 && s->sh_addr >= e.first;
         if (found)
-            *distance = s->sh_addr - e.first;
+            *distance = s->sh_addr - e.first, *size = s->sh_size;
     }
     free(text);
     free(e.section);
     return found;
 }
 
-int pp_elf_symbol(int fd, const char *name, uint64_t *distance)
+int pp_elf_symbol(int fd, const char *name, uint64_t *distance, uint64_t *size)
 {
     struct elf e = read_elf(fd);
     int found = 0;
@@ -99,7 +99,7 @@ int pp_elf_symbol(int fd, const char *name, uint64_t *distance)
             found = symbol.st_name < strings->sh_size && symbol.st_shndx != SHN_UNDEF &&
                     strcmp(text + symbol.st_name, name) == 0 && symbol.st_value >= e.first;
             if (found)
-                *distance = symbol.st_value - e.first;
+                *distance = symbol.st_value - e.first, *size = symbol.st_size;
         }
         free(table);
         free(text);

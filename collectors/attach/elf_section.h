@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /* How far behind the file's first mapping the section begins. 0: there is no such section in it. */
-int pp_elf_section(int fd, const char *name, uint64_t *distance);
+int pp_elf_section(int fd, const char *name, uint64_t *distance, uint64_t *size);
 /* The same of what a symbol names, that is exported or was not stripped. */
-int pp_elf_symbol(int fd, const char *name, uint64_t *distance);
+int pp_elf_symbol(int fd, const char *name, uint64_t *distance, uint64_t *size);
 
 #endif

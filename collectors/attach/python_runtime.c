@@ -59,8 +59,8 @@ struct pp_python_runtime pp_python_runtime_find(int64_t pid)
             r.minor = (unsigned)minor;
             r.is_debug = *rest == 'd';
         }
-        if (fd >= 0 && (pp_elf_section(fd, ".PyRuntime", &distance) ||
-                        (rest && minor < 10 && pp_elf_symbol(fd, "_PyRuntime", &distance))))
+        if (fd >= 0 && (pp_elf_section(fd, ".PyRuntime", &distance, &r.size) ||
+                        (rest && minor < 10 && pp_elf_symbol(fd, "_PyRuntime", &distance, &r.size))))
             r.at = start + distance;
         if (fd >= 0)
             close(fd);

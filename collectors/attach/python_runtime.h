@@ -10,6 +10,7 @@
 
 struct pp_python_runtime {
     uint64_t at;    /* in the process; 0: no file of a Python with a runtime is mapped */
+    uint64_t size;  /* the interpreter's lock is in it */
     unsigned minor; /* as file names tell it; 0: they do not */
     int is_debug;   /* likewise: a debug build (python3.11d) */
     int is_denied;  /* its mappings may not be read: whether there is a Python is not known */

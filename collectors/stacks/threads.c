@@ -29,6 +29,7 @@ struct looked {
     char name[NAME], state;
     int is_new; /* its row is not written */
     uint64_t cpu_ns, delay_ns, n_runs, ran_ns;
+    struct pp_python_runtime python; /* of its process */
 };
 
 struct threads {
@@ -117,7 +118,8 @@ static enum pp_thread_does behind_file(int64_t pid, unsigned long fd)
                : PP_THREAD_READS;
 }
 
-enum pp_thread_does pp_thread_blocked_in(int64_t pid, const char *syscall, uint64_t ran_ns)
+enum pp_thread_does pp_thread_blocked_in(int64_t pid, const char *syscall, uint64_t ran_ns,
+                                         const struct pp_python_runtime *runtime)
 {
     char *end;
     if (strncmp(syscall, "running", 7) == 0)
@@ -127,6 +129,8 @@ enum pp_thread_does pp_thread_blocked_in(int64_t pid, const char *syscall, uint6
         return PP_THREAD_OTHER;
     if (number < 0) /* blocked, and in no call */
         return PP_THREAD_FAULTS;
+    if (number == SYS_futex && strtoull(end, NULL, 16) - runtime->at < runtime->size)
+        return PP_THREAD_LOCK;
     for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
         if (calls[i].number == number)
             return calls[i].is_of_file                       ? behind_file(pid, strtoul(end, NULL, 16))
@@ -187,7 +191,7 @@ static void look_at(struct threads *s, struct looked *t, uint64_t now_ns)
             default: break;
             }
     } else {
-        t->state = (char)pp_thread_blocked_in(t->pid, text, now_ns - t->ran_ns);
+        t->state = (char)pp_thread_blocked_in(t->pid, text, now_ns - t->ran_ns, &t->python);
     }
     if (t->state == PP_THREAD_COMPUTES && !is_first && waited_for > ran_for)
         t->state = PP_THREAD_READY;
@@ -224,10 +228,12 @@ static struct looked *place_for(struct threads *s, int64_t pid, const char *name
 static void follow_thread(struct threads *s, int64_t pid, int64_t tid)
 {
     char path[80], name[NAME] = "";
-    for (size_t i = 0; i < s->rows; i++)
+    struct looked *t, found = {.pid = pid, .tid = tid, .runs = -1, .state = PP_THREAD_OTHER, .is_new = 1};
+    for (size_t i = 0; i < s->rows; i++) {
         if (s->row[i].tid == tid && s->row[i].pid == pid && s->row[i].state != PP_THREAD_ABSENT)
             return;
-    struct looked *t, found = {.pid = pid, .tid = tid, .runs = -1, .state = PP_THREAD_OTHER, .is_new = 1};
+        found.python = s->row[i].pid == pid ? s->row[i].python : found.python;
+    }
     ssize_t n = read_of(&found, "comm", -1, name, sizeof(name));
     name[strcspn(name, "\n")] = '\0';
     if (n <= 0 || strncmp(name, "pp-", 3) == 0)
@@ -237,6 +243,8 @@ static void follow_thread(struct threads *s, int64_t pid, int64_t tid)
     if (!t)
         return;
     *t = found;
+    if (!t->python.at)
+        t->python = pp_python_runtime_find(pid);
     memcpy(t->name, name, sizeof(t->name));
     snprintf(path, sizeof(path), "/proc/%lld/task/%lld/schedstat", (long long)pid, (long long)tid);
     t->runs = s->open_files < OPEN_FILES ? pp_io_open(path, O_RDONLY, 0) : -1;

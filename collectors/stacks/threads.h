@@ -10,6 +10,7 @@
 #ifndef PP_STACKS_THREADS_H
 #define PP_STACKS_THREADS_H
 
+#include "collectors/attach/python_runtime.h"
 #include "collectors/collector.h"
 #include "collectors/store/rows.h"
 
@@ -19,7 +20,8 @@ extern const struct pp_collector pp_collector_threads;
 
 /* What a thread does that is blocked in this call. syscall: the text of /proc/PID/task/TID/syscall
  * ("running", "-1 SP PC", "NUMBER ARG0 ..."). ran_ns: since it ran the last time. The file behind the first
- * argument is told by /proc/PID/fd. */
-enum pp_thread_does pp_thread_blocked_in(int64_t pid, const char *syscall, uint64_t ran_ns);
+ * argument is told by /proc/PID/fd. runtime: of the Python in it, in which the interpreter's lock is. */
+enum pp_thread_does pp_thread_blocked_in(int64_t pid, const char *syscall, uint64_t ran_ns,
+                                         const struct pp_python_runtime *runtime);
 
 #endif

@@ -139,7 +139,8 @@ struct pp_stack_sample_row {
     X(FAULTS, 'D', "in a page fault or another wait that no signal ends: mostly a disk") \
     X(NETWORK, 'n', "in a call on a socket; in poll or epoll_wait that ended within the last second") \
     X(PIPE, 'p', "in a read or write of a pipe: of another process") \
-    X(WAITS, 'f', "in futex: a lock, a queue, a condition; of Python's threads the GIL too") \
+    X(WAITS, 'f', "in futex: a lock, a queue, a condition") \
+    X(LOCK, 'g', "in futex, for the lock of its Python's interpreter (GIL)") \
     X(SLEEPS, 's', "in a sleep") \
     X(OTHER, 'o', "in another call")
 

@@ -130,7 +130,7 @@ const char pp_schema_tables[] =
     " JOIN seen s ON s.stack = l.leaf JOIN stack_op o ON o.id = l.op GROUP BY o.id ORDER BY samples DESC;"
     /* Shares of the looks at which the thread was there. */
     "CREATE VIEW v_native_thread AS SELECT t.id, t.pid, t.tid, t.name, count(*) AS looks, avg(l.s = 'R') AS computes, avg(l.s = 'W') AS ready, avg(l.s IN ('r', 'D')) AS reads,"
-    " avg(l.s = 'n') AS network, avg(l.s IN ('f', 'p')) AS waits, avg(l.s = 's') AS sleeps FROM native_thread t JOIN (SELECT n.id, substr(k.states, n.id, 1) AS s"
+    " avg(l.s = 'n') AS network, avg(l.s IN ('f', 'g', 'p')) AS waits, avg(l.s = 's') AS sleeps FROM native_thread t JOIN (SELECT n.id, substr(k.states, n.id, 1) AS s"
     " FROM native_thread n, thread_look k) l ON l.id = t.id WHERE l.s NOT IN ('', '-') GROUP BY t.id ORDER BY computes + ready + reads + network DESC;"
     /* path and reason of one and the same row: the first of its kind */
     "CREATE VIEW v_error AS SELECT g.kind, g.action, g.count, e.path AS example_path, e.reason AS example_reason, g.files"

@@ -311,6 +311,7 @@ static void add_threads(const struct pp_facts_from *from, int has_costs, struct 
     m[PP_METRIC_THREADS_COMPUTE] = all > 0 ? computing / all : NAN;
     m[PP_METRIC_THREADS_READY] = computing > 0 ? w->ready / computing : NAN;
     m[PP_METRIC_THREADS_READ] = all > 0 ? (w->reads + w->network) / all : NAN;
+    m[PP_METRIC_THREADS_LOCKED] = pp_thread_work_locked(w);
     f->text[PP_METRIC_THREADS_NAMES] = *w->names ? pp_arena_copy(from->arena, w->names) : NULL;
     if (!has_costs)
         pp_signals_cpus(&from->gathered->costs, m);

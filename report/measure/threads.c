@@ -57,8 +57,10 @@ static void take_look(void *ctx, const struct pp_thread_look_row *row)
         return;
     o->looks++;
     int rank = 0;
-    for (size_t i = 0; i < PP_LOOKED_THREADS && row->states[i]; i++)
+    for (size_t i = 0; i < PP_LOOKED_THREADS && row->states[i]; i++) {
         rank = rank_of(&w->thread[i], row->states[i]) > rank ? rank_of(&w->thread[i], row->states[i]) : rank;
+        o->locked += row->states[i] == PP_THREAD_LOCK && !w->thread[i].is_trainers;
+    }
     for (size_t i = 0; rank && i < PP_LOOKED_THREADS && row->states[i]; i++) {
         const char does = row->states[i];
         if (rank_of(&w->thread[i], does) < rank)
@@ -122,7 +124,7 @@ pp_status pp_thread_work_read(const struct pp_source *source, const struct pp_ti
     if (st == PP_OK && out->looks > 0) {
         name_workers(w);
         out->computes /= out->looks, out->ready /= out->looks, out->reads /= out->looks;
-        out->network /= out->looks;
+        out->network /= out->looks, out->locked /= out->looks;
     }
     free(w);
     return st;

@@ -13,6 +13,7 @@
 struct pp_thread_work {
     double looks; /* in stalls; 0: nothing below is known */
     double computes, ready, reads, network;
+    double locked;  /* waits for the lock of its Python's interpreter; none of those at work */
     char names[96]; /* of those that work most, as the kernel has them; "": none does */
 };
 
@@ -20,6 +21,16 @@ struct pp_thread_work {
 static inline double pp_thread_work_all(const struct pp_thread_work *w)
 {
     return w->computes + w->ready + w->reads + w->network;
+}
+
+#define PP_LEAST_LOOKS 20 /* in stalls: three standard errors tell a half from a fifth */
+/* Of those that would compute: of two threads that hold it by turns one waits for it, all the time but when
+ * they change. */
+#define PP_LOCKED_MUCH 0.3
+static inline double pp_thread_work_locked(const struct pp_thread_work *w)
+{
+    double all = w->locked + pp_thread_work_all(w);
+    return all > 0 ? w->locked / all : 0;
 }
 
 pp_status pp_thread_work_read(const struct pp_source *source, const struct pp_timeline *tl,

@@ -511,6 +511,10 @@ pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, 
         st = source->each_gpu(source->ctx, on_gpu, p, err);
     if (st == PP_OK && source->glance != PP_GLANCE_SHORT)
         st = pp_ops_read(source, p->tl, &c->ops, err);
+    struct pp_thread_work looks = {0};
+    if (st == PP_OK)
+        st = pp_thread_work_read(source, p->whole, &looks, err);
+    c->threads_locked = looks.looks >= PP_LEAST_LOOKS && pp_thread_work_locked(&looks) >= PP_LOCKED_MUCH;
     if (st == PP_OK) {
         pp_costs_sum_up(p);
         st = refuse(c, p->whole, source->path, err);

@@ -10,7 +10,7 @@
 #include "report/replay/replay.h"
 #include "report/source/source.h"
 #include "report/measure/ops.h"
-#include "report/measure/timeline.h"
+#include "report/measure/threads.h"
 
 struct pp_cost_sample {
     uint64_t sample, read_start_ns,
@@ -177,7 +177,9 @@ struct pp_costs {
     int inflight;   /* reads of a worker at a time; 0: not known, or a loader that has no such thing */
     struct pp_requests requests;
     int has_resources, streaming, locked; /* streaming: one thread reads for all workers (stream_reads.h);
-                                             locked: the workers' decoding excludes each other */
+                                             locked: the workers' decoding excludes each other, or all of
+                                             their work: threads_locked, by the interpreter's lock */
+    int threads_locked;
     double bandwidth; /* bytes/s that all reads share, where the recording shows such a limit (storage.h); 0:
                          it shows none */
     double reads_per_s;        /* likewise, reads of whatever size; at most one of the two is set */

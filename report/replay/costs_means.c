@@ -449,7 +449,8 @@ static void average(struct pp_costs_pass *p)
     /* Blocked while decoding, with more than one worker, and no quota to blame: one lock held by one of them
      * nearly all the time. */
     c->locked = c->workers > 1 && !(c->throttled_share > 0.05) &&
-                c->work_blocked_ns > 0.3 * c->work_wall_ns && c->decode_busy_ns > 0.5 * c->window_ns;
+                (c->threads_locked ||
+                 (c->work_blocked_ns > 0.3 * c->work_wall_ns && c->decode_busy_ns > 0.5 * c->window_ns));
 }
 
 /* A sample is whole when it came through the last stage that most samples of the recording come through: our

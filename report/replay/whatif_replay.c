@@ -205,11 +205,10 @@ static struct pp_replay_sample replayed(const struct pp_costs *c, const struct p
                             : (float)((x->decode_blocked + x->transform_blocked) * k->op_blocked),
     };
     if (c->locked) {
-        r.work_blocked = (float)(x->transform_blocked * k->op_blocked);
-        if (!k->unlocked) {
-            r.serial_cpu = (float)(x->decode_cpu * k->decode * k->op_cpu * w->warm);
-            r.work_cpu -= r.serial_cpu;
-        }
+        float decoding = (float)(x->decode_cpu * k->decode * k->op_cpu * w->warm);
+        r.work_blocked = c->threads_locked ? 0 : (float)(x->transform_blocked * k->op_blocked);
+        r.serial_cpu = k->unlocked ? 0 : c->threads_locked ? r.work_cpu : decoding;
+        r.work_cpu -= r.serial_cpu;
     }
     decode_on_device(k, i, &r);
     return r;

@@ -193,8 +193,8 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                           "Fix or quarantine the failing files (listed in table error), or retry less often.",
                           ERRORS, .set = "retries=none"},
     [PP_REMEDY_LOCK] =
-        {"lock", "no lock contention in decode: processes instead of threads",
-         "Decode outside the lock: processes instead of threads, or a library that releases the interpreter lock (GIL).",
+        {"lock", "no wait for a lock: processes instead of threads",
+         "Make batches outside the lock: processes instead of threads, or a library that releases the interpreter lock (GIL).",
          WORDS(NULL,
                "`DataLoader(num_workers=N)`: processes; in threads only calls that release the GIL "
                "(torchvision.io, Pillow-SIMD, OpenCV)",

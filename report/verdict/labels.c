@@ -113,7 +113,7 @@ const struct pp_label pp_labels[] = {
      "Throughput is good on average, with pauses in which all workers wait for the disk."},
     {"loader", "errors", "Workers retry failed reads and wait between the attempts.",
      "The log is full of warnings about files; some batches take as long as the retries."},
-    {"loader", "lock", "Workers wait for a lock that they share while they decode.",
+    {"loader", "lock", "Workers wait for a lock that they share while they make batches.",
      "More workers change nothing and CPUs are idle: threads hold the GIL, or share one file handle or a lock."},
     {"loader", "straggler-sample",
      "A few samples cost many times as much CPU time as the others, and the batches behind them wait.",

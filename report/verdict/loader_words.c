@@ -340,7 +340,9 @@ static void speak_of_action(const struct pp_loader_words *w, int reads, struct p
     }
     const char *said = v->remedy ? v->remedy->pytorch : NULL;
     s = setting_of(w, v->remedy ? v->remedy->set : NULL, reads);
-    s = is_of_storage ? &w->setting[PP_FOR_READS] : s;
+    s = is_of_storage                               ? &w->setting[PP_FOR_READS]
+        : v->remedy == &pp_remedies[PP_REMEDY_LOCK] ? &w->setting[PP_FOR_WORK]
+                                                    : s;
     v->action.python = NULL;
     v->action.words = NULL;
     if (s)

@@ -28,6 +28,8 @@
 #define MUCH_DELAY 0.25, "without it, the owner's time shrinks by a quarter"
 #define MOST_TIME 0.5, "more than half of its time"
 #define MOST_OF_WAIT PP_LEAST_EXPLAINED, "more than half of the wait"
+#define LOCKED_MUCH \
+    "of two threads that hold it by turns one waits, but when they change: half, less those moments"
 #define MOST_IDLE_TIME 0.5, "more than half of its idle time"
 #define MOST_CPU_WORK 0.5, "more than half of the CPU work"
 #define SATURATED 0.9, "utilisation law: a bottleneck's utilisation is near 1; 10 % for the system's own work"
@@ -66,6 +68,10 @@
     "there are too few workers. The {workers|worker is|workers are all} busy with {owner}, while only {busy_cpus} of the CPUs are in use[ by {cpu_users}]"
 #define CONTENTION \
     "CPUs are short. {others} take {contended} of them, and {owner} waits for a CPU {run_queue} of its time"
+#define LOCKED \
+    .said = \
+        "threads take turns. In the stalls {threads_locked} of those at work wait for the interpreter's lock (GIL), and more threads gain nothing", \
+    .remedy = PP_REMEDY_LOCK
 #define TWO_KINDS 8, "an exponential distribution has 6.6; above it there are two kinds of samples"
 #define NOT_ALL_WORK 0.03, "where no order of delivery gains, the work is what is slow"
 #define SLOW_SAMPLES \

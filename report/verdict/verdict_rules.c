@@ -346,6 +346,8 @@ const struct pp_rule pp_cause_rules_replay[] = {
           BELOW(BLOCKED_ELSEWHERE, 0.5, "half: else what the largest phase waits for comes first")),
      .said = "reads wait for storage, whatever their size. They are {w_storage} of the possible gain",
      .remedy = PP_REMEDY_READS_IN_FLIGHT},
+    {"loader", "lock", WHEN(AT_LEAST(W_LOCK, LARGEST), AT_LEAST(THREADS_LOCKED, PP_LOCKED_MUCH, LOCKED_MUCH)),
+     LOCKED},
     {"loader", "lock", WHEN(AT_LEAST(W_LOCK, LARGEST)),
      .said = "workers wait for a lock in decode. They are blocked for {blocked} of {owner}",
      .remedy = PP_REMEDY_LOCK},

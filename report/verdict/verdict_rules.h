@@ -47,7 +47,6 @@ extern const struct pp_rule pp_cause_rules_shares[];
 extern const size_t pp_cause_rules_shares_n;
 /* Where no span says what the loader does, and where spans say that it is blocked though it computes: by what
  * the job's threads do in the stalls. */
-#define PP_LEAST_LOOKS 20
 extern const struct pp_rule pp_cause_rules_threads[];
 extern const size_t pp_cause_rules_threads_n;
 

@@ -159,6 +159,7 @@ const struct pp_rule pp_cause_rules_threads[] = {
     {"storage", NULL, WHEN(THREADS_AT_WORK, AT_LEAST(THREADS_READ, MOST_TIME)),
      .said = "reads wait for storage. " THREADS_SAID ", {threads_read} of them in calls on files and sockets",
      .remedy = PP_REMEDY_STORAGE},
+    {"loader", "lock", WHEN(THREADS_AT_WORK, AT_LEAST(THREADS_LOCKED, PP_LOCKED_MUCH, LOCKED_MUCH)), LOCKED},
     {"transform", "cpu-contended",
      WHEN(THREADS_AT_WORK, AT_LEAST(THREADS_COMPUTE, MOST_TIME), AT_LEAST(THREADS_READY, MUCH_DELAY),
           AT_LEAST(CONTENDED, OTHERS_COUNT), BELOW(IDLE_CPUS, CPUS_ARE_SHORT)),

@@ -12,12 +12,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint64_t distance = 0;
+    uint64_t distance = 0, section = 0;
     int fd = memfd_create("elf", MFD_CLOEXEC);
     if (fd < 0 || write(fd, data, size) != (ssize_t)size)
         abort();
-    (void)pp_elf_section(fd, ".PyRuntime", &distance);
-    (void)pp_elf_section(fd, "", &distance);
+    (void)pp_elf_section(fd, ".PyRuntime", &distance, &section);
+    (void)pp_elf_section(fd, "", &distance, &section);
     close(fd);
     return 0;
 }

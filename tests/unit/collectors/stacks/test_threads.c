@@ -19,6 +19,7 @@ static void a_call_says_what_a_thread_waits_for(void **state)
 {
     int ends[2];
     char text[64];
+    static const struct pp_python_runtime python = {.at = 0xffffff80, .size = 0x40}, none = {.at = 0};
     static const struct {
         const char *syscall;
         long number;
@@ -29,7 +30,9 @@ static void a_call_says_what_a_thread_waits_for(void **state)
         {"-1 0x7ffe 0x7f01\n", 0, 0, 'D'},
         {NULL, SYS_openat, 0, 'r'},
         {NULL, SYS_pread64, 0, 'r'},
-        {NULL, SYS_futex, 0, 'f'},
+        {NULL, SYS_futex, 0, 'g'}, /* in the runtime */
+        {"202 0xffffffc0 0x189\n", 0, 0, 'f'},
+        {"202 0xffffff7f 0x189\n", 0, 0, 'f'},
         {NULL, SYS_recvfrom, 0, 'n'},
         {NULL, SYS_nanosleep, 0, 's'},
         {NULL, SYS_epoll_pwait, 0, 'n'},
@@ -43,16 +46,16 @@ static void a_call_says_what_a_thread_waits_for(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         snprintf(text, sizeof(text), "%ld 0xffffff9c 0x0 0x0\n", rows[i].number);
         assert_int_equal(pp_thread_blocked_in(getpid(), rows[i].syscall ? rows[i].syscall : text,
-                                              rows[i].ran_ns),
+                                              rows[i].ran_ns, &python),
                          rows[i].does);
     }
     assert_int_equal(pipe(ends), 0);
     snprintf(text, sizeof(text), "%ld 0x%x 0x0\n", (long)SYS_read, (unsigned)ends[0]);
-    assert_int_equal(pp_thread_blocked_in(getpid(), text, 0), 'p');
+    assert_int_equal(pp_thread_blocked_in(getpid(), text, 0, &none), 'p');
     FILE *own = fopen("/proc/self/exe", "r");
     assert_non_null(own);
     snprintf(text, sizeof(text), "%ld 0x%x 0x0\n", (long)SYS_read, (unsigned)fileno(own));
-    assert_int_equal(pp_thread_blocked_in(getpid(), text, 0), 'r');
+    assert_int_equal(pp_thread_blocked_in(getpid(), text, 0, &none), 'r');
     fclose(own);
     close(ends[0]);
     close(ends[1]);

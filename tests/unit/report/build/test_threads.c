@@ -95,6 +95,9 @@ static void looks_in_stalls_give_the_cause(void **state)
         {"frnn", 0.2, 0, "storage", NULL, "1 thread of the job is at work ([DALI][TP0]Exec)"}, /* servers */
         {"fRnn", 0.9, 0, "loader", "under-parallel", "1 thread of the job is at work ([DALI][TP0]Exec)"},
         {"nsff", 0.1, 0, NULL, NULL, "no thread of the job's processes is at work"},
+        {"fRgf", 0.9, 0, "loader", "lock", "50 % of those at work wait for the interpreter's lock"},
+        {"gRff", 0.9, 0, "loader", "under-parallel", "1 thread"}, /* the trainer has what it waited for */
+        {"fgff", 0.1, 0, NULL, NULL, "no thread of the job's processes is at work"},
         {"fRrf", 0.5, 0, "transform", NULL, NULL},
     };
     (void)state;

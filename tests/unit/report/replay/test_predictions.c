@@ -311,6 +311,22 @@ static void test_a_full_link_gains_nothing_from_workers(void **state)
     pp_costs_free(&c);
 }
 
+/* Transforms of 8.8 ms behind reads of 10 ms: by turns under the interpreter's lock, whatever the threads. */
+static void test_threads_take_turns_under_a_lock(void **state)
+{
+    struct pp_costs c = made_costs_new();
+    for (size_t i = 0; i < c.n; i++)
+        c.samples[i].transform_cpu = 8.8e6f, c.samples[i].decode_cpu = 0;
+    c.samples_per_s = 2 / 0.0188;
+    c.locked = 1;
+    assert_near(made_costs_predicted(&c, "workers=4"), 4 / 0.0188, 0.03 * 213);
+    c.threads_locked = 1;
+    assert_near(made_costs_predicted(&c, "workers=4"), 1 / 0.0088, 0.03 * 114);
+    c.workers = 4, c.samples_per_s = 1 / 0.0088;
+    assert_near(made_costs_predicted(&c, "lock=none"), 4 / 0.0188, 0.03 * 213);
+    pp_costs_free(&c);
+}
+
 static void test_others_take_their_share(void **state)
 {
     struct pp_costs c = made_costs_new();
@@ -485,6 +501,7 @@ int main(void)
         cmocka_unit_test(test_outages_are_times_and_no_samples),
         cmocka_unit_test(test_slow_samples_in_step_are_no_outages),
         cmocka_unit_test(test_a_full_link_gains_nothing_from_workers),
+        cmocka_unit_test(test_threads_take_turns_under_a_lock),
         cmocka_unit_test(test_others_take_their_share),
         cmocka_unit_test(test_idle_cpus_are_there_for_a_second_worker),
         cmocka_unit_test(test_a_small_load_is_no_competitor),
