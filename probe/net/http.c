@@ -3,12 +3,14 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/library.h"
+#include "probe/base/text.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* mk/curl.mk says whether curl/curl.h is here. */
 #ifndef PP_HAVE_CURL
@@ -164,6 +166,7 @@ struct exchange {
     pp_status st;   /* of the body function */
     uint64_t asked; /* bytes of the range; PP_HTTP_UNKNOWN: the whole */
     int overdue;    /* it was given up */
+    char why[CURL_ERROR_SIZE];
 };
 
 static size_t on_header(char *line, size_t size, size_t n, void *ctx)
@@ -228,7 +231,7 @@ static void set_text(CURL *easy, CURLoption option, const char *text)
         curl.curl_easy_setopt(easy, option, text);
 }
 
-static void set_options(CURL *easy, const struct exchange *x, struct curl_slist *headers)
+static void set_options(CURL *easy, struct exchange *x, struct curl_slist *headers)
 {
     const struct pp_http_request *r = x->request;
     const struct pp_http_opts *o = &x->http->o;
@@ -241,6 +244,7 @@ static void set_options(CURL *easy, const struct exchange *x, struct curl_slist 
 #else
     curl.curl_easy_setopt(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 #endif
+    curl.curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, x->why);
     curl.curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
     curl.curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl.curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
@@ -316,12 +320,56 @@ static void read_took(CURL *easy, struct pp_http_took *t)
         snprintf(t->address, sizeof(t->address), strchr(ip, ':') ? "[%s]:%ld" : "%s:%ld", ip, port);
 }
 
-static pp_status fail_perform(const struct exchange *x, CURLcode code, struct pp_err *err)
+static pp_status fail_certificate(CURL *easy, const char *words, struct pp_err *err)
+{
+    long why = 0; /* as OpenSSL numbers it; the name of the host is libcurl's to look at */
+    curl.curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &why);
+    return pp_fail(err, PP_E_ACCESS, "the certificate of its host is not to be trusted (%s): %s", words,
+                   why == 9 || why == 10 ? "its owner has to renew it, or the clock of this machine is wrong"
+                   : why <= 1            ? "use a name that the certificate has"
+                                         : "install the authority that signed it, or name its file in "
+                                           "SSL_CERT_FILE (CURL_CA_BUNDLE and AWS_CA_BUNDLE come before it)");
+}
+
+/* What a proxy does looks as if the host had done it. */
+static void name_proxy(const struct exchange *x, struct pp_err *err)
+{
+    int tls = strncasecmp(x->request->url, "https:", 6) == 0;
+    const char *const in[] = {tls ? "https_proxy" : "http_proxy", tls ? "HTTPS_PROXY" : "all_proxy",
+                              "all_proxy", "ALL_PROXY"};
+    struct pp_err of = *err;
+    size_t i = 0;
+    for (const char *set; i < sizeof(in) / sizeof(*in) && (!(set = getenv(in[i])) || !*set); i++)
+        ;
+    if (i < sizeof(in) / sizeof(*in))
+        pp_fail(err, of.code, "%.300s, by way of the proxy in %s unless no_proxy names the host", of.text,
+                in[i]);
+}
+
+static pp_status fail_perform(const struct exchange *x, CURL *easy, CURLcode code, struct pp_err *err)
 {
     const struct pp_http_answer *a = x->answer;
+    char words[CURL_ERROR_SIZE];
+    long proxy = 0;
+    curl.curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &proxy);
+    if (proxy && proxy / 100 != 2)
+        return pp_fail(err, proxy / 100 == 5 ? PP_E_TRANSIENT : PP_E_ACCESS,
+                       "the proxy gave no connection to its host, but answered %ld: %s", proxy,
+                       proxy == 407 ? PP_HTTP_407 : "check https_proxy, or name the host in no_proxy");
+    pp_text_no_secrets(words, sizeof(words), x->why[0] ? x->why : curl.curl_easy_strerror(code));
     switch (code) {
     case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL: return pp_fail(err, PP_E_USAGE, "it is not a URL that can be asked");
+    case CURLE_UNSUPPORTED_PROTOCOL:
+        if (!a->took.address[0])
+            return pp_fail(err, PP_E_USAGE, "it is not a URL that can be asked");
+        /* fall through */
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_BAD_FUNCTION_ARGUMENT: /* of a proxy's answer */
+        return pp_fail(err, PP_E_TRANSIENT, "what answers there does not speak HTTP");
+    case CURLE_SSL_CONNECT_ERROR:
+        return pp_fail(err, PP_E_TRANSIENT,
+                       "there is no TLS connection (%s): where its host speaks plain HTTP, write http://",
+                       words);
     case CURLE_COULDNT_RESOLVE_HOST:
         return pp_fail(err, PP_E_TRANSIENT,
                        "its host name cannot be resolved: check the name, and the DNS of this machine");
@@ -336,12 +384,7 @@ static pp_status fail_perform(const struct exchange *x, CURLcode code, struct pp
         return pp_fail(err, PP_E_TRANSIENT, "its host brought less than 1 KiB/s for %ld s (--remote-timeout)",
                        (atomic_load_explicit(&stall_ms, memory_order_relaxed) + 999) / 1000);
     case CURLE_PEER_FAILED_VERIFICATION:
-    case CURLE_SSL_ISSUER_ERROR:
-        return pp_fail(
-            err, PP_E_ACCESS,
-            "the certificate of its host is not to be trusted (%s): install the authority that signed it, or name "
-            "its file in SSL_CERT_FILE",
-            curl.curl_easy_strerror(code));
+    case CURLE_SSL_ISSUER_ERROR: return fail_certificate(easy, words, err);
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_CERTPROBLEM:
         return pp_fail(
@@ -365,7 +408,7 @@ static pp_status fail_perform(const struct exchange *x, CURLcode code, struct pp
             return pp_fail(err, PP_E_TRANSIENT, "the connection was cut after %llu of %llu bytes",
                            (unsigned long long)a->took.received, (unsigned long long)a->head.length);
         return pp_fail(err, PP_E_TRANSIENT, "the connection was cut");
-    default: return pp_fail(err, PP_E_TRANSIENT, "the request failed (%s)", curl.curl_easy_strerror(code));
+    default: return pp_fail(err, PP_E_TRANSIENT, "the request failed (%s)", words);
     }
 }
 
@@ -416,7 +459,9 @@ pp_status pp_http_perform(struct pp_http *h, const struct pp_http_request *reque
         if (x.st != PP_OK && x.st != PP_END)
             st = x.st;
         else if (code != CURLE_OK && x.st != PP_END)
-            st = fail_perform(&x, code, err);
+            st = fail_perform(&x, taken->easy, code, err);
+        if (st == PP_E_TRANSIENT && x.st == PP_OK && err && !request->local && !strstr(err->text, "proxy"))
+            name_proxy(&x, err);
         answer->text[answer->text_size] = '\0';
     }
     curl.curl_slist_free_all(headers);

@@ -41,6 +41,7 @@ struct pp_http_head {
     char date[40];
 };
 #define PP_HTTP_UNKNOWN UINT64_MAX
+#define PP_HTTP_407 "the proxy wants a user and a password, as in http://USER:PASSWORD@PROXY:PORT"
 
 /* Takes in one line of a header, as it came; a status line begins anew. Other lines are passed over. */
 void pp_http_head_line(struct pp_http_head *h, const char *line, size_t size);

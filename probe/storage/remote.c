@@ -211,6 +211,7 @@ static const struct {
     {401, PP_E_ACCESS, "401 Unauthorized: the server wants credentials"},
     {403, PP_E_ACCESS, "403 Forbidden"},
     {404, PP_E_NOT_FOUND, "404 Not Found"},
+    {407, PP_E_ACCESS, "407: " PP_HTTP_407},
     {408, PP_E_TRANSIENT, "408 Request Timeout"},
     {410, PP_E_NOT_FOUND, "410 Gone"},
     {412, PP_E_CORRUPT,

@@ -59,6 +59,7 @@ static const char *words_of(const struct pp_status_words *words, int code)
         {401, 401, "it wants a user and a password, or a token"},
         {403, 403, "it does not allow this user to write"},
         {404, 405, "it has no such path; check the URL"},
+        {407, 407, PP_HTTP_407},
         {413, 413, "it finds the body too large"},
         {429, 429, "it wants to be asked less often"},
         {500, 599, "its own trouble"},
