@@ -246,12 +246,6 @@ uint64_t pp_sampler_len(const struct pp_sampler *s)
     return s->len;
 }
 
-size_t pp_sampler_footprint(const struct pp_sampler *s)
-{
-    return sizeof(*s) + (s->alias ? pp_alias_footprint(s->alias) : 0) +
-           (s->strata ? pp_strata_footprint(s->strata) : 0);
-}
-
 /* ---- order ---- */
 
 pp_status pp_order_create(const struct pp_sampler *s, uint64_t epoch, struct pp_order **out,

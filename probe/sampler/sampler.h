@@ -59,7 +59,6 @@ struct pp_sampler;
  * limit. Immutable once made: any thread. */
 pp_status pp_sampler_create(const struct pp_sampler_opts *opts, struct pp_sampler **out, struct pp_err *err);
 void pp_sampler_destroy(struct pp_sampler *s);
-size_t pp_sampler_footprint(const struct pp_sampler *s); /* bytes; orders count for themselves */
 
 /* Samples this rank draws in one epoch; the second form needs no sampler (0: none, what create refuses). */
 uint64_t pp_sampler_len(const struct pp_sampler *s);

@@ -20,6 +20,5 @@ void pp_alias_destroy(struct pp_alias *a);
 
 /* Takes its randomness from rng. An index of weight zero is never picked. */
 uint64_t pp_alias_pick(const struct pp_alias *a, struct pp_rng *rng);
-size_t pp_alias_footprint(const struct pp_alias *a); /* bytes */
 
 #endif

@@ -86,11 +86,6 @@ void pp_strata_destroy(struct pp_strata *s)
     free(s);
 }
 
-size_t pp_strata_footprint(const struct pp_strata *s)
-{
-    return sizeof(*s) + s->n * sizeof(*s->member) + s->n_classes * sizeof(*s->classes);
-}
-
 /* ---- the share of a rank ---- */
 
 /* One class's samples of this rank, in the order in which they come. */

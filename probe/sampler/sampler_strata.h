@@ -28,7 +28,6 @@ struct pp_strata;
  * PP_E_UNSUPPORTED beyond 2^24 classes. */
 pp_status pp_strata_create(const int64_t *class_of, uint64_t n, struct pp_strata **out, struct pp_err *err);
 void pp_strata_destroy(struct pp_strata *s);
-size_t pp_strata_footprint(const struct pp_strata *s);
 
 struct pp_strata_share {
     uint64_t seed, epoch;

@@ -255,8 +255,3 @@ uint64_t pp_alias_pick(const struct pp_alias *a, struct pp_rng *rng)
     uint64_t column = pp_rng_below(rng, a->n);
     return pp_rng_next(rng) >> 11 < a->keep[column] ? column : a->alias[column];
 }
-
-size_t pp_alias_footprint(const struct pp_alias *a)
-{
-    return sizeof(*a) + a->n * (sizeof(*a->keep) + sizeof(*a->alias));
-}

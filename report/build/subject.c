@@ -91,13 +91,6 @@ static const char *trainers_words(const struct pp_source *s)
     return words && !strstr(words, "multiprocessing") && !strstr(words, " -c ") ? words : NULL;
 }
 
-/* What `pipeprobe exec` ran stands behind its "--". */
-static const char *job_of(const char *command, struct pp_arena *arena)
-{
-    const char *program = strstr(command, " -- ");
-    return program ? program_of(program + 4, arena) : NULL;
-}
-
 static const char *data_of(const struct pp_source *s)
 {
     const char *data = meta(s, "config", "dataset"), *synthetic = meta(s, "config", "synthetic");
@@ -152,8 +145,11 @@ void pp_subject_read(const struct pp_source *s, struct pp_arena *arena, struct p
         r->subject_kind = PP_SUBJECT_PYTORCH_LOADER;
         r->subject = pp_arena_printf(arena, "PyTorch's DataLoader on %s", data ? data : "the data");
     } else if (exec) {
-        const char *words = trainers_words(s);
-        name = words ? program_of(words, arena) : command ? job_of(command, arena) : NULL;
+        const char *words = trainers_words(s), *behind = command ? strstr(command, " -- ") : NULL;
+        words = words    ? words
+                : behind ? behind + 4
+                         : NULL; /* what `pipeprobe exec` ran stands behind its "--" */
+        name = words ? program_of(words, arena) : NULL;
         r->subject_kind = PP_SUBJECT_JOB;
         r->subject = name ? pp_arena_printf(arena, "the job %s", name) : "the job that pipeprobe exec ran";
     } else if (tool && strcmp(tool, "libpipeprobe") == 0) {

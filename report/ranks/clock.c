@@ -104,7 +104,7 @@ pp_status pp_clock_fit(const struct pp_clock_pair *pairs, size_t n, struct pp_cl
                        : pp_fail(err, PP_E_NO_MEMORY, "no memory to align clocks by %zu steps", n);
     if (st == PP_OK)
         fit(&w, out);
-    if (st == PP_OK && !(fabs(out->drift) <= MOST_DRIFT)) {
+    if (st != PP_OK || !(fabs(out->drift) <= MOST_DRIFT)) {
         pp_clock_free(out);
         out->unknown = "the ends of the collective steps do not keep their distance";
         out->error_ns = NAN;
@@ -146,14 +146,6 @@ uint64_t pp_clock_to_reference(const struct pp_clock *c, uint64_t own_ns)
 {
     double at = (double)(int64_t)(own_ns - c->from_ns);
     return own_ns + (uint64_t)c->ahead_ns + (uint64_t)llround(c->drift * at + left_at(c, at));
-}
-
-int pp_clock_order(const struct pp_clock *a, uint64_t a_ns, const struct pp_clock *b, uint64_t b_ns)
-{
-    double apart = (double)(int64_t)(pp_clock_to_reference(b, b_ns) - pp_clock_to_reference(a, a_ns));
-    if (!(fabs(apart) > a->error_ns + b->error_ns)) /* also where an error is not known */
-        return 0;
-    return apart > 0 ? -1 : 1;
 }
 
 /* The ends of collective steps in recordings, for clock.h. */

@@ -49,8 +49,6 @@ void pp_clock_free(struct pp_clock *c);
 
 /* An own time on the reference's clock. Order is kept. */
 uint64_t pp_clock_to_reference(const struct pp_clock *c, uint64_t own_ns);
-/* Which of two events was first: -1 a, 1 b, 0: not known, for they are closer than the errors of both. */
-int pp_clock_order(const struct pp_clock *a, uint64_t a_ns, const struct pp_clock *b, uint64_t b_ns);
 
 /* By batch: when its last collective ended on the trainer's thread; 0: none, or not known. */
 struct pp_collective_ends {

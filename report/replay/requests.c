@@ -158,12 +158,6 @@ static int is_refused(const struct pp_request_row *r)
     return r->status == 429 || r->status == 503;
 }
 
-/* What a job's answers said is not known, but that they came. */
-static int is_answered(const struct pp_request_row *r)
-{
-    return r->status / 100 == 2 || (!r->status && r->bytes);
-}
-
 /* Of a sample whose number is not known (a job's stream, __getitems__) it is known that it was for one. */
 static int is_for_none(const struct walk *w, const struct pp_request_row *r)
 {
@@ -276,7 +270,7 @@ static void on_request(void *ctx, const struct pp_request_row *r)
     q->hedges += (r->flags & PP_REQUEST_ROW_HEDGE) != 0;
     q->modelled |= (r->flags & PP_REQUEST_ROW_MODEL) != 0;
     note_place(w, r, refused);
-    if (!is_answered(r))
+    if (r->status / 100 != 2 && (r->status || !r->bytes)) /* what a job's answers said is not known */
         return;
     q->empty += r->bytes < PP_EMPTY_ANSWER;
     q->shards += streams && ((r->flags & PP_REQUEST_ROW_BEGINS) || r->bytes == SHARD_HEAD);

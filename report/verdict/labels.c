@@ -168,14 +168,6 @@ static int same(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-const struct pp_label *pp_label_find(const char *l1, const char *l2)
-{
-    for (size_t i = 0; i < pp_labels_n; i++)
-        if (same(pp_labels[i].l1, l1) && same(pp_labels[i].l2, l2))
-            return &pp_labels[i];
-    return NULL;
-}
-
 int pp_rule_is_of(const struct pp_rule *rules, size_t i, const char *l1, const char *l2)
 {
     while (i > 0 && !rules[i].l1 && !rules[i].l2 && rules[0].meaning)

@@ -11,8 +11,6 @@ struct pp_label {
 };
 extern const struct pp_label pp_labels[];
 extern const size_t pp_labels_n;
-/* NULL: no rule says it. */
-const struct pp_label *pp_label_find(const char *l1, const char *l2);
 
 struct pp_rule_set {
     const char *name, *decides;

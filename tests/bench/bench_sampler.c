@@ -6,6 +6,7 @@
 #include "probe/sampler/sampler.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,7 +30,7 @@ struct figures {
 
 static uint64_t sink; /* keeps the compiler from dropping the work */
 
-static void measure(const struct pp_sampler *s, int round, struct figures *f)
+static void measure(const struct pp_sampler *s, size_t sampler_bytes, int round, struct figures *f)
 {
     struct pp_order *o = NULL;
     uint64_t block[BLOCK], start = pp_sampler_len(s) / 2 - INDEXES / 2, t0;
@@ -51,7 +52,7 @@ static void measure(const struct pp_sampler *s, int round, struct figures *f)
         sink += block[round];
     }
     f->fill_ns[round] = (double)(pp_now_ns() - t0) / (INDEXES / BLOCK * BLOCK);
-    f->bytes = pp_sampler_footprint(s) + pp_order_footprint(o);
+    f->bytes = sampler_bytes + pp_order_footprint(o);
     pp_order_destroy(o);
 }
 
@@ -85,16 +86,20 @@ int main(void)
     struct pp_sampler *sampler[ROWS];
     double *weights = malloc(INDEXES * sizeof(*weights));
     char first[32], bytes[32];
+    size_t taken[ROWS];
 
     if (!weights)
         return 1;
     for (int i = 0; i < INDEXES; i++)
         weights[i] = 1 + i % 100;
-    for (size_t r = 0; r < ROWS; r++)
+    for (size_t r = 0; r < ROWS; r++) {
+        struct mallinfo2 before = mallinfo2();
         sampler[r] = make(&rows[r], weights);
+        taken[r] = mallinfo2().uordblks + mallinfo2().hblkhd - before.uordblks - before.hblkhd;
+    }
     for (int round = 0; round < REPEATS; round++)
         for (size_t r = 0; r < ROWS; r++)
-            measure(sampler[r], round, &figures[r]);
+            measure(sampler[r], taken[r], round, &figures[r]);
 
     printf("%-10s  %5s  %12s  %12s  %12s  %10s\n", "sampler", "N", "first index", "at, ns/idx",
            "fill, ns/idx", "memory");

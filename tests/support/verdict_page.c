@@ -119,13 +119,21 @@ static void put_evidence(FILE *out, const struct block *b, const struct pp_rule 
     }
 }
 
+const struct pp_label *verdict_label(const char *l1, const char *l2)
+{
+    for (size_t i = 0; i < pp_labels_n; i++)
+        if (same(pp_labels[i].l1, l1) && same(pp_labels[i].l2, l2))
+            return &pp_labels[i];
+    return NULL;
+}
+
 /* A label with all of its rules: what it means, its evidence, and each change that one of them advises. */
 static void put_label(FILE *out, const struct block blocks[BLOCKS], const char *l1, const char *l2)
 {
     int ways = 0;
     enum pp_remedy_id told[16];
     size_t n_told = 0;
-    const struct pp_label *label = pp_label_find(l1, l2);
+    const struct pp_label *label = verdict_label(l1, l2);
     const char *meaning = label ? label->meaning : NULL;
     fprintf(out, "### %s%s%s\n\n%s\n\n", l1 ? l1 : "not measured",
             l2   ? " / "

@@ -4,8 +4,11 @@
 #ifndef PP_TESTS_SUPPORT_VERDICT_PAGE_H
 #define PP_TESTS_SUPPORT_VERDICT_PAGE_H
 
+#include "report/verdict/labels.h"
 #include "report/verdict/verdict_rules.h"
 
+/* NULL: no rule says it. */
+const struct pp_label *verdict_label(const char *l1, const char *l2);
 /* The whole page; the caller frees it. NULL: no memory. */
 char *verdict_page(void);
 

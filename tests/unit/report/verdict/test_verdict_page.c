@@ -29,7 +29,7 @@ static void test_the_guide_has_every_verdict_and_its_fix(void **state)
 static void check_meanings(const struct pp_rule *rules, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!pp_label_find(rules[i].l1, rules[i].l2) || !pp_label_find(rules[i].l1, rules[i].l2)->symptom)
+        if (!verdict_label(rules[i].l1, rules[i].l2) || !verdict_label(rules[i].l1, rules[i].l2)->symptom)
             fail_msg("%s/%s has no meaning or no symptom: report/verdict/labels.c",
                      rules[i].l1 ? rules[i].l1 : "-", rules[i].l2 ? rules[i].l2 : "-");
 }
