@@ -130,7 +130,8 @@ pp_status pp_metrics_history(struct pp_live *l, const struct pp_metrics_view *la
     if (status == PP_OK && (!h || h->no_memory))
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the history of the metrics");
     if (status == PP_OK) {
-        qsort(h->lines, h->n, sizeof(*h->lines), by_series);
+        if (h->n) /* a recording that does not say when it began has none */
+            qsort(h->lines, h->n, sizeof(*h->lines), by_series);
         for (size_t i = 0; i < h->n; i++) {
             if (i == 0 || h->lines[i].metric != h->lines[i - 1].metric)
                 pp_metric_head(h->lines[i].metric, PP_METRICS_OPENMETRICS, out);
