@@ -5,7 +5,8 @@
  * --from: a further input to start from, besides the target's own. Takes a seed input, changes it in a few
  * places (bits, bytes, numbers at their limits, cut, pieces moved or doubled) and hands it over, each in an
  * allocation of its exact size. FILEs are run as they are. Before each input its bytes lie in fuzz-last.bin
- * in $TMPDIR, for when it crashes. */
+ * in $TMPDIR, for when it crashes. At the end it says what the slowest input took: work is bounded by size.
+ */
 #include "tests/fuzz/fuzz.h"
 
 #include "probe/base/clock.h"
@@ -113,7 +114,7 @@ int main(int argc, char **argv)
     struct input seed[SEEDS_MAX];
     unsigned seeds = 0;
     double seconds = 0;
-    uint64_t rng_seed = pp_now_ns(), runs = 0, most = UINT64_MAX, began = pp_now_ns();
+    uint64_t rng_seed = pp_now_ns(), runs = 0, most = UINT64_MAX, began = pp_now_ns(), slowest = 0;
     for (; argc > 2 && strncmp(argv[1], "--", 2) == 0; argv += 2, argc -= 2) {
         if (strcmp(argv[1], "--seconds") == 0)
             seconds = atof(argv[2]);
@@ -153,10 +154,13 @@ int main(int argc, char **argv)
             last->size = size;
             memcpy(last->data, data, size);
         }
+        uint64_t cpu = pp_thread_cpu_ns();
         run_exactly(data, size);
+        cpu = pp_thread_cpu_ns() - cpu;
+        slowest = cpu > slowest ? cpu : slowest;
     }
-    printf("# %llu inputs in %.0f s, no crash\n", (unsigned long long)runs,
-           (double)(pp_now_ns() - began) * 1e-9);
+    printf("# %llu inputs in %.0f s, no crash; the slowest took %.0f ms of CPU time\n",
+           (unsigned long long)runs, (double)(pp_now_ns() - began) * 1e-9, (double)slowest * 1e-6);
     for (unsigned i = 0; i < seeds; i++)
         free(seed[i].data);
     return runs ? 0 : 1;

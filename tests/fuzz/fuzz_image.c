@@ -3,6 +3,7 @@
  * plain JPEG has a header that says the same. */
 #include "tests/fuzz/fuzz.h"
 
+#include "probe/dataset/synthetic_image.h"
 #include "probe/decode/decode.h"
 #include "probe/decode/jpeg_plain.h"
 
@@ -79,8 +80,18 @@ static int seed_webp(unsigned i, uint8_t **data, size_t *size)
 
 int fuzz_seed(unsigned i, uint8_t **data, size_t *size)
 {
-    if (i > 0)
-        return seed_webp(i - 1, data, size);
+    static const struct pp_synthetic_spec made[] = {
+        {.width = 50, .height = 40, .quality = 80},
+        {.width = 33, .height = 47, .quality = 95, .luma_h = 1, .luma_v = 1},
+        {.width = 40, .height = 24, .quality = 60, .luma_h = 2, .luma_v = 1},
+        {.width = 24, .height = 24, .quality = 60, .gray = 1},
+        {.width = 30, .height = 30, .format = PP_SYNTHETIC_PNG},
+    };
+    enum { MADE = sizeof(made) / sizeof(*made) };
+    if (i < MADE)
+        return pp_synthetic_image(&made[i], data, size, NULL) == PP_OK;
+    if (i > MADE)
+        return seed_webp(i - MADE - 1, data, size);
     *size = sizeof(png);
     *data = malloc(*size);
     memcpy(*data, png, *size);
