@@ -30,4 +30,19 @@ for sink in --otlp --mlflow; do
     run timeout 60 "$PP" run --synthetic n=4000,size=32x32 --duration 2s --workers 1 --quiet --force -o "$T/run.sqlite" $sink "$URL/body"
     like "$sink: it is lost, and the run is not" "$rc $(cat "$ERR")" "^[03] .*texts were lost: .*answers without end"
 done
+
+# So it is with the other kinds, side by side; the server's slow ones wait for the end of a request.
+sending=()
+for sink in otlp mlflow; do
+    for kind in gzip drip slow-header file; do
+        { timeout 60 "$PP" metrics "$T/run.sqlite" --metrics-interval 1s --$sink "$URL/$kind" 2>&1 | tail -n 1; echo "rc ${PIPESTATUS[0]}"; } >"$T/$sink.$kind" &
+        sending+=($!)
+    done
+done
+wait "${sending[@]}"
+for sink in otlp mlflow; do
+    like "$sink, gzip: not unpacked, and no answer" "$(paste -sd' ' "$T/$sink.gzip")" "texts were lost: .*answers without end rc 0$"
+    for kind in drip slow-header; do like "$sink, $kind: it ends" "$(paste -sd' ' "$T/$sink.$kind")" "texts were lost: .*did not answer .*rc 0$"; done
+    like "$sink: a redirect is not followed" "$(paste -sd' ' "$T/$sink.file")" "texts were lost: .*answered 302: it redirects; give the final URL rc 0$"
+done
 done_testing
