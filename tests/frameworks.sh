@@ -81,7 +81,7 @@ recorded() {
     is "$name: phases" "$missing" ""
     is "$name: the trainer's batches are the workers'" "$(sql "$R" "SELECT count(*) FROM v_span WHERE phase = 'data_wait' AND batch NOT IN (SELECT batch FROM v_span WHERE phase = 'collate')" 2>&1)" 0
     "$PP" report --json "$R" >"$T/report.json" 2>"$T/report.err"
-    like "$name: the report has a verdict" "$(json "$T/report.json" '$.verdict.l0')" 'input-bound|inconclusive'
+    like "$name: the report has a verdict" "$(json "$T/report.json" '$.verdict.l0')" 'input-bound|inconclusive|cpu-starved'
     like "$name: and its lanes" "$(sqlite3 :memory: "SELECT group_concat(DISTINCT json_extract(value, '\$.lane')) FROM json_each(CAST(readfile('$T/report.json') AS TEXT), '\$.phases')")" 'worker.*trainer'
 }
 

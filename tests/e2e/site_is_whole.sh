@@ -31,7 +31,7 @@ if [ -x "$PP" ]; then
     printf '#!/bin/sh\nexec "%s" "$@"\n' "$PP" >"$T/bin/pipeprobe"
     chmod +x "$T/bin/"*
     PATH=$T/bin:$PATH SLURM_JOB_ID=17 run sh samples/slurm/verdict_to_comment.sh "$T/run.sqlite"
-    like "the verdict goes into the job's comment" "$(paste -sd' ' "$OUT")" "^update JobId=17 Comment=pipeprobe: (input-bound|not input-bound|inconclusive).*: $T/run.sqlite$"
+    like "the verdict goes into the job's comment" "$(paste -sd' ' "$OUT")" "^update JobId=17 Comment=pipeprobe: (input-bound|not input-bound|cpu-starved|inconclusive).*: $T/run.sqlite$"
     PATH=$T/bin:$PATH SLURM_JOB_ID=17 run sh samples/slurm/verdict_to_comment.sh "$T/none.sqlite"
     is "and a missing recording fails no job" "$rc $(cat "$OUT")" "0 "
 fi
