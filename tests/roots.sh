@@ -1,6 +1,7 @@
 #!/bin/bash
 # tests/roots.sh: fresh root file systems of distributions take the wheel (pip, in a virtual environment) and record the README's job, train.py of
-# tests/recordings with the distribution's own PyTorch. Needs root, debootstrap and the distributions' packages; what is not to be had is skipped by name.
+# tests/recordings with the distribution's own PyTorch, or PyPI's where it has none from 1.13 on (5 GB). Needs root, debootstrap and the distributions' packages; what is
+# not to be had is skipped by name.
 #
 # ROOTS=DIR keeps them (build/roots, 1.5 GB each). ONLY=REGEX chooses rows. WHEEL names the wheel (build/pipeprobe-*.whl, make wheel).
 . "$(dirname "$0")/lib.sh"
@@ -25,17 +26,28 @@ inside() { # ROOT COMMAND...
     unshare -m sh -c 'mount -t proc proc "$0/proc" && mount -t tmpfs shm "$0/dev/shm" && exec chroot "$0" "$@"' "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 "$@"
 }
 
+# Where the distribution has none, or one before 1.13, of which no worker is recorded. Fetched by this machine's pip, which knows how to reach it.
+torch_of_pypi() { # ROOT
+    ! inside "$1" python3 -c 'import sys, torch; sys.exit(tuple(map(int, torch.__version__.split(".")[:2])) < (1, 13))' || return 0
+    local version=$(inside "$1" python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    # shellcheck disable=SC2046
+    timeout 900 python3 -m pip install -q --no-cache-dir --retries 1 --only-binary :all: --python-version "$version" \
+        $(printf -- "--platform manylinux_2_%d_$(uname -m) " {28..5}) --platform "manylinux2014_$(uname -m)" --target "$1/usr/local/lib/python$version/dist-packages" torch torchvision
+}
+
 # Sets $why where it cannot be had.
 make_root() { # SUITE MIRROR KEYRING COMPONENTS
     local root=$ROOTS/$1
     [ ! -e "$root.done" ] || return 0
     why="debootstrap is not installed"
     command -v debootstrap >/dev/null || return 1
-    why="$3 is not installed (apt-get install $3)"
+    why="/usr/share/keyrings has no $3 (apt-get install $3, or that file of the mirror's package ubuntu-keyring)"
     ls "/usr/share/keyrings/$3".* >/dev/null 2>&1 || return 1
     mkdir -p "$ROOTS" && rm -rf "$root"
-    timeout 900 debootstrap --variant=minbase --components="main${4:+,$4}" --include=python3,python3-venv,python3-pip,procps "$1" "$root" "$2" >"$T/root.log" 2>&1 &&
-        inside "$root" apt-get install -y -qq --no-install-recommends python3-torch python3-torchvision python3-pil >>"$T/root.log" 2>&1 && touch "$root.done"
+    local script=/usr/share/debootstrap/scripts/$1 # an older debootstrap knows no newer Ubuntu, whose script is that of all
+    [ -e "$script" ] || script=${script%/*}/gutsy
+    timeout 900 debootstrap --variant=minbase --components="main${4:+,$4}" --include=python3,python3-venv,python3-pip,procps "$1" "$root" "$2" "$script" >"$T/root.log" 2>&1 &&
+        { inside "$root" apt-get install -y -qq --no-install-recommends python3-torch python3-torchvision python3-pil; torch_of_pypi "$root"; } >>"$T/root.log" 2>&1 && touch "$root.done"
     why="no root file system: $(grep -E '^[EW]:' "$T/root.log" | tail -n 1)"
     [ -e "$root.done" ]
 }
