@@ -45,7 +45,7 @@ for variant in address-undefined thread; do
         prefix="$prefix $with_fakes PP_FAKE_CUPTI=small=1" clean "$variant: fake device, records dropped" "0 3" run --synthetic n=100 $common --steps 60 --step cuda:1ms --pageable --h2d sync
         clean "$variant: report of it" "0 3" report "$T/run.sqlite"
         clean "$variant: export of it" "0" export "$T/run.sqlite" --to nsys --force -o "$T/out.sqlite"
-        sql "$T/run.sqlite" "VACUUM INTO '$T/timeless.sqlite'" && sqlite3 "$T/timeless.sqlite" "DELETE FROM meta WHERE key = 'started_utc_ns'"
+        rm -f "$T/timeless.sqlite" && sql "$T/run.sqlite" "VACUUM INTO '$T/timeless.sqlite'" && sqlite3 "$T/timeless.sqlite" "DELETE FROM meta WHERE key = 'started_utc_ns'"
         clean "$variant: history of a run that does not say when it began" "0" export "$T/timeless.sqlite" --force -o "$T/out.om"
         clean "$variant: not recorded" "0" run "$T/images" --workers 3 --batch-size 8 --quiet --no-record --epochs 1
         clean "$variant: report" "0 3" report "$T/run.sqlite"
