@@ -67,9 +67,10 @@ right() { # NAME OPTION...
 }
 right no-backward-accumulation
 is "no backward: what an optimizer's step is made of was trained on" "$rc $(json "$OUT" '$.kind') $((x=$(answer resumed_at | grep . || echo 1), x % 26 % 8))" "0 exact 0"
-for name in two-loaders cycle one-looked-at nothing-seen; do # a second loader: in each step, begun anew where it ends, for validation alone; no step at all
+# A second loader: in each step, begun anew where it ends, for validation alone; all that is taken is taken without gradients; no step at all.
+for name in two-loaders cycle one-looked-at preloads nothing-seen; do
     right "$name"
-    is "$name is exact" "$rc $(json "$OUT" '$.kind') $(answer culprit)" "0 exact "
+    is "$name is exact, from where it says" "$rc $(json "$OUT" '$.kind') $(grep -h '^begins' "$T/$name/k1/start2.log")" "0 exact begins behind $(answer resumed_at)"
 done
 right unseeded-noise --content
 like "augmentation that is not seeded is no fault of the resume" "$rc $(json "$OUT" '$.kind') $(json "$OUT" '$.note')" "^0 exact the bytes of samples differ between two uninterrupted runs as well"

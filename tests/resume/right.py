@@ -427,6 +427,25 @@ def look_ahead():
     epochs(lambda epoch, done: ahead(DataLoader(Numbers(), B, sampler=order(epoch)[done * B :], num_workers=1)))
 
 
+@job("preloads")
+def preloads():
+    """As NVIDIA's prefetchers: the next batch is taken without gradients, also for validation, which looks at one batch in another order in each run."""
+
+    @torch.no_grad()
+    def take(it):
+        return next(it, None)
+
+    def ahead(loader):
+        it, beside = iter(loader), iter(DataLoader(Numbers(400), B, shuffle=True))
+        x = take(it)
+        while x is not None:
+            held, x = x, take(it)
+            yield held
+            take(beside)
+
+    epochs(lambda epoch, done: ahead(DataLoader(Numbers(), B, sampler=order(epoch)[done * B :], num_workers=1)))
+
+
 @job("no-backward")
 def no_backward():
     """Gradients are computed by hand; the optimizer's step is all that is to be seen. Every tenth batch is thrown away."""

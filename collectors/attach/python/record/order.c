@@ -220,11 +220,23 @@ void record_order_unknown(const struct record_iteration *it)
     put_head();
 }
 
+/* Its newest block of the window says so; those of other loaders may lie behind it. */
 void record_order_end(const struct record_iteration *it)
 {
-    if (order.it != it || !order.buf || order.forks != record_forks())
+    struct pp_order_block b;
+    uint8_t *newest = NULL;
+    if (!order.buf || order.forks != record_forks())
         return;
-    order.head.flags |= PP_ORDER_ENDED;
-    put_head();
-    order.it = NULL;
+    for (size_t at = 0; at < order.used; at += sizeof(b) + b.bytes) {
+        memcpy(&b, order.buf + at, sizeof(b));
+        if (b.magic == PP_ORDER_MAGIC && b.loader == it->loader && b.epoch == it->epoch)
+            newest = order.buf + at;
+    }
+    if (!newest)
+        return;
+    memcpy(&b, newest, sizeof(b));
+    b.flags |= PP_ORDER_ENDED;
+    memcpy(newest, &b, sizeof(b));
+    if (order.it == it)
+        order.it = NULL;
 }

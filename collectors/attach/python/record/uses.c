@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { LOADERS = 8 }; /* that are iterated by turns */
+enum { LOADERS = 8 /* that are iterated by turns */, LOOKED_AT = 1, TAKEN };
 
 struct record_uses record_uses = {.newest = PP_NO_BATCH};
 
@@ -16,12 +16,13 @@ struct run {
     struct pp_order_block head; /* batches 0: none */
     void *at;                   /* of the head in the file; NULL: not yet */
     unsigned since;             /* batches of it that were taken since the last backward */
-    int pending, ended;         /* the newest may still be trained on; the iteration had no more */
+    int pending, ended;         /* how the newest, which may still be trained on, was taken; it had no more */
     int trains;                 /* one of the loader's batches was trained on */
 };
 static struct run runs[LOADERS], *newest; /* newest: of the batch that was taken last */
 static unsigned turn;
 static uint64_t forks; /* of the process whose runs they are */
+static int takes;      /* a batch that was trained on was TAKEN: those that are LOOKED_AT are not */
 
 static void put_head(struct run *r)
 {
@@ -59,6 +60,7 @@ static struct run *run_of(uint32_t loader)
 {
     if (forks != record_forks()) {
         memset(runs, 0, sizeof(runs));
+        takes = 0;
         forks = record_forks();
     }
     record_order_before_unmap(leave_window); /* else a head would be written into the window that follows */
@@ -68,14 +70,17 @@ static struct run *run_of(uint32_t loader)
     return memset(&runs[turn++ % LOADERS], 0, sizeof(*runs));
 }
 
-/* A loader that has come to its end, or was left behind several batches (a few for validation), has no part
- * in the next backward; one whose batches are taken by turns with another's has, and one whose first batches
- * were dropped on the way to an old place. */
-static void give_up_others(const struct run *taken)
+/* A loader that has come to its end, or was left behind several batches or behind one that was looked at (for
+ * validation), has no part in the next backward; one whose batches are taken by turns with another's has, and
+ * one whose first batches were dropped on the way to an old place. */
+static void give_up_others(const struct run *asked)
 {
-    for (unsigned i = 0; i < LOADERS; i++)
-        if (&runs[i] != taken && (runs[i].ended || (runs[i].since > 1 && taken->trains)))
-            runs[i].pending = 0;
+    for (unsigned i = 0; i < LOADERS; i++) {
+        struct run *r = &runs[i];
+        int left = r->since > 1 || (r->pending == LOOKED_AT && !r->trains);
+        if (r != asked && (r->ended || (left && asked->trains)))
+            r->pending = 0;
+    }
 }
 
 void record_use_taken(const struct record_about *about)
@@ -94,19 +99,22 @@ void record_use_taken(const struct record_about *about)
     newest = r;
     r->head.batches++;
     r->since++;
-    r->pending = !about->looked_at;
+    r->pending = about->looked_at ? LOOKED_AT : TAKEN;
     put_head(r);
     give_up_others(r);
 }
 
+/* A prefetcher may take all batches where no gradient is wanted: they count where no others do. */
 void record_use_trained(void)
 {
     if (forks != record_forks())
         return;
+    for (unsigned i = 0; i < LOADERS; i++)
+        takes |= runs[i].pending == TAKEN;
     for (unsigned i = 0; i < LOADERS; i++) {
         struct run *r = &runs[i];
         r->since = 0;
-        if (!r->pending)
+        if (r->pending < (takes ? TAKEN : LOOKED_AT))
             continue;
         r->pending = 0;
         r->trains = 1;
@@ -121,8 +129,10 @@ void record_use_trained(void)
 void record_use_ended(uint32_t loader)
 {
     for (unsigned i = 0; i < LOADERS; i++)
-        if (runs[i].head.loader == loader)
+        if (runs[i].head.loader == loader) {
             runs[i].ended = 1;
+            give_up_others(&runs[i]);
+        }
 }
 
 int record_use_at_end(void)

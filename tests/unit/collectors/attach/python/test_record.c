@@ -507,11 +507,14 @@ static void a_kill_loses_nothing_of_the_order(void **state)
         open_session(&s);
         pid_t pid = fork();
         if (pid == 0) {
-            struct record_iteration it = five_batches(), next = five_batches();
+            struct record_iteration it = five_batches(), next = five_batches(), beside = five_batches();
             uint64_t sample = 0;
             assert_true(record_join(s.dir));
             record_iteration_begin(&it);
             draw(&it, 5, &sample);
+            beside.loader = 1;
+            record_iteration_begin(&beside);
+            draw(&beside, 1, &sample);
             record_order_end(&it);
             record_iteration_begin(&next);
             draw(&next, many, &sample);
@@ -527,7 +530,7 @@ static void a_kill_loses_nothing_of_the_order(void **state)
         assert_true(WIFSIGNALED(status));
         struct pp_session_taken t = pp_order_files_take(s.dir, count_lists, &got);
         assert_true(t.taken == 1 && t.unsound == 0);
-        uint32_t batches = 5 + (uint32_t)many + (how == 2 ? 2 : 0);
+        uint32_t batches = 6 + (uint32_t)many + (how == 2 ? 2 : 0);
         assert_int_equal(got.batches[0] + got.batches[1], batches);
         assert_int_equal(got.in_order, 4 * batches);
         assert_int_equal(got.samples[0] + got.samples[1], 4 * batches);
@@ -554,8 +557,8 @@ static void mark_uses(void *ctx, int64_t pid, const struct pp_order_block *b, co
     }
 }
 
-/* t: a batch of the first loader is taken, v: of the second, l: of it without gradients; b: a backward; e:
- * the second has no more; w: so many lists that the window is left. */
+/* t: a batch of the first loader is taken, v: of the second, g and l: of them without gradients; b: a
+ * backward; e: the second has no more; w: so many lists that the window is left. */
 static void act(const char *what, struct record_iteration *it, struct record_iteration *val)
 {
     uint64_t sample = 0;
@@ -565,12 +568,12 @@ static void act(const char *what, struct record_iteration *it, struct record_ite
         } else if (*what == 'w') {
             draw(it, 20000, &sample);
         } else {
-            struct record_iteration *of = *what == 't' ? it : val;
+            struct record_iteration *of = *what == 't' || *what == 'g' ? it : val;
             struct record_mark from;
             assert_true(record_consumer_open(record_local()));
             record_take_begin(record_local(), of, &from);
             of->given = of->taken;
-            of->looked_at = *what == 'l';
+            of->looked_at = *what == 'l' || *what == 'g';
             record_take_end(record_local(), of, &from, *what != 'e');
             record_local()->worker.making = NULL;
         }
@@ -582,16 +585,23 @@ static void batches_that_were_trained_on_are_told_up_to_a_kill(void **state)
     static const struct {
         const char *what, *first, *second; /* loader's batches, the second's from 32 on */
     } cases[] = {
-        {"tbtbtb", "+++", ""},       {"tbtbt", "++.", ""},      {"ttbtbtb", ".+++", ""}, /* looks one ahead */
-        {"ttttbtb", "...++", ""},                                                        /* skips three */
-        {"tbttbtb", "+.++", ""},                                                         /* one without */
-        {"tvbtvbtvb", "+++", "+++"},                                                     /* by turns */
-        {"tbvvetbtb", "+++", ".."},                                                      /* validation */
-        {"tbvvvtbtb", "+++", "..."},                                                     /* that is left */
-        {"tbwtbtwbt", "+++.", ""},                              /* beyond the window */
-        {"twvwbtb", "++", "+"},      {"tvtvtvb", "..+", "..+"}, /* by turns, the first ones dropped */
-        {"tttvb", "..+", "+"},                                  /* only the one's are */
-        {"tbltblltb", "+++", "..."},                            /* looked at */
+        {"tbtbtb", "+++", ""},
+        {"tbtbt", "++.", ""},
+        {"ttbtbtb", ".+++", ""},     /* looks one ahead */
+        {"ttttbtb", "...++", ""},    /* skips three */
+        {"tbttbtb", "+.++", ""},     /* one without */
+        {"tvbtvbtvb", "+++", "+++"}, /* by turns */
+        {"tbvvetbtb", "+++", ".."},  /* validation */
+        {"tbvvvtbtb", "+++", "..."}, /* that is left */
+        {"tbwtbtwbt", "+++.", ""},   /* beyond the window */
+        {"twvwbtb", "++", "+"},
+        {"tvtvtvb", "..+", "..+"},   /* by turns, the first ones dropped */
+        {"tttvb", "..+", "+"},       /* only the one's are */
+        {"tbltblltb", "+++", "..."}, /* looked at */
+        {"ggbgbgb", ".+++", ""},
+        {"ltbgb", "+.", "."},                 /* looks ahead, without gradients */
+        {"llegbgblgbllegb", "++++", "....."}, /* validation beside that */
+        {"tblbtbllbtb", "+++", "..."},        /* several backwards for one */
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
         struct seen s;
