@@ -124,13 +124,14 @@ static long long asked_number(PyObject *o, const char *method)
 static int is_dense(PyObject *o, long long n)
 {
     PyObject *shape = PyObject_GetAttrString(o, "shape"), *stride = PyObject_CallMethod(o, "stride", NULL);
-    long long extent = 1;
+    long long extent = 1; /* of the dimensions that follow each other so far, the innermost first */
     int known = shape && PyTuple_Check(shape) && stride && PyTuple_Check(stride);
-    for (Py_ssize_t i = 0; known && i < PyTuple_Size(stride); i++) {
-        long long most = PyLong_AsLongLong(PyTuple_GetItem(shape, i)) - 1,
-                  step = PyLong_AsLongLong(PyTuple_GetItem(stride, i));
-        extent += most * step;
-        known = most == 0 || step > 0;
+    for (Py_ssize_t i = 0; known && extent < n && i < PyTuple_Size(stride); i++) {
+        long long size = PyLong_AsLongLong(PyTuple_GetItem(shape, i));
+        if (size < 2 || PyLong_AsLongLong(PyTuple_GetItem(stride, i)) != extent)
+            continue;
+        extent *= size;
+        i = -1;
     }
     Py_XDECREF(stride);
     Py_XDECREF(shape);
