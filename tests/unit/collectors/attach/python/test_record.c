@@ -558,7 +558,7 @@ static void mark_uses(void *ctx, int64_t pid, const struct pp_order_block *b, co
 }
 
 /* t: a batch of the first loader is taken, v: of the second, g and l: of them without gradients; b: a
- * backward; e: the second has no more; w: so many lists that the window is left. */
+ * backward; e: the second has no more, E: the first; w: so many lists that the window is left. */
 static void act(const char *what, struct record_iteration *it, struct record_iteration *val)
 {
     uint64_t sample = 0;
@@ -568,13 +568,13 @@ static void act(const char *what, struct record_iteration *it, struct record_ite
         } else if (*what == 'w') {
             draw(it, 20000, &sample);
         } else {
-            struct record_iteration *of = *what == 't' || *what == 'g' ? it : val;
+            struct record_iteration *of = strchr("tgE", *what) ? it : val;
             struct record_mark from;
             assert_true(record_consumer_open(record_local()));
             record_take_begin(record_local(), of, &from);
             of->given = of->taken;
             of->looked_at = *what == 'l' || *what == 'g';
-            record_take_end(record_local(), of, &from, *what != 'e');
+            record_take_end(record_local(), of, &from, !strchr("eE", *what));
             record_local()->worker.making = NULL;
         }
     }
@@ -598,6 +598,7 @@ static void batches_that_were_trained_on_are_told_up_to_a_kill(void **state)
         {"tvtvtvb", "..+", "..+"},   /* by turns, the first ones dropped */
         {"tttvb", "..+", "+"},       /* only the one's are */
         {"tbltblltb", "+++", "..."}, /* looked at */
+        {"tbtEb", "++", ""},         /* trained on when there is no more */
         {"ggbgbgb", ".+++", ""},
         {"ltbgb", "+.", "."},                 /* looks ahead, without gradients */
         {"llegbgblgbllegb", "++++", "....."}, /* validation beside that */
