@@ -7,15 +7,13 @@ int pp_resume_saved(const struct pp_resume_start *s, size_t *at, size_t *before)
         size_t n = run->saves;
         if (!n)
             continue;
-        *at = *before = run->save[n - 1].batches;
-        if (run->save[n - 1].torn) {
-            *before = n > 1 ? run->save[n - 2].batches : 0;
-            return n > 1 ? 1 : 2;
-        }
+        const struct pp_resume_save *last = &run->save[n - 1];
         /* Killed at once behind a save: its last file may not have been there yet. */
-        if (n > 1 && run->save[n - 1].batches == run->n)
-            *before = run->save[n - 2].batches;
-        return 1;
+        size_t in_save = last->how & PP_RESUME_TORN || (n > 1 && last->batches == run->n),
+               back = in_save + (last->how & PP_RESUME_LATE ? 1 : 0);
+        *at = last->batches;
+        *before = n > back ? run->save[n - 1 - back].batches : 0;
+        return 4 | (last->how & PP_RESUME_LATE) | (int)in_save;
     }
     return 0;
 }

@@ -1,5 +1,3 @@
-#include "report/resume/fields.h"
-
 #include "report/resume/resume.h"
 
 static const char *const kinds[] = {
@@ -24,8 +22,9 @@ static const struct pp_field answer_fields[] = {
     F(resumed_at, COUNT, "batches of it that counted: those behind the checkpoint are done again"),
     F(compared, COUNT, "batches that the resumed and the uninterrupted run both have"),
     F(epochs_behind, COUNT, "epochs behind the resumed one among them"),
-    PP_FLAG_AT(ROW, "older_checkpoint", older,
-               "killed in or at once behind a save, it went on from the checkpoint before"),
+    PP_FLAG_AT(
+        ROW, "older_checkpoint", older,
+        "killed in or at once behind a save, or saved by another thread: it went on from an older state"),
     F(first, COUNT, "first batch of the uninterrupted run that differs, from 0; null: none"),
     F(first_epoch, COUNT, "its epoch"),
     F(first_in_epoch, COUNT, "its place in it"),

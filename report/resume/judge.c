@@ -175,19 +175,27 @@ static const char *line_of(const struct pp_resume_start *s, size_t rank)
     return NULL;
 }
 
-/* A start that should go on behind `from` batches, or behind `before` of them. 1: it does. */
+static int begins_at(const struct pp_resume_run *a, const struct pp_resume_run *r, size_t at)
+{
+    return r->n && at < a->n && a->batch[at].order == r->batch[0].order;
+}
+
+/* A start that should go on behind `from` batches, or behind `before` of them, or between. 1: it does. */
 static int judge_start(struct judging *j, const struct pp_resume_start *s, size_t *from, size_t before,
-                       int in_save)
+                       int how)
 {
     const struct pp_resume_start *control = &j->in->control[0];
     struct resume_compared c, other;
-    int worlds = control->ranks != s->ranks;
+    int worlds = control->ranks != s->ranks, late = !worlds && how & PP_RESUME_LATE,
+        in_save = how & PP_RESUME_TORN;
     int ok = (worlds ? resume_compare_worlds : resume_compare)(control, s, *from, &c);
-    if (ok && c.first != PP_RESUME_NOWHERE && before != *from) {
-        ok = (worlds ? resume_compare_worlds : resume_compare)(control, s, before, &other);
+    for (size_t at = before; ok && c.first != PP_RESUME_NOWHERE && at < *from; at = late ? at + 1 : *from) {
+        if (late && !begins_at(&control->rank[0], &s->rank[0], at))
+            continue;
+        ok = (worlds ? resume_compare_worlds : resume_compare)(control, s, at, &other);
         if (ok && other.first == PP_RESUME_NOWHERE) {
             c = other;
-            *from = before;
+            *from = at;
             j->answer->older = 1;
         }
     }
@@ -200,19 +208,16 @@ static int judge_start(struct judging *j, const struct pp_resume_start *s, size_
         conclude(j);
         return 1;
     }
-    if (!s->rank[0].n && s->rank[0].failed) {
-        j->number[PP_RESUME_FACT_FAILED] = 1;
-        j->number[PP_RESUME_FACT_IN_SAVE] = in_save ? 1 : NAN;
-        if (!in_save) {
-            leave_untold(j, "It cannot be told: the resumed run failed before its first batch.");
-            return 0;
-        }
-    } else if (c.first == PP_RESUME_NOWHERE) {
-        leave_untold(j, "It cannot be told: behind the checkpoint there is no batch that both runs have.");
+    int failed = !s->rank[0].n && s->rank[0].failed;
+    if (failed ? !in_save : c.first == PP_RESUME_NOWHERE) {
+        leave_untold(j,
+                     failed
+                         ? "It cannot be told: the resumed run failed before its first batch."
+                         : "It cannot be told: behind the checkpoint there is no batch that both runs have.");
         return 0;
     }
     forget_facts(j);
-    j->number[PP_RESUME_FACT_FAILED] = !s->rank[0].n && s->rank[0].failed ? 1 : NAN;
+    j->number[PP_RESUME_FACT_FAILED] = failed ? 1 : NAN;
     j->number[PP_RESUME_FACT_IN_SAVE] = in_save ? 1 : NAN;
     resume_measure(control, s, &c, &j->out->arena, j->number, j->text);
     if (!isnan(j->number[PP_RESUME_FACT_RESTART]) && s->rank[c.rank].restored == 0) {
@@ -250,8 +255,8 @@ static void judge_chain(struct judging *j, const struct pp_resume_chain *chain)
     }
     for (size_t s = 1; s < chain->starts && !j->no_memory; s++) {
         size_t saved = 0, before = 0;
-        int any = pp_resume_saved(&chain->start[s - 1], &saved, &before), torn = any == 2;
-        if (!any && s == 1) {
+        int how = pp_resume_saved(&chain->start[s - 1], &saved, &before);
+        if (!how && s == 1) {
             leave_untold(
                 j,
                 "It cannot be told: no checkpoint was seen before the kill. A job that saves in its training thread, with torch.save, is seen.");
@@ -262,9 +267,8 @@ static void judge_chain(struct judging *j, const struct pp_resume_chain *chain)
         j->answer->killed_at = (double)(from +
                                         (chain->start[s - 1].ranks ? chain->start[s - 1].rank[0].n : 0));
         before += from;
-        from += any ? saved : 0;
-        int in_save = torn || before != from;
-        if (!judge_start(j, &chain->start[s], &from, any ? before : from, in_save))
+        from += how ? saved : 0;
+        if (!judge_start(j, &chain->start[s], &from, how ? before : from, how))
             return;
     }
 }
@@ -286,6 +290,7 @@ static void sum_up(struct judging *j)
             (a->kind == PP_RESUME_UNTOLD && said->kind == PP_RESUME_EXACT))
             said = a;
     }
+    out->said = said;
     out->kind = said ? said->kind : PP_RESUME_UNTOLD;
     out->kind_name = said ? said->kind_name : "cannot-be-told";
     out->sentence =
@@ -344,6 +349,4 @@ pp_status pp_resume_judge(const struct pp_resume_input *in, struct pp_resume *ou
 void pp_resume_free_answers(struct pp_resume *r)
 {
     pp_arena_free(&r->arena);
-    r->answer = NULL;
-    r->answers = 0;
 }

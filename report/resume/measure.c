@@ -173,7 +173,6 @@ static void measure_ranks(const struct pp_resume_start *control, const struct pp
 {
     FACT(RANKS_RIGHT) = start->ranks > 1 ? (double)c->ranks_right : NAN;
     FACT(RANKS_WRONG) = start->ranks > 1 ? (double)c->ranks_wrong : NAN;
-    FACT(RANK) = (double)m->r->rank;
     for (size_t i = 0; i < start->ranks; i++)
         if (i != c->rank && m->r->n && c->from < control->rank[i].n && c->from < m->a->n &&
             control->rank[i].batch[c->from].order == m->r->batch[0].order &&

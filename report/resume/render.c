@@ -5,8 +5,9 @@
 
 /* ---- JUnit ---- */
 
-int pp_resume_junit(const struct pp_resume *r, FILE *out)
+int pp_resume_junit(void *resume, FILE *out)
 {
+    const struct pp_resume *r = resume;
     fprintf(out,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
             "<testsuite name=\"pipeprobe resume-test\" tests=\"%zu\" failures=\"%.0f\" skipped=\"%.0f\">\n",
@@ -31,14 +32,6 @@ int pp_resume_junit(const struct pp_resume *r, FILE *out)
 
 /* ---- for people ---- */
 
-static const struct pp_resume_answer *deciding(const struct pp_resume *r)
-{
-    for (size_t i = 0; i < r->answers; i++)
-        if (r->answer[i].kind == r->kind)
-            return &r->answer[i];
-    return NULL;
-}
-
 /* "k2 in epoch 1: killed behind batch 38, resumed behind 35, not-exact (sampler-epoch)" */
 static void put_kill(const struct pp_resume_answer *a, FILE *out)
 {
@@ -48,14 +41,14 @@ static void put_kill(const struct pp_resume_answer *a, FILE *out)
         fprintf(out, "killed behind %s, ", pp_text_counted(n, sizeof(n), a->killed_at, "batch", "batches"));
     if (!isnan(a->resumed_at))
         fprintf(out, "resumed behind %s%s, ", pp_text_count(n, sizeof(n), a->resumed_at),
-                a->older ? " (the checkpoint before)" : "");
+                a->older ? " (an older state)" : "");
     fprintf(out, "%s%s%s%s", a->kind_name, a->culprit ? " (" : "", a->culprit ? a->culprit : "",
             a->culprit ? ")" : "");
 }
 
 void pp_resume_text(const struct pp_resume *r, FILE *out)
 {
-    const struct pp_resume_answer *a = deciding(r);
+    const struct pp_resume_answer *a = r->said;
     fprintf(out, "%s\n", r->sentence);
     if (a && a->culprit) {
         fprintf(out, "%-9s %s. %s\n", "Culprit:", a->culprit, a->culprit_sentence);
@@ -75,9 +68,10 @@ void pp_resume_text(const struct pp_resume *r, FILE *out)
     fprintf(out, "%-9s %s\n", "Note:", r->note);
 }
 
-void pp_resume_markdown(const struct pp_resume *r, FILE *out)
+int pp_resume_markdown(void *resume, FILE *out)
 {
-    const struct pp_resume_answer *a = deciding(r);
+    const struct pp_resume *r = resume;
+    const struct pp_resume_answer *a = r->said;
     fprintf(out, "### pipeprobe resume-test: %s\n\n%s\n\n", r->kind_name, r->sentence);
     if (a && a->culprit)
         fprintf(out, "**%s**%s%s%s: %s\n\n*Change:* %s\n\n", a->culprit, a->line ? " (`" : "",
@@ -91,4 +85,5 @@ void pp_resume_markdown(const struct pp_resume *r, FILE *out)
                 pp_text_count(resumed, sizeof(resumed), k->resumed_at), k->kind_name, k->culprit ? ": " : "",
                 k->culprit ? k->culprit : "");
     }
+    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }

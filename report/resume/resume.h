@@ -11,6 +11,7 @@
 #define PP_REPORT_RESUME_RESUME_H
 
 #include "probe/base/arena.h"
+#include "probe/base/fields.h"
 #include "report/resume/sequence.h"
 #include "report/rules/resume_rules.h"
 
@@ -48,7 +49,7 @@ struct pp_resume_answer {
     double compared, epochs_behind; /* batches; epochs of them behind the resumed one */
     double first, first_epoch, first_in_epoch, rank;
     double repeated, left_out;
-    int older; /* it went on from the checkpoint before the one that the kill fell into */
+    int older; /* it went on from a state before the newest checkpoint's, which is as good */
     const char *culprit, *culprit_sentence, *confidence, *evidence, *line, *fix;
 };
 
@@ -58,12 +59,13 @@ struct pp_resume {
     const char *kind_name, *sentence, *note;
     double ranks, exact, differing, untold; /* resumes */
     struct pp_resume_answer *answer;
+    const struct pp_resume_answer *said; /* the first one that decides; NULL: there is none */
     size_t answers;
 };
 
-/* Behind how many batches of this start the next one goes on. 0: no checkpoint was seen; 2: the process was
- * killed in the last one. *before: the checkpoint before, where the kill may have fallen into the last one;
- * else the same. */
+/* Behind how many batches of this start the next one goes on. 0: no checkpoint was seen; else PP_RESUME_TORN:
+ * the kill may have fallen into the last one, and *before is the one before; PP_RESUME_LATE: it goes on
+ * anywhere from *before on, as another thread wrote what had been before. */
 int pp_resume_saved(const struct pp_resume_start *s, size_t *at, size_t *before);
 /* Two starts from the beginning: the first batch in which their samples differ; SIZE_MAX: none. */
 size_t pp_resume_first_unlike(const struct pp_resume_start *a, const struct pp_resume_start *b);
@@ -74,9 +76,12 @@ void pp_resume_note_bytes(struct pp_resume_start *a, const struct pp_resume_star
 pp_status pp_resume_judge(const struct pp_resume_input *in, struct pp_resume *out, struct pp_err *err);
 void pp_resume_free_answers(struct pp_resume *r);
 
-/* JUnit, Markdown and text (the document: fields.h). 0, or -1 with errno. */
-int pp_resume_junit(const struct pp_resume *r, FILE *out);
-void pp_resume_markdown(const struct pp_resume *r, FILE *out);
+/* The document of schema pipeprobe.resume/1, one row a member: docs/resume.schema.json and
+ * docs/reference/resume-fields.md follow from it; `make golden` writes the two again. Of struct pp_resume. */
+extern const struct pp_field pp_resume_fields[];
+/* JUnit, Markdown and text of a struct pp_resume. 0, or -1 with errno. */
+int pp_resume_junit(void *resume, FILE *out);
+int pp_resume_markdown(void *resume, FILE *out);
 void pp_resume_text(const struct pp_resume *r, FILE *out);
 
 #endif

@@ -3,6 +3,7 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/sample_list.h"
+#include "report/source/source.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,8 +26,8 @@ struct iteration {
 
 struct save {
     uint32_t batch;
-    int torn, renamed, goes_on; /* goes_on: the iteration had not come to its end */
-    uint64_t step;              /* batches that were trained on before */
+    int torn, renamed, goes_on, late; /* goes_on: the iteration had not come to its end */
+    uint64_t step;                    /* batches that were trained on before */
     char *path;
 };
 
@@ -272,6 +273,7 @@ static void note_state(void *ctx, const struct pp_state_row *s)
     g->save[g->saves++] = (struct save){.batch = s->batch,
                                         .torn = s->dur_ns == UINT64_MAX,
                                         .goes_on = s->value && strcmp(s->value, "going on") == 0,
+                                        .late = s->value && strcmp(s->value, "later") == 0,
                                         .step = s->step,
                                         .path = s->path ? strdup(s->path) : NULL};
 }
@@ -286,7 +288,8 @@ static void put_saves(struct reading *g, uint32_t before, int at_end)
         if (s->step ? s->step > g->marks : s->batch != PP_NO_BATCH && s->batch >= before)
             return;
         int torn = s->torn || (g->any_renamed && !s->renamed);
-        g->no_memory |= !pp_resume_save_here(g->run, at_end && !s->goes_on, torn);
+        g->no_memory |= !pp_resume_save_here(g->run, at_end && !s->goes_on,
+                                             (torn ? PP_RESUME_TORN : 0) | (s->late ? PP_RESUME_LATE : 0));
         if (!torn && s->path) { /* its newest file */
             free(g->run->checkpoint);
             g->run->checkpoint = strdup(s->path);
@@ -442,7 +445,7 @@ static void read_identity(const struct pp_source *s, struct pp_resume_run *run)
     if (g.status == PP_OK && source->each) \
     g.status = source->each(source->ctx, fn, &g, err)
 
-pp_status pp_resume_read_source(const struct pp_source *source, struct pp_resume_run *out, struct pp_err *err)
+static pp_status read_source(const struct pp_source *source, struct pp_resume_run *out, struct pp_err *err)
 {
     struct reading g = {.source = source, .run = out, .err = err};
     *out = (struct pp_resume_run){0};
@@ -492,7 +495,7 @@ pp_status pp_resume_read(const char *path, struct pp_resume_run *out, struct pp_
     *out = (struct pp_resume_run){0};
     pp_status st = pp_source_open(path, &source, err);
     if (st == PP_OK)
-        st = pp_resume_read_source(&source, out, err);
+        st = read_source(&source, out, err);
     out->path = path;
     pp_source_close(&source);
     return st;

@@ -48,17 +48,17 @@ int pp_resume_take(struct pp_resume_run *r, const struct pp_resume_batch *batch,
     return 1;
 }
 
-int pp_resume_save_here(struct pp_resume_run *r, int at_end, int torn)
+int pp_resume_save_here(struct pp_resume_run *r, int at_end, int how)
 {
     struct pp_resume_save *last = r->saves ? &r->save[r->saves - 1] : NULL;
     /* A checkpoint is several files, each with a span: they are one. */
     if (last && last->batches == r->n && last->at_end == at_end) {
-        last->torn |= torn;
+        last->how |= how;
         return 1;
     }
     if (!pp_grow(&r->save, &r->save_room, r->saves + 1, sizeof(*r->save)))
         return 0;
-    r->save[r->saves++] = (struct pp_resume_save){.batches = r->n, .at_end = at_end, .torn = torn};
+    r->save[r->saves++] = (struct pp_resume_save){.batches = r->n, .at_end = at_end, .how = how};
     return 1;
 }
 

@@ -36,9 +36,10 @@ struct pp_resume_iteration {
 };
 
 /* A checkpoint, behind so many batches of the run. */
+enum { PP_RESUME_TORN = 1 /* the process was killed in it */, PP_RESUME_LATE = 2 /* of what was before */ };
 struct pp_resume_save {
     size_t batches;
-    int at_end, torn; /* the iteration had ended; the process was killed in it */
+    int at_end, how; /* the iteration had ended; PP_RESUME_* */
 };
 
 struct pp_resume_run {
@@ -70,7 +71,7 @@ struct pp_resume_iteration *pp_resume_iterate(struct pp_resume_run *r);
 int pp_resume_take(struct pp_resume_run *r, const struct pp_resume_batch *batch, const uint64_t *tokens,
                    const uint64_t *files);
 /* A checkpoint was written here. 0: no memory. */
-int pp_resume_save_here(struct pp_resume_run *r, int at_end, int torn);
+int pp_resume_save_here(struct pp_resume_run *r, int at_end, int how);
 /* Where several batches are taken for each mark (accumulation, of which only the optimizer's step is seen),
  * all of them were trained on. Before the lag is asked for. */
 void pp_resume_spread(struct pp_resume_run *r);

@@ -59,6 +59,11 @@ resume prefetched --kill-at 32
 is "what was only prefetched counts as used" "$rc $(answer culprit) $(answer first) $(answer repeated)" "1 prefetched-counted $(answer resumed_at) 0"
 like "by as many as the workers may be ahead" "$(answer culprit_sentence)" "goes on [1-3] (batch|batches) too far, and workers may be up to 2 ahead"
 
+# Recipes of the guide are jobs of right.py, which `make resume-right` runs.
+sed -n 's/^| .* | \(`.*`\) |$/\1/p' "$OLDPWD/docs/guide/resume.md" | tr -d '`,' | tr ' ' '\n' | sort >"$T/recipes"
+is "each recipe of the guide is a job" "$(comm -23 "$T/recipes" <("$PYTHON" "$RIGHT" --list | cut -d'|' -f1 | sort))" ""
+holds "there are recipes" "$(wc -l <"$T/recipes") >= 17"
+
 # Right jobs: an optimizer's step is all that is seen, for four batches each; bytes that vary in uninterrupted runs too; {ckpt}.
 right() { # NAME OPTION...
     local name=$1
@@ -67,8 +72,8 @@ right() { # NAME OPTION...
 }
 right no-backward-accumulation
 is "no backward: what an optimizer's step is made of was trained on" "$rc $(json "$OUT" '$.kind') $((x=$(answer resumed_at | grep . || echo 1), x % 26 % 8))" "0 exact 0"
-# A second loader: in each step, begun anew where it ends, for validation alone; all that is taken is taken without gradients; no step at all.
-for name in two-loaders cycle one-looked-at preloads nothing-seen; do
+# A second loader: in each step, begun anew where it ends, for validation alone; all that is taken is taken without gradients; no step at all; a thread that saves.
+for name in two-loaders cycle one-looked-at preloads nothing-seen thread-saves; do
     right "$name"
     is "$name is exact, from where it says" "$rc $(json "$OUT" '$.kind') $(grep -h '^begins' "$T/$name/k1/start2.log")" "0 exact begins behind $(answer resumed_at)"
 done

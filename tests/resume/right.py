@@ -9,6 +9,7 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 import warnings
 
@@ -499,6 +500,25 @@ def nothing_seen():
             if i == 20 and epoch == 0:
                 evaluate()
         save(epoch=epoch + 1, done=0)
+
+
+@job("thread-saves")
+def thread_saves():
+    """The state is of the step, and another thread writes it while the loop goes on."""
+
+    def write(state):
+        time.sleep(5 * STEP)
+        whole(functools.partial(torch.save, state), PATH)
+
+    at, writer = load(epoch=0, done=0), None
+    for epoch in range(at["epoch"], EPOCHS):
+        done = at["done"] if epoch == at["epoch"] else 0
+        for i, x in enumerate(DataLoader(Numbers(), B, sampler=order(epoch)[done * B :], num_workers=1), done + 1):
+            train(x)
+            if i % (2 * SAVE) == 0:
+                writer = writer and writer.join()
+                writer = threading.Thread(target=write, args=(dict(epoch=epoch, done=i, trained=trained),))
+                writer.start()
 
 
 @job("on-signal", options="--signal TERM --grace 20s")

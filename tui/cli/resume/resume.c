@@ -8,7 +8,6 @@
 #include "collectors/attach/launch.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
-#include "report/resume/fields.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/exec/exec_words.h"
 #include "tui/cli/jobs/dir.h"
@@ -79,17 +78,6 @@ static const struct pp_opt opts[] = {
 
 /* ---- the answer ---- */
 
-static int write_junit(void *r, FILE *out)
-{
-    return pp_resume_junit(r, out);
-}
-
-static int write_markdown(void *r, FILE *out)
-{
-    pp_resume_markdown(r, out);
-    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
-}
-
 static int takers_of_stdout(const struct options *o)
 {
     return (o->json != 0) + (o->junit && pp_output_is_stdout(o->junit)) +
@@ -100,9 +88,9 @@ static pp_status print_answer(const struct options *o, struct pp_resume *r, stru
 {
     pp_status st = PP_OK;
     if (o->junit)
-        st = pp_output_write(o->junit, "JUnit file", write_junit, r, err);
+        st = pp_output_write(o->junit, "JUnit file", pp_resume_junit, r, err);
     if (st == PP_OK && o->markdown)
-        st = pp_output_write(o->markdown, "Markdown file", write_markdown, r, err);
+        st = pp_output_write(o->markdown, "Markdown file", pp_resume_markdown, r, err);
     if (st == PP_OK && o->json && pp_fields_json(pp_resume_fields, r, stdout) != 0)
         st = pp_fail_errno(err, errno, "cannot write to standard output");
     else if (st == PP_OK && !takers_of_stdout(o))

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 enum {
-    TICK_MS = 5,
+    TICK_NS = 5000000,
     GONE_TICKS = 2000, /* after SIGKILL */
     ITERATIONS = 256,
     EPOCHS_ENOUGH = 2,  /* whole ones, and as many batches of the next: */
@@ -174,11 +174,6 @@ static pp_status start_exec(const struct resume_job *job, const struct resume_as
 
 /* ---- to its end ---- */
 
-static void wait_a_tick(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = TICK_MS * 1000000L}, NULL);
-}
-
 /* What lost its parent is ours. */
 static void reap_orphans(pid_t exec)
 {
@@ -235,11 +230,11 @@ static int watch_over(const struct resume_job *job, const struct resume_ask *ask
         if (killed_ns && pp_now_ns() > killed_ns + EXEC_ENDS_NS)
             kill(group.leader, SIGKILL);
         reap_orphans(exec);
-        wait_a_tick();
+        pp_sleep_until_ns(pp_now_ns() + TICK_NS);
     }
     for (int i = 0; i < GONE_TICKS && job_group_visit(&group, i % 200 == 0 ? SIGKILL : 0); i++) {
         reap_orphans(0);
-        wait_a_tick();
+        pp_sleep_until_ns(pp_now_ns() + TICK_NS);
     }
     reap_orphans(0);
     return status;

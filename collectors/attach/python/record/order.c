@@ -232,11 +232,8 @@ void record_order_end(const struct record_iteration *it)
         if (b.magic == PP_ORDER_MAGIC && b.loader == it->loader && b.epoch == it->epoch)
             newest = order.buf + at;
     }
-    if (!newest)
-        return;
-    memcpy(&b, newest, sizeof(b));
-    b.flags |= PP_ORDER_ENDED;
-    memcpy(newest, &b, sizeof(b));
+    if (newest)
+        memcpy(newest + offsetof(struct pp_order_block, flags), &(uint32_t){PP_ORDER_ENDED}, sizeof(b.flags));
     if (order.it == it)
         order.it = NULL;
 }

@@ -35,6 +35,7 @@
 #include "probe/trace/join.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -365,6 +366,7 @@ void record_use_ended(uint32_t loader); /* it has no more in this iteration */
 struct record_uses {
     uint32_t iterations, newest; /* begun in this process; the batch that was taken last */
     uint32_t trained;            /* batches, so far */
+    pthread_t taker, trainer;    /* threads that did that */
 };
 extern struct record_uses record_uses; /* uses.c writes it */
 

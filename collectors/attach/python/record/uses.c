@@ -87,6 +87,7 @@ void record_use_taken(const struct record_about *about)
 {
     struct run *r = run_of(about->loader);
     record_uses.newest = about->batch;
+    record_uses.taker = pthread_self();
     /* Blocks lie in the order of takes. */
     if (newest != r || !r->head.batches || r->head.epoch != about->epoch ||
         r->head.first_batch + r->head.batches != about->batch)
@@ -109,6 +110,7 @@ void record_use_trained(void)
 {
     if (forks != record_forks())
         return;
+    record_uses.trainer = pthread_self();
     for (unsigned i = 0; i < LOADERS; i++)
         takes |= runs[i].pending == TAKEN;
     for (unsigned i = 0; i < LOADERS; i++) {

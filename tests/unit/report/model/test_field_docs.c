@@ -4,7 +4,7 @@
 #include "report/compare/render.h"
 #include "report/model/fields.h"
 #include "report/ranks/ranks.h"
-#include "report/resume/fields.h"
+#include "report/resume/resume.h"
 #include "tests/support/field_docs.h"
 #include "tests/support/golden.h"
 

@@ -354,7 +354,7 @@ static void test_each_culprit_is_named(void **s)
             }
             if (how == TORN)
                 for (uint32_t r = 0; r < j.ranks; r++)
-                    runs[1][r].save[runs[1][r].saves - 1].torn = 1;
+                    runs[1][r].save[runs[1][r].saves - 1].how = PP_RESUME_TORN;
             put_stream(&j, (enum how)how, c);
             const struct pp_resume_answer *a = judge(j.ranks, j.ranks);
             if (how == BUFFER || how == OTHER_WORKERS || how == OTHER_DROPPED) {
@@ -632,6 +632,29 @@ static void test_bytes_that_are_not_seeded(void **s)
     }
 }
 
+/* A checkpoint that another thread writes has what was before: it goes on anywhere behind the one before
+ * that. */
+static void test_a_checkpoint_that_another_thread_writes(void **s)
+{
+    for (int late = 0; late < 2; late++) {
+        state = 12;
+        struct job j = draw_job(RIGHT);
+        j.ranks = 1;
+        size_t c = put_before(&j);
+        struct pp_resume_run *killed = &runs[1][0];
+        struct writing w = {.j = &j, .run = &runs[2][0]};
+        assert_true(killed->saves > 1 && killed->save[killed->saves - 2].batches < c);
+        killed->save[killed->saves - 1].how = late ? PP_RESUME_LATE : 0;
+        runs[2][0] = new_run(0, 1);
+        put_resumed(&w, RIGHT, c - 1);
+        pp_resume_finish(w.run, j.lag);
+        const struct pp_resume_answer *a = judge(1, 1);
+        assert_string_equal(a->kind_name, late ? "exact" : "not-exact");
+        assert_true(!late || (a->older && a->resumed_at == (double)(c - 1)));
+        forget();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -644,6 +667,7 @@ int main(void)
         cmocka_unit_test(test_batches_of_a_step),
         cmocka_unit_test(test_killed_in_a_save_with_a_batch_in_hand),
         cmocka_unit_test(test_bytes_that_are_not_seeded),
+        cmocka_unit_test(test_a_checkpoint_that_another_thread_writes),
     };
     return cmocka_run_group_tests_name("resume", tests, NULL, NULL);
 }
