@@ -64,4 +64,7 @@ struct pp_collector {
     void (*stop)(void *state);
 };
 
+/* The rows that need no header of their own; what each records stands in its file. */
+extern const struct pp_collector pp_collector_job_cpus, pp_collector_stacks;
+
 #endif

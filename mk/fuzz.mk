@@ -7,7 +7,7 @@ HAVE_CLANG := $(shell command -v clang 2>/dev/null)
 
 # The rooms that parse files: an older clang may not build the others.
 FUZZ_ROOMS := probe/base probe/trace probe/net probe/storage probe/columns probe/dataset probe/decode collectors/store report
-FUZZ_FILES := $(addprefix collectors/stacks/,layout.c code.c frames.c interpreter.c tree.c) $(addprefix collectors/attach/,activity.c namemap.c session_files.c rank_session.c loaders.c order_files.c elf_section.c) \
+FUZZ_FILES := $(addprefix collectors/stacks/,code.c frames.c tree.c) $(addprefix collectors/attach/,activity.c namemap.c session_files.c rank_session.c loaders.c order_files.c python_runtime.c) \
   $(addprefix probe/ranks/,identity.c lease_dir.c) probe/sampler/shuffle_quality.c \
   $(filter-out collectors/import/import.c,$(wildcard collectors/import/*.c))
 FUZZ_OBJ := $(patsubst %.c,$(B)/%.o,$(sort $(filter-out $(WITHOUT),$(shell find $(FUZZ_ROOMS) -name '*.c'))) $(FUZZ_FILES))

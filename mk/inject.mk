@@ -4,8 +4,8 @@
 .DEFAULT_GOAL := all
 
 INJECT_ONLY := $(wildcard collectors/attach/inject/*.c)
-INJECT_SRC := $(INJECT_ONLY) $(addprefix collectors/attach/,namemap.c process_file.c accounts.c rank_session.c) probe/ranks/identity.c \
-  $(addprefix probe/trace/,session.c slot.c thread.c stamp.c join.c) $(addprefix probe/base/,err.c guard.c nearest.c phase.c)
+INJECT_SRC := $(INJECT_ONLY) $(addprefix collectors/attach/,namemap.c process_file.c rank_session.c) probe/ranks/identity.c \
+  $(addprefix probe/trace/,session.c slot.c thread.c stamp.c join.c) $(addprefix probe/base/,err.c guard.c nearest.c)
 INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/pic/%.o)
 INJECT := $(B)/libpipeprobe_inject.so
 

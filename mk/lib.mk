@@ -1,6 +1,6 @@
 # mk/lib.mk: libpipeprobe, what a user's own loader links: the base minimum and the recorder, no SQLite. Static, shared, and pipeprobe.pc.
 LIB_SRC := $(addprefix probe/trace/,api.c drain_side.c join.c session.c slot.c stamp.c thread.c) \
-  $(addprefix probe/base/,err.c guard.c phase.c)
+  $(addprefix probe/base/,err.c guard.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/lib/%.o)
 LIB_SO := $(B)/libpipeprobe.so.0
 LIB := $(B)/libpipeprobe.a $(LIB_SO) $(B)/libpipeprobe.so

@@ -11,9 +11,9 @@ PYTHON_INCLUDE ?= $(firstword $(patsubst %/Python.h,%,$(wildcard /usr/include/py
 ATTACH_DIR := $(B)/python/attach
 ATTACH_PY := $(patsubst collectors/attach/python/%,$(ATTACH_DIR)/%,$(wildcard collectors/attach/python/*.py))
 ATTACH_ONLY := $(wildcard collectors/attach/python/*/*.c)
-ATTACH_EXT_SRC := $(ATTACH_ONLY) $(addprefix collectors/attach/,process_file.c accounts.c rank_session.c) probe/ranks/identity.c \
-  $(addprefix collectors/gpu/,cupti.c cupti_load.c cupti_records.c) \
-  $(addprefix probe/trace/,session.c slot.c thread.c stamp.c join.c) $(addprefix probe/base/,err.c guard.c nearest.c phase.c sample_list.c)
+ATTACH_EXT_SRC := $(ATTACH_ONLY) $(addprefix collectors/attach/,process_file.c rank_session.c) probe/ranks/identity.c \
+  $(addprefix collectors/gpu/,cupti.c cupti_records.c) \
+  $(addprefix probe/trace/,session.c slot.c thread.c stamp.c join.c) $(addprefix probe/base/,err.c guard.c nearest.c sample_list.c)
 ATTACH_EXT_OBJ := $(ATTACH_EXT_SRC:%.c=$(B)/pic/%.o)
 READS_ONLY := $(wildcard collectors/attach/reads/*.c)
 READS := $(B)/libpipeprobe_reads.so

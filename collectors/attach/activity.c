@@ -1,14 +1,14 @@
-#include "collectors/attach/activity.h"
-
+/* What the GPU does for a recorded Python job (activity_file.h), stored as the
+ * rows that a loader of our own has: tables gpu, gpu_batch and gpu_clock, and in section "gpu" who recorded
+ * them, or why nothing is. One collector (collectors/collector.h), for a recording of another program that
+ * asks for such rows. It takes at most as many as that says, then the job's process ends its part. */
 #include "collectors/attach/activity_file.h"
 #include "collectors/attach/session_files.h"
+#include "collectors/collector.h"
 #include "collectors/store/writer.h"
-#include "probe/base/err.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define POLL_ROWS 100000u /* at most, some 0.1 s: spans are stored by the same thread */
 

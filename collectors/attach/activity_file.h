@@ -1,5 +1,5 @@
 /* collectors/attach/activity_file.h: what the GPU does for a recorded Python job: one mapped file in the
- * session directory (PP_ACTIVITY_FILE_NAME), a ring of rows. The collector (activity.h) makes the file and
+ * session directory (PP_ACTIVITY_FILE_NAME), a ring of rows. The collector (activity.c) makes the file and
  * takes the rows while the job runs; the first process that takes batches and has used the GPU claims it, and
  * fills it with CUPTI's records. A full ring drops and counts.
  *

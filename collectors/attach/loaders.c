@@ -1,14 +1,16 @@
-#include "collectors/attach/loaders.h"
-
+/* The DataLoaders of a recorded Python job (loaders_file.h), stored as soon as
+ * they are known: one row of section "loader" each, and under "config" the arguments of the loader that gave
+ * most batches, as `run` stores its own. One collector (collectors/collector.h); a session in which no Python
+ * process has a loader costs one look at its directory a second. */
 #include "collectors/attach/session_files.h"
+#include "collectors/collector.h"
 #include "collectors/store/writer.h"
-#include "probe/base/err.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+enum { PROCESSES = 64 }; /* more of them are recorded, their loaders' arguments are not */
 
 /* What was stored last of one process: nothing is written twice. */
 struct known {
@@ -21,7 +23,7 @@ struct known {
 struct loaders {
     struct pp_store *store;
     char dir[PATH_MAX];
-    struct known known[PP_LOADERS_PROCESSES];
+    struct known known[PROCESSES];
     size_t n_known;
     struct pp_loader_row chosen; /* its arguments as stored under "config" */
     char chosen_key[48];
@@ -166,7 +168,7 @@ static void take_file(void *ctx, const struct pp_loaders_file *now)
     size_t k = 0;
     while (k < l->n_known && l->known[k].pid != now->pid)
         k++;
-    if (k == PP_LOADERS_PROCESSES)
+    if (k == PROCESSES)
         return;
     struct known *before = &l->known[k];
     if (k == l->n_known) {

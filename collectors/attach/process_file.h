@@ -7,8 +7,8 @@
 #define PP_COLLECTORS_ATTACH_PROCESS_FILE_H
 
 #include <pipeprobe/ring.h>
-
 #include <stdint.h>
+#include <sys/types.h>
 
 #define PP_PROCESS_MAGIC "PPPROCT"
 
@@ -46,5 +46,19 @@ _Static_assert(sizeof(struct pp_process_file) == 4096, "one page");
  * ends. A file that is there already is of the same pid, before an exec or by another library of this
  * process: its counts go on. */
 struct pp_process_file *pp_process_file_map(const char *session_dir);
+
+/* The descriptor that a recorded thread reads its run-queue delay from, kept
+ * safe in a process that is not ours. One thread. */
+
+struct pp_accounts {
+    int fd; /* the thread's schedstat; -1: not to be had */
+    dev_t dev;
+    ino_t ino;
+};
+
+/* Opens that of the calling thread. */
+void pp_accounts_open(struct pp_accounts *a);
+/* A program may close descriptors it does not know and open its own: closes only the file that was opened. */
+void pp_accounts_close(struct pp_accounts *a);
 
 #endif

@@ -1,14 +1,15 @@
-#include "collectors/attach/requests.h"
-
+/* The requests that a recorded Python job's samples were made of
+ * (requests_file.h), as if this process had made them: into the log of requests
+ * (probe/storage/request_log.h), from which they reach the tables request and request_place and the counters
+ * remote_*_total. The status of an answer is 0 where it is not known, as behind TLS; the answer has bytes.
+ * Its row stands before those of the counters and of the log, which are polled behind it. */
 #include "collectors/attach/requests_file.h"
 #include "collectors/attach/session_files.h"
+#include "collectors/collector.h"
 #include "collectors/store/writer.h"
-#include "probe/base/err.h"
 #include "probe/storage/request_log.h"
 
-#include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define LONGEST_NS UINT64_C(86400000000000) /* a day: no part of a request is longer */
 

@@ -1,5 +1,5 @@
 /* collectors/attach/requests_file.h: requests that a recorded Python job's samples were made of: one mapped
- * file in the session directory (PP_REQUESTS_FILE_NAME), a ring of rows. The collector (requests.h) makes the
+ * file in the session directory (PP_REQUESTS_FILE_NAME), a ring of rows. The collector (requests.c) makes the
  * file and takes the rows while the job runs; all processes that make samples fill it: a row is claimed by
  * moving head, and is there once its number stands in it. A full ring drops and counts.
  *

@@ -1,6 +1,5 @@
 #include "collectors/attach/session_files.h"
 
-#include "probe/base/err.h"
 #include "probe/base/guard.h"
 #include "probe/base/io.h"
 
@@ -9,7 +8,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

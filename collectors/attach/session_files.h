@@ -1,5 +1,5 @@
 /* collectors/attach/session_files.h: what recorded processes leave about themselves in the session directory.
- * The collector of loaders reads while they run (loaders.h); `pipeprobe exec` takes all at the end.
+ * The collector of loaders reads while they run (loaders.c); `pipeprobe exec` takes all at the end.
  *
  * Any process of the program can write there, so nothing in these files is trusted: an ordinary file of the
  * right size whose name is the process id in it, texts that end, a limited number of them. A file that is
@@ -10,6 +10,7 @@
 #include "collectors/attach/loaders_file.h"
 #include "collectors/attach/process_file.h"
 #include "collectors/attach/rank_session.h"
+#include "collectors/collector.h"
 #include "probe/base/err.h"
 
 #include <limits.h>
@@ -43,5 +44,8 @@ void pp_session_ring_remove(const char *path, void *ring, size_t size); /* unmap
 
 /* The process id that a name of this prefix ends in; -1: it ends in something else. */
 long long pp_session_file_pid(const char *name, const char *prefix);
+
+/* The collectors of what is in it; what each records stands in its file. */
+extern const struct pp_collector pp_collector_activity, pp_collector_loaders, pp_collector_job_requests;
 
 #endif

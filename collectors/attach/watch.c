@@ -2,6 +2,7 @@
 
 #include "collectors/system/counters.h"
 #include "probe/base/err.h"
+#include "probe/base/io.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -17,28 +18,6 @@
 
 #define THREADS_MAX 512 /* of a process whose run delay is read */
 #define COMMAND_MAX 4096
-
-/* ---- files of /proc ---- */
-
-/* The beginning of a file, as a text; -1 with errno. */
-static ssize_t read_text(const char *path, char *buf, size_t size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, buf, size - 1) : -1;
-    int e = errno;
-    if (fd >= 0)
-        close(fd);
-    buf[n > 0 ? n : 0] = '\0';
-    errno = e;
-    return n;
-}
-
-static ssize_t read_of(int64_t pid, const char *file, char *buf, size_t size)
-{
-    char path[96];
-    snprintf(path, sizeof(path), "/proc/%lld/%s", (long long)pid, file);
-    return read_text(path, buf, size);
-}
 
 int pp_watch_parse_stat(const char *text, double ticks_per_s, struct pp_watch_look *out)
 {
@@ -63,7 +42,7 @@ int pp_watch_parse_stat(const char *text, double ticks_per_s, struct pp_watch_lo
 static int read_stat(int64_t pid, struct pp_watch_look *out)
 {
     char text[1024];
-    return read_of(pid, "stat", text, sizeof(text)) > 0 &&
+    return pp_io_text(text, sizeof(text), "/proc/%lld/stat", (long long)pid) > 0 &&
            pp_watch_parse_stat(text, (double)sysconf(_SC_CLK_TCK), out);
 }
 
@@ -77,7 +56,7 @@ static double read_delay_s(int64_t pid)
     DIR *d = opendir(path);
     for (struct dirent *e; d && threads < THREADS_MAX && (e = readdir(d));) {
         snprintf(file, sizeof(file), "%s/%s/schedstat", path, e->d_name);
-        if (e->d_name[0] != '.' && read_text(file, text, sizeof(text)) > 0 &&
+        if (e->d_name[0] != '.' && pp_io_text(text, sizeof(text), "%s", file) > 0 &&
             sscanf(text, "%llu %llu", &ran, &waited) == 2) {
             sum += waited;
             threads++;
@@ -95,9 +74,10 @@ int pp_watch_look(int64_t pid, struct pp_watch_look *out)
     if (!read_stat(pid, out))
         return 0;
     out->delay_s = read_delay_s(pid);
-    if (read_of(pid, "wchan", out->wait, sizeof(out->wait)) < 0 || strcmp(out->wait, "0") == 0)
+    if (pp_io_text(out->wait, sizeof(out->wait), "/proc/%lld/wchan", (long long)pid) < 0 ||
+        strcmp(out->wait, "0") == 0)
         out->wait[0] = '\0';
-    if (read_of(pid, "io", text, sizeof(text)) <= 0 ||
+    if (pp_io_text(text, sizeof(text), "/proc/%lld/io", (long long)pid) <= 0 ||
         !pp_counters_find(text, NULL, "rchar:", &out->read_bytes))
         out->read_bytes = NAN;
     if (isnan(out->read_bytes) || !pp_counters_find(text, NULL, "read_bytes:", &out->storage_bytes))
@@ -191,7 +171,8 @@ pp_status pp_watch_check(int64_t pid, struct pp_err *err)
         return pp_fail(err, PP_E_SYSTEM,
                        "process %lld has ended; its parent, process %lld, has not yet taken note", id,
                        (long long)look.parent);
-    if (read_of(pid, "io", text, sizeof(text)) < 0 && (errno == EACCES || errno == EPERM))
+    if (pp_io_text(text, sizeof(text), "/proc/%lld/io", (long long)pid) < 0 &&
+        (errno == EACCES || errno == EPERM))
         return pp_fail(err, PP_E_ACCESS,
                        "process %lld belongs to user %u; run pipeprobe attach as that user%s", id,
                        (unsigned)st.st_uid,
@@ -219,7 +200,7 @@ int pp_watch_machine(double *busy_s, double *all_s)
 {
     char text[512];
     unsigned long long t[8] = {0};
-    if (read_text("/proc/stat", text, sizeof(text)) <= 0 ||
+    if (pp_io_text(text, sizeof(text), "/proc/stat") <= 0 ||
         sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5],
                &t[6], &t[7]) < 5)
         return 0;

@@ -13,7 +13,7 @@ struct pp_store;
 extern const struct pp_collector pp_collector_cupti, pp_collector_nvml;
 
 /* For a recording of another program: beside a GPU that it may use, why its activity is not recorded, as
- * long as no process of it says more (collectors/attach/activity.h). wanted 0: none is asked to. */
+ * long as no process of it says more (collectors/attach/activity.c). wanted 0: none is asked to. */
 void pp_program_gpu_store(const struct pp_reach_root *root, int wanted, struct pp_store *store);
 /* The sink that is a store. */
 struct pp_cupti_sink pp_cupti_into(struct pp_store *store);

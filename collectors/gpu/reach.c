@@ -1,5 +1,7 @@
 #include "collectors/gpu/reach.h"
 
+#include "probe/base/io.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -151,14 +153,9 @@ static int find_library(const struct pp_reach_root *root, char found[PATH_MAX])
  */
 static int compat_allowed(const struct pp_reach_root *root)
 {
-    char path[PATH_MAX], text[32768];
-    snprintf(path, sizeof(path), "%s%s", root->folder,
-             root->cufile_json ? root->cufile_json : "/etc/cufile.json");
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is not waited for */
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
-    if (fd >= 0)
-        close(fd);
-    text[n > 0 ? n : 0] = '\0';
+    char text[32768];
+    pp_io_text(text, sizeof(text), "%s%s", root->folder,
+               root->cufile_json ? root->cufile_json : "/etc/cufile.json");
     for (char *line = text, *next; *line; line = next) {
         next = line + strcspn(line, "\n");
         next += *next == '\n';

@@ -7,7 +7,6 @@
  * time, the page cache, and whatever else a worker does that no range names. */
 #include "collectors/import/events.h"
 #include "collectors/import/import.h"
-#include "collectors/import/names.h"
 
 #include "probe/base/err.h"
 

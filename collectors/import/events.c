@@ -3,7 +3,6 @@
 #include "collectors/import/scan.h"
 #include "probe/base/err.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 #include "collectors/import/import.h"
 
-#include "collectors/import/bytes.h"
 #include "collectors/import/events.h"
 #include "collectors/record/recording.h"
 #include "collectors/store/reader.h"

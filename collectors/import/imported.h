@@ -8,10 +8,11 @@
 #ifndef PP_IMPORT_IMPORTED_H
 #define PP_IMPORT_IMPORTED_H
 
+#include "collectors/attach/namemap.h"
+
 #include <pipeprobe/phase.h>
 #include <pipeprobe/span.h>
 #include <pipeprobe/status.h>
-
 #include <stddef.h>
 #include <stdint.h>
 
@@ -120,5 +121,31 @@ pp_status pp_imported_write(struct pp_imported *im, struct pp_store *store, stru
 uint64_t pp_imported_utc(const struct pp_imported *im, const char *path, uint64_t t_ns);
 /* Of the recording: the first and the last time of what is kept. */
 void pp_imported_extent(const struct pp_imported *im, uint64_t *first_ns, uint64_t *last_ns);
+
+/* ---- names and their meaning ----
+ *
+ * What the names of a trace's ranges mean: by the user's map, then by the format's own rows
+ * (attach/namemap.h), then by what people call the range around next(), where nothing better names the wait.
+ */
+
+struct pp_import_names {
+    const struct pp_namemap *user; /* borrowed; may be NULL */
+    struct pp_namemap *known, *maybe;
+};
+
+/* Close it with pp_import_names_close, also after a failure. maybe: whether ranges that people call a wait
+ * may be one. path: of the trace, for a sentence. */
+pp_status pp_import_names_open(struct pp_import_names *n, const struct pp_namemap *user, const char *known,
+                               int maybe, const char *path, struct pp_err *err);
+void pp_import_names_close(struct pp_import_names *n);
+/* PP_PHASE_USER: none. *role (may be NULL): PP_ROLE_MAYBE_WAIT where it may be a wait. */
+pp_phase pp_import_phase(const struct pp_import_names *n, const char *domain, const char *name,
+                         enum pp_import_role *role);
+
+/* The part of a wait's name that says which loader it is, "...#_MultiProcessingDataLoaderIter.__next__", into
+ * facts->loader. */
+void pp_import_note_loader(struct pp_import_facts *facts, const char *name);
+/* "Pageable", "pinned", ..., however it goes on; a letter's case does not matter. */
+enum pp_import_memory pp_import_memory(const char *text);
 
 #endif

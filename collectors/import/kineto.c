@@ -5,7 +5,6 @@
  * annotations themselves. */
 #include "collectors/import/events.h"
 #include "collectors/import/import.h"
-#include "collectors/import/names.h"
 
 #include <stdio.h>
 #include <stdlib.h>

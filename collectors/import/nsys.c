@@ -2,15 +2,174 @@
  * absent. Ranges are NVTX's: those that torch.autograd.profiler.emit_nvtx() and `nsys --pytorch` make carry
  * torch.profiler's names, with ", op_id = 17" behind them; others mean what a map says (--map). Our own
  * exports name their phases by category. */
-#include "collectors/import/foreign_db.h"
 #include "collectors/import/import.h"
-#include "collectors/import/names.h"
-
+#include "collectors/store/db.h"
+#include "collectors/store/row.h"
+#include "collectors/store/vfs.h"
 #include "probe/base/err.h"
 
+#include <limits.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+/* ---- another program's database ----
+ *
+ * An SQLite file of another program, read by name of table and column. What the store's
+ * reader holds against a stranger's file holds here: opened to read only through its file system, no view,
+ * trigger, virtual table or generated column runs, and reading that takes more steps, pages or bytes of text
+ * than a file of that size can need ends. One thread at a time. */
+
+struct pp_foreign_db {
+    sqlite3 *db;
+    const char *path; /* borrowed */
+    uint64_t steps_left;
+};
+
+enum { STEPS_BETWEEN = 10000, COLUMNS_MOST = 24 };
+#define LEAST_STEPS UINT64_C(50000000)
+#define STEPS_PER_BYTE 50 /* a row of twenty columns takes about a hundred steps, and more than ten bytes */
+/* What a step costs besides itself, as steps: a page that is fetched, and bytes of a text that are copied. */
+enum { STEPS_PER_PAGE = 20, BYTES_PER_STEP = 8 };
+
+static int count_steps(void *ctx)
+{
+    struct pp_foreign_db *d = ctx;
+    if (d->steps_left < STEPS_BETWEEN)
+        return 1;
+    d->steps_left -= STEPS_BETWEEN;
+    return 0;
+}
+
+static pp_status fail_beyond_size(struct pp_foreign_db *d, struct pp_err *err)
+{
+    return pp_fail(
+        err, PP_E_CORRUPT,
+        "cannot read %s: reading it would take much longer than its size allows; it is damaged, or was made "
+        "to do so",
+        d->path);
+}
+
+static pp_status fail_read(struct pp_foreign_db *d, struct pp_err *err)
+{
+    if ((sqlite3_errcode(d->db) & 0xff) == SQLITE_INTERRUPT)
+        return fail_beyond_size(d, err);
+    return pp_db_fail(d->db, err, "cannot read", d->path);
+}
+
+/* Close it with foreign_db_close, also after a failure. */
+static pp_status foreign_db_open(struct pp_foreign_db *d, const char *path, struct pp_err *err)
+{
+    char uri[3 * PATH_MAX + 64];
+    struct stat st;
+    const char *vfs = pp_read_vfs();
+    size_t n = (size_t)snprintf(uri, sizeof(uri), "file:");
+    *d = (struct pp_foreign_db){.path = path};
+    if (strlen(path) >= PATH_MAX || stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return pp_fail(err, PP_E_NOT_FOUND, "%s is no file that can be read", path);
+    for (const char *p = path; *p; p++)
+        n += (size_t)snprintf(uri + n, sizeof(uri) - n, strchr("?#% ", *p) ? "%%%02X" : "%c",
+                              (unsigned char)*p);
+    snprintf(uri + n, sizeof(uri) - n, "?immutable=1"); /* nothing beside it is looked at */
+    if (!vfs)
+        return pp_fail(err, PP_E_SYSTEM, "SQLite has no file system to read %s with", path);
+    if (sqlite3_open_v2(uri, &d->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, vfs) !=
+        SQLITE_OK)
+        return pp_db_fail(d->db, err, "cannot read", path);
+    d->steps_left = LEAST_STEPS + STEPS_PER_BYTE * (uint64_t)st.st_size;
+    sqlite3_extended_result_codes(d->db, 1);
+    pp_schema_distrust(d->db);
+    sqlite3_progress_handler(d->db, STEPS_BETWEEN, count_steps, d);
+    return PP_OK;
+}
+
+static void foreign_db_close(struct pp_foreign_db *d)
+{
+    sqlite3_close(d->db);
+    d->db = NULL;
+}
+
+/* PP_OK: a row; PP_END: none any more. */
+static pp_status foreign_db_step(struct pp_foreign_db *d, sqlite3_stmt *st, struct pp_err *err)
+{
+    int code = sqlite3_step(st), n = code == SQLITE_ROW ? sqlite3_data_count(st) : 0, pages = 0, most;
+    uint64_t steps = 0;
+    if (code != SQLITE_ROW)
+        return code == SQLITE_DONE ? PP_END : fail_read(d, err);
+    /* A row that is asked for again and again may hold megabytes, which the handler above does not see. */
+    for (int i = 0; i < n; i++)
+        if (sqlite3_column_type(st, i) == SQLITE_TEXT || sqlite3_column_type(st, i) == SQLITE_BLOB)
+            steps += (uint64_t)sqlite3_column_bytes(st, i) / BYTES_PER_STEP;
+    for (int kind = SQLITE_DBSTATUS_CACHE_HIT; kind <= SQLITE_DBSTATUS_CACHE_MISS; kind++)
+        if (sqlite3_db_status(d->db, kind, &pages, &most, 1) == SQLITE_OK)
+            steps += (uint64_t)pages * STEPS_PER_PAGE;
+    if (steps > d->steps_left)
+        return fail_beyond_size(d, err);
+    d->steps_left -= steps;
+    return PP_OK;
+}
+
+/* Bits of the wanted columns that are there, as ordinary ones. */
+static pp_status find_columns(struct pp_foreign_db *d, const char *table, char names[][32], int n,
+                              unsigned *there, struct pp_err *err)
+{
+    char sql[96];
+    sqlite3_stmt *st = NULL;
+    pp_status status;
+    *there = 0;
+    snprintf(sql, sizeof(sql), "PRAGMA main.table_xinfo(%s)", table);
+    if (sqlite3_prepare_v2(d->db, sql, -1, &st, NULL) != SQLITE_OK)
+        return fail_read(d, err);
+    while ((status = foreign_db_step(d, st, err)) == PP_OK) {
+        const char *name = (const char *)sqlite3_column_text(st, 1);
+        for (int i = 0; name && i < n && sqlite3_column_int(st, 6) == 0; i++)
+            *there |= strcmp(name, names[i]) == 0 ? 1u << i : 0;
+    }
+    sqlite3_finalize(st);
+    return status == PP_END ? PP_OK : status;
+}
+
+/* A statement that reads these columns (names with blanks between them) of an ordinary table, in the order of
+ * the file; a column that the table lacks is NULL in every row. *out NULL with PP_OK: there is no such table.
+ */
+static pp_status foreign_db_select(struct pp_foreign_db *d, const char *table, const char *columns,
+                                   sqlite3_stmt **out, struct pp_err *err)
+{
+    char names[COLUMNS_MOST][32], sql[1024] = "SELECT ";
+    sqlite3_stmt *st = NULL;
+    unsigned there = 0;
+    int n = 0, kind = 0; /* kind: 1 an ordinary table, 0 no such, -1 something else of that name */
+    pp_status status;
+    *out = NULL;
+    for (const char *p = columns; *p && n < COLUMNS_MOST; p += strcspn(p, " "), p += strspn(p, " "), n++)
+        snprintf(names[n], sizeof(names[n]), "%.*s", (int)strcspn(p, " "), p);
+    if (sqlite3_prepare_v2(d->db, "SELECT type, rootpage FROM sqlite_master WHERE name = ?", -1, &st, NULL) !=
+        SQLITE_OK)
+        return fail_read(d, err);
+    pp_row_bind(st, PP_ROW(v_text(table)));
+    while ((status = foreign_db_step(d, st, err)) == PP_OK) {
+        const char *type = (const char *)sqlite3_column_text(st, 0);
+        kind = !kind && type && strcmp(type, "table") == 0 && sqlite3_column_int64(st, 1) > 0 ? 1 : -1;
+    }
+    sqlite3_finalize(st);
+    status = status == PP_END ? PP_OK : status;
+    if (status == PP_OK && kind < 0)
+        status = pp_fail(err, PP_E_CORRUPT,
+                         "%s: its %s is not an ordinary table; it was changed, and is not read", d->path,
+                         table);
+    if (status != PP_OK || !kind)
+        return status;
+    status = find_columns(d, table, names, n, &there, err);
+    for (int i = 0; i < n; i++)
+        snprintf(sql + strlen(sql), sizeof(sql) - strlen(sql), there >> i & 1 ? "%s\"%s\"" : "%sNULL",
+                 i ? ", " : "", names[i]);
+    snprintf(sql + strlen(sql), sizeof(sql) - strlen(sql), " FROM main.\"%s\"", table);
+    if (status == PP_OK && sqlite3_prepare_v2(d->db, sql, -1, out, NULL) != SQLITE_OK)
+        status = fail_read(d, err);
+    return status;
+}
 
 /* attach/namemap.h */
 static const char known_names[] = "ProfilerStep* = step\n"
@@ -71,7 +230,7 @@ static pp_status string_of(struct nsys *n, sqlite3_stmt *st, int i, char *to, st
         *c = (struct cached){.id = id, .any = 1};
         sqlite3_reset(n->string);
         sqlite3_bind_int64(n->string, 1, id);
-        status = pp_foreign_db_step(&n->db, n->string, err);
+        status = foreign_db_step(&n->db, n->string, err);
         if (status == PP_OK)
             copy_text(n->string, 0, c->text, TEXT);
         c->any = status == PP_OK || status == PP_END;
@@ -293,9 +452,9 @@ static pp_status read_trace(const char *path, const struct pp_namemap *map, stru
     if (status == PP_OK && !n->cache)
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
     if (status == PP_OK)
-        status = pp_foreign_db_open(&n->db, path, err);
+        status = foreign_db_open(&n->db, path, err);
     if (status == PP_OK)
-        status = pp_foreign_db_select(&n->db, "StringIds", "value id", &strings, err);
+        status = foreign_db_select(&n->db, "StringIds", "value id", &strings, err);
     if (status == PP_OK && strings &&
         sqlite3_prepare_v2(n->db.db, "SELECT value FROM main.StringIds WHERE id = ?", -1, &n->string, NULL) !=
             SQLITE_OK)
@@ -303,16 +462,16 @@ static pp_status read_trace(const char *path, const struct pp_namemap *map, stru
     sqlite3_finalize(strings);
     for (size_t i = 0; i < sizeof(tables) / sizeof(*tables) && status == PP_OK; i++) {
         sqlite3_stmt *st;
-        status = pp_foreign_db_select(&n->db, tables[i].table, tables[i].columns, &st, err);
+        status = foreign_db_select(&n->db, tables[i].table, tables[i].columns, &st, err);
         if (status == PP_OK && st) {
-            while (status == PP_OK && (status = pp_foreign_db_step(&n->db, st, err)) == PP_OK)
+            while (status == PP_OK && (status = foreign_db_step(&n->db, st, err)) == PP_OK)
                 status = tables[i].fn(n, st, err);
             sqlite3_finalize(st);
             status = status == PP_END ? PP_OK : status;
         }
     }
     sqlite3_finalize(n->string);
-    pp_foreign_db_close(&n->db);
+    foreign_db_close(&n->db);
     pp_import_names_close(&n->names);
     free(n->cache);
     free(n);

@@ -6,7 +6,6 @@
  * grain/_src/python/dataset/stats.py (Class.method, of iterators, sources and the threads that prefetch). */
 #include "collectors/import/fields.h"
 #include "collectors/import/import.h"
-#include "collectors/import/names.h"
 
 #include "probe/base/err.h"
 #include "probe/base/hash.h"

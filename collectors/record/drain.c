@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include <pipeprobe/ring.h>
-
 #define POLL_NS 100000000u
 #define COMMIT_NS 1000000000u
 #define COUNTERS_NS 1000000000u

@@ -3,13 +3,11 @@
 #include "collectors/system/environment.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
-#include "probe/trace/drain_side.h"
 #include "probe/trace/join.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 struct pp_recording {

@@ -1,6 +1,11 @@
-#include "collectors/stacks/stacks.h"
-
-#include "collectors/stacks/pace.h"
+/* The collector of Python stacks: which line the job's threads are in. A thread of its own
+ * wakes once a period, at a random moment of it, and reads the stack of every Python thread of the job's
+ * processes from outside: they are not stopped, nothing is put into them. The rows are written once a second,
+ * by the thread that polls.
+ *
+ * The rate is the one that was asked for, or less: reading takes PP_STACKS_SHARE (process.h) of the
+ * machine's CPU at most. */
+#include "collectors/collector.h"
 #include "collectors/stacks/process.h"
 #include "collectors/store/writer.h"
 #include "probe/base/array.h"
@@ -13,11 +18,9 @@
 #include <pipeprobe/ring.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define PROCESSES 512
@@ -295,20 +298,16 @@ static void stacks_poll(void *state)
 
 static int can_read(char *text, size_t size)
 {
-    char scope[16] = "0", why[160];
+    char scope[16], why[160];
     uint64_t word = 1, copy = 0;
     struct pp_memory own = {.readv = pp_memory_of_process, .ctx = (void *)(intptr_t)getpid()};
-    int fd = pp_io_open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY, 0);
-    if (fd >= 0) {
-        (void)!read(fd, scope, sizeof(scope) - 1);
-        close(fd);
-    }
-    int works = pp_memory_get(&own, &copy, sizeof(copy), (uint64_t)(uintptr_t)&word) && copy == word;
+    int is_limited = pp_io_line(scope, sizeof(scope), "/proc/sys/kernel/yama/ptrace_scope"),
+        works = pp_memory_get(&own, &copy, sizeof(copy), (uint64_t)(uintptr_t)&word) && copy == word;
     snprintf(why, sizeof(why), "kernel.yama.ptrace_scope is %d", atoi(scope));
     if (!works)
         snprintf(text, size, "process_vm_readv: %s", strerror(errno));
     else
-        snprintf(text, size, "%s", fd >= 0 ? why : "no rule of the kernel is against it");
+        snprintf(text, size, "%s", is_limited ? why : "no rule of the kernel is against it");
     return works && (atoi(scope) < 2 || (atoi(scope) == 2 && geteuid() == 0));
 }
 

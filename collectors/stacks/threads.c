@@ -1,6 +1,5 @@
 #include "collectors/stacks/threads.h"
 
-#include "collectors/stacks/pace.h"
 #include "collectors/stacks/process.h"
 #include "collectors/store/writer.h"
 #include "probe/base/clock.h"
@@ -15,7 +14,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -5,8 +5,8 @@
 
 #include "probe/base/bytes.h"
 
+#include <limits.h>
 #include <pipeprobe/status.h>
-
 #include <sqlite3.h>
 #include <stdint.h>
 
@@ -36,7 +36,7 @@ pp_status pp_db_check_file(const char *path, struct pp_err *err);
 /* 1: it says that it is a recording, of whichever version and however damaged. */
 int pp_db_is_recording(const char *path);
 
-/* ---- schema_check.c: what a file of SQLite's may hold before it is taken for a recording ----
+/* ---- what a file of SQLite's may hold before it is taken for a recording ----
  *
  * Its schema comes from elsewhere like its rows, and a view, a virtual table or a generated column in place
  * of a table makes a query run what the file says, for as long as it says. */
@@ -53,5 +53,34 @@ pp_status pp_schema_check_read(sqlite3 *db, const char *path, struct pp_err *err
 /* PP_E_UNSUPPORTED unless the schema is, word by word, the one that this version makes: writing into a table
  * runs its checks, triggers and indexes. */
 pp_status pp_schema_check_write(sqlite3 *db, const char *path, struct pp_err *err);
+
+/* The files that SQLite uses beside a recording (FILE-journal, FILE-wal, FILE-shm), looked at
+ * before SQLite does. They arrive with a recording from elsewhere, and SQLite obeys them: it writes back what
+ * a journal says, and deletes the file that a journal names. Nothing here writes. Private to
+ * collectors/store. */
+
+enum pp_beside {
+    PP_BESIDE_ABSENT,
+    PP_BESIDE_OURS,    /* a regular file of the effective user, with one name */
+    PP_BESIDE_FOREIGN, /* a regular file of another user, or one with several names */
+    PP_BESIDE_UNFIT    /* a link, pipe, device or directory */
+};
+
+/* The name SQLite uses: links in path are followed. real has PATH_MAX bytes; a path that leads nowhere stays
+ * as it is. */
+void pp_beside_real(const char *path, char *real);
+/* suffix: "-journal", "-wal", "-shm", or "" for the file itself. */
+enum pp_beside pp_beside_look(const char *real, const char *suffix);
+
+/* PP_E_UNSUPPORTED with a sentence when one of them is no regular file: SQLite would wait for a pipe for
+ * ever. */
+pp_status pp_beside_check(const char *real, struct pp_err *err);
+
+/* Whether a transaction that was cut off may be rolled back, which writes into the file and deletes the
+ * journal. PP_OK: the journal is the effective user's, as is the file, and only of this file; or there is
+ * none. Else *err has a clause: why not. */
+pp_status pp_beside_may_roll_back(const char *real, struct pp_err *err);
+/* Whether the effective user may append to the file: it and what lies beside it are theirs. */
+pp_status pp_beside_may_write(const char *real, struct pp_err *err);
 
 #endif

@@ -1,13 +1,11 @@
 #include "collectors/store/history.h"
 
-#include "collectors/store/beside.h"
 #include "collectors/store/db.h"
 #include "collectors/store/row.h"
 #include "collectors/store/vfs.h"
 #include "probe/base/err.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

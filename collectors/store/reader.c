@@ -1,14 +1,9 @@
 #include "collectors/store/reader_impl.h"
 
-#include "collectors/store/beside.h"
 #include "collectors/store/chunk.h"
 #include "collectors/store/vfs.h"
 
-#include <limits.h>
 #include <search.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #define BUSY_MS 5000

@@ -1,16 +1,13 @@
 #include "collectors/store/recover.h"
 
-#include "collectors/store/beside.h"
-#include "collectors/store/vfs.h"
 #include "collectors/store/rings.h"
 #include "collectors/store/store.h"
+#include "collectors/store/vfs.h"
 #include "probe/base/err.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define PIECE 4096u

@@ -6,7 +6,6 @@
 #include "probe/base/rng.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define SECOND_NS 1000000000u
 #define PHASES 256
@@ -102,28 +101,6 @@ static size_t encode_hist(struct phase_part *p, uint8_t *blob)
         p->touched[word] = 0;
     }
     return (size_t)(out - blob);
-}
-
-/* The sums and the histogram of one phase, in the second and thread that are being gathered; both are empty
- * afterwards. */
-static int put_phase(struct pp_rollup *r, unsigned phase)
-{
-    struct phase_part *p = r->phase[phase];
-    const struct sums *s = &p->sums;
-    const uint64_t column[] = {r->second_start_ns / SECOND_NS,
-                               r->thread,
-                               phase,
-                               s->n,
-                               s->total_ns,
-                               s->max_ns,
-                               s->cpu_ns,
-                               s->run_delay_ns,
-                               s->bytes,
-                               s->cache_hit_kib};
-    bind_all(r->second, 1, column, 10);
-    sqlite3_bind_blob(r->second, 11, r->blob, (int)encode_hist(p, r->blob), SQLITE_STATIC);
-    memset(&p->sums, 0, sizeof(p->sums));
-    return run_statement(r->second);
 }
 
 /* All batches gathered, which stay. */
@@ -301,8 +278,26 @@ static int flush_second(struct pp_rollup *r)
 {
     int code = end_runs(r);
     for (unsigned phase = 0; phase < PHASES && code == SQLITE_OK; phase++)
-        if (r->phase[phase] && r->phase[phase]->sums.n)
-            code = put_phase(r, phase);
+        if (r->phase[phase] && r->phase[phase]->sums.n) {
+            /* The sums and the histogram of one phase, in the second and thread that are being gathered; both
+             * are empty afterwards. */
+            struct phase_part *p = r->phase[phase];
+            const struct sums *s = &p->sums;
+            const uint64_t column[] = {r->second_start_ns / SECOND_NS,
+                                       r->thread,
+                                       phase,
+                                       s->n,
+                                       s->total_ns,
+                                       s->max_ns,
+                                       s->cpu_ns,
+                                       s->run_delay_ns,
+                                       s->bytes,
+                                       s->cache_hit_kib};
+            bind_all(r->second, 1, column, 10);
+            sqlite3_bind_blob(r->second, 11, r->blob, (int)encode_hist(p, r->blob), SQLITE_STATIC);
+            memset(&p->sums, 0, sizeof(p->sums));
+            code = run_statement(r->second);
+        }
     return code;
 }
 

@@ -76,24 +76,6 @@ pp_status pp_store_stack_thread(struct pp_store *s, int64_t pid, int64_t tid, ui
     return pp_store_leave(s, status);
 }
 
-/* The oldest samples become counts of a minute. What is summed grows as well, only slower, and keeps as many
- * rows. */
-static pp_status fold_oldest(struct pp_store *s)
-{
-    char sql[640];
-    long long to = s->stacks->folded + FOLDED_ROWS;
-    snprintf(
-        sql, sizeof(sql),
-        "INSERT INTO stack_rollup SELECT t_ns / %lld, thread, stack, state, count(*) FROM stack_sample WHERE rowid <= %lld"
-        " GROUP BY 1, 2, 3, 4;"
-        "DELETE FROM stack_sample WHERE rowid <= %lld;"
-        "DELETE FROM stack_rollup WHERE rowid <= (SELECT max(rowid) FROM stack_rollup) - %u;",
-        (long long)NS_PER_MINUTE, to, to, PP_STORE_STACK_SAMPLES);
-    s->stacks->folded = to;
-    return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? PP_OK
-                                                                   : pp_store_fail(s, "cannot write to");
-}
-
 pp_status pp_store_stack_sample(struct pp_store *s, const struct pp_stack_sample_row *r)
 {
     const char state[2] = {r->state};
@@ -105,7 +87,22 @@ pp_status pp_store_stack_sample(struct pp_store *s, const struct pp_stack_sample
                                         PP_ROW(v_int((uint64_t)++k->samples), v_int(r->t_ns),
                                                v_int(r->thread), v_int(r->stack),
                                                v_text(r->state ? state : NULL), v_int(r->flags)));
-    if (!status && k->samples - k->folded > PP_STORE_STACK_SAMPLES)
-        status = fold_oldest(s);
+    if (!status && k->samples - k->folded > PP_STORE_STACK_SAMPLES) {
+        /* The oldest samples become counts of a minute. What is summed grows as well, only slower, and keeps
+         * as many rows. */
+        char sql[640];
+        long long to = s->stacks->folded + FOLDED_ROWS;
+        snprintf(
+            sql, sizeof(sql),
+            "INSERT INTO stack_rollup SELECT t_ns / %lld, thread, stack, state, count(*) FROM stack_sample WHERE rowid <= %lld"
+            " GROUP BY 1, 2, 3, 4;"
+            "DELETE FROM stack_sample WHERE rowid <= %lld;"
+            "DELETE FROM stack_rollup WHERE rowid <= (SELECT max(rowid) FROM stack_rollup) - %u;",
+            (long long)NS_PER_MINUTE, to, to, PP_STORE_STACK_SAMPLES);
+        s->stacks->folded = to;
+        status = sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK
+                     ? PP_OK
+                     : pp_store_fail(s, "cannot write to");
+    }
     return pp_store_leave(s, status);
 }

@@ -2,7 +2,7 @@
  *
  *     create.c    makes the file
  *     spans.c     spans of a thread into chunks, with less detail where that is wanted
- *     rows.c      everything else, a row each; rows_order.c: samples of batches, and why they came so
+ *     rows.c      everything else, a row each; batches of a job among them
  *     stacks.c    Python stacks
  *     writer.c    the lock, the transaction that both write in, its commit; the place of the file
  *     finish.c    one ordinary file
@@ -10,7 +10,7 @@
 #ifndef PP_STORE_STORE_H
 #define PP_STORE_STORE_H
 
-#include "collectors/store/checkpoint.h"
+#include "collectors/store/finish.h"
 #include "collectors/store/chunk.h"
 #include "collectors/store/db.h"
 #include "collectors/store/rollup.h"

@@ -5,7 +5,6 @@
 
 #include "probe/base/err.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -1,5 +1,7 @@
 #include "collectors/system/cgroup.h"
 
+#include "probe/base/io.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,16 +10,6 @@
 #include <unistd.h>
 
 #define UNLIMITED_BYTES (1ull << 62) /* v1 says "no limit" as 2^63 rounded down to a page */
-
-static int read_text(const char *path, char *buf, size_t size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, buf, size - 1);
-    if (fd >= 0)
-        close(fd);
-    buf[n > 0 ? n : 0] = '\0';
-    return n > 0;
-}
 
 /* Is word one of the comma-separated words of list (length n)? */
 static int in_list(const char *list, size_t n, const char *word)
@@ -80,7 +72,7 @@ static int place_of(const struct pp_cgroup_root *where, const char *controller, 
     static const char *const v2_roots[] = {"", "/unified"};
     static const char *const v1_roots[] = {"/%s", "/%s,cpuacct", "/cpuacct,%s"};
     char text[8192], probe[PATH_MAX + 32], below[64];
-    if (!read_text(where->self, text, sizeof(text)) ||
+    if (pp_io_text(text, sizeof(text), "%s", where->self) <= 0 ||
         !pp_cgroup_path(text, controller, p->group, sizeof(p->group)))
         return 0;
     for (size_t i = 0; i < (controller ? 3 : 2); i++) {
@@ -148,7 +140,7 @@ static void tighten(double *least, double limit)
 static int try_cpu_max(void *ctx, const char *path)
 {
     char text[128];
-    if (read_text(path, text, sizeof(text)))
+    if (pp_io_text(text, sizeof(text), "%s", path) > 0)
         tighten(ctx, pp_cgroup_cpu_max(text));
     return 1;
 }
@@ -158,7 +150,8 @@ static int try_cfs(void *ctx, const char *path)
     char quota[64], period[64], other[2 * PATH_MAX + 96];
     size_t dir = (size_t)(strrchr(path, '/') - path);
     snprintf(other, sizeof(other), "%.*s/cpu.cfs_period_us", (int)dir, path);
-    if (read_text(path, quota, sizeof(quota)) && read_text(other, period, sizeof(period)))
+    if (pp_io_text(quota, sizeof(quota), "%s", path) > 0 &&
+        pp_io_text(period, sizeof(period), "%s", other) > 0)
         tighten(ctx, pp_cgroup_cfs(atoll(quota), atoll(period)));
     return 1;
 }
@@ -232,7 +225,7 @@ static int try_io_max(void *ctx, const char *path)
 {
     struct io_limit *l = ctx;
     char text[4096];
-    if (!read_text(path, text, sizeof(text)))
+    if (pp_io_text(text, sizeof(text), "%s", path) <= 0)
         return 1;
     if (strstr(path, "blkio.throttle.read_bps_device"))
         tighten(&l->limit.bytes_per_s, pp_cgroup_throttle(text, l->device));
@@ -264,13 +257,13 @@ static int try_memory(void *ctx, const char *path)
     char limit[64], used[64], other[2 * PATH_MAX + 96], text[8192], key[48];
     size_t dir = (size_t)(strrchr(path, '/') - path);
     snprintf(other, sizeof(other), "%.*s/%s", (int)dir, path, m->usage_file);
-    if (!read_text(path, limit, sizeof(limit)) || limit[0] < '0' || limit[0] > '9' ||
-        !read_text(other, used, sizeof(used)))
+    if (pp_io_text(limit, sizeof(limit), "%s", path) <= 0 || limit[0] < '0' || limit[0] > '9' ||
+        pp_io_text(used, sizeof(used), "%s", other) <= 0)
         return 0; /* "max" */
     uint64_t bytes = strtoull(limit, NULL, 10), held = strtoull(used, NULL, 10), cache = 0;
     /* What of its use is file cache, which the kernel gives up before it kills anything. */
     snprintf(other, sizeof(other), "%.*s/memory.stat", (int)dir, path);
-    for (int i = 0; read_text(other, text, sizeof(text)) && i < 2; i++) {
+    for (int i = 0; pp_io_text(text, sizeof(text), "%s", other) > 0 && i < 2; i++) {
         snprintf(key, sizeof(key), "\n%s ", m->cache_keys[i]);
         const char *at = strstr(text, key);
         cache += at ? strtoull(at + strlen(key), NULL, 10) : 0;
@@ -306,7 +299,7 @@ int pp_cgroup_oom_kills(double *out)
     char path[PATH_MAX], text[1024];
     for (int i = 0; i < 2; i++) {
         if (!pp_cgroup_file(places[i][0], places[i][1], path, sizeof(path)) ||
-            !read_text(path, text, sizeof(text)))
+            pp_io_text(text, sizeof(text), "%s", path) <= 0)
             continue;
         const char *at = strncmp(text, "oom_kill ", 9) == 0 ? text : strstr(text, "\noom_kill ");
         if (at && sscanf(at, " oom_kill %lf", out) == 1)

@@ -3,10 +3,10 @@
 #include "collectors/store/writer.h"
 #include "collectors/system/cgroup.h"
 #include "collectors/system/others.h"
-#include "collectors/system/mounts.h"
+#include "collectors/system/topology.h"
 #include "probe/base/clock.h"
-#include "probe/base/text.h"
 #include "probe/base/err.h"
+#include "probe/base/text.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 #include "collectors/system/environment.h"
 
 #include "collectors/system/cgroup.h"
-#include "collectors/system/mounts.h"
 #include "collectors/system/topology.h"
+#include "probe/base/io.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <jpeglib.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -53,22 +52,18 @@ int pp_proc_field(const char *text, const char *key, char *out, size_t size)
     return 0;
 }
 
-/* The first 16 KiB of a file of procfs; enough for what is looked up in it. */
-static int proc_field(const char *path, const char *key, char *out, size_t size)
+int pp_proc_field_of(const char *path, const char *key, char *out, size_t size)
 {
     char text[16384];
-    FILE *in = fopen(path, "re");
-    size_t n = in ? fread(text, 1, sizeof(text) - 1, in) : 0;
-    if (in)
-        fclose(in);
-    text[n] = '\0';
+    pp_io_text(text, sizeof(text), "%s", path);
     return pp_proc_field(text, key, out, size);
 }
 
 static uint64_t meminfo_bytes(const char *key)
 {
     char value[64];
-    return proc_field("/proc/meminfo", key, value, sizeof(value)) ? strtoull(value, NULL, 10) * 1024 : 0;
+    return pp_proc_field_of("/proc/meminfo", key, value, sizeof(value)) ? strtoull(value, NULL, 10) * 1024
+                                                                        : 0;
 }
 
 uint64_t pp_memory_available(void)
@@ -97,14 +92,10 @@ static void put_number(struct pp_store *s, const char *key, double value, const 
  * autogroups), else to threads. */
 static int shares_by_group(void)
 {
-    char path[256], on[8] = "";
-    FILE *in = fopen("/proc/sys/kernel/sched_autogroup_enabled", "re");
-    if (in && !fgets(on, sizeof(on), in))
-        on[0] = '\0';
-    if (in)
-        fclose(in);
+    char path[256], on[8];
+    pp_io_line(on, sizeof(on), "/proc/sys/kernel/sched_autogroup_enabled");
     return on[0] == '1' ||
-           (proc_field("/proc/self/cgroup", "0:", path, sizeof(path)) && strcmp(path, "/") != 0);
+           (pp_proc_field_of("/proc/self/cgroup", "0:", path, sizeof(path)) && strcmp(path, "/") != 0);
 }
 
 static void store_limit(struct pp_store *s, const char *key, int resource, const char *unit)
@@ -214,9 +205,9 @@ pp_status pp_environment_store(struct pp_store *s, const char *data_path, struct
         put_text(s, "machine", u.machine);
         put_text(s, "hostname", u.nodename);
     }
-    if (proc_field("/proc/cpuinfo", "model name", value, sizeof(value)))
+    if (pp_proc_field_of("/proc/cpuinfo", "model name", value, sizeof(value)))
         put_text(s, "cpu_model", value);
-    if (proc_field("/proc/cpuinfo", "flags", value, sizeof(value)) && strstr(value, " hypervisor"))
+    if (pp_proc_field_of("/proc/cpuinfo", "flags", value, sizeof(value)) && strstr(value, " hypervisor"))
         put_text(s, "virtual_machine", "yes");
     struct pp_cpus c;
     pp_cpus_read(&c);

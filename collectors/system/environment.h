@@ -33,5 +33,7 @@ void pp_environment_store_numa(struct pp_store *s, const char *pci);
 /* The value of "key : value" in the text of /proc/cpuinfo, /proc/meminfo and the like; 0 when the key is not
  * there. */
 int pp_proc_field(const char *text, const char *key, char *out, size_t size);
+/* The same of a file, of which the first 16 KiB are looked at. */
+int pp_proc_field_of(const char *path, const char *key, char *out, size_t size);
 
 #endif

@@ -1,5 +1,10 @@
-#include "collectors/system/job_cpus.h"
-
+/* How many CPUs a recorded job may use: the masks of its processes (taskset, numactl, a
+ * launcher's) and the quota of their control group, which may be others than those of the process that
+ * records, and may change. Once a second; `environment` then has the job's in the place of our own, of
+ * several the one that held longest, and usable_cpus_changes says "2 -> 1 after 34 s".
+ * cpus_at_start are those that the job was started with, before its command or its script bound it; and
+ * narrow_processes of the job had together narrow_cpus, fewer than the job (workers that are bound). */
+#include "collectors/collector.h"
 #include "collectors/store/writer.h"
 #include "collectors/system/cgroup.h"
 #include "probe/base/err.h"

@@ -3,6 +3,7 @@
 #include "collectors/store/writer.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "probe/base/io.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -41,14 +42,9 @@ static pp_status memory_start(const struct pp_collect_opts *opts, void **out, st
 /* 0: the process has gone. */
 static int read_anonymous(int64_t pid, double *pages)
 {
-    char path[48], text[128];
+    char text[128];
     unsigned long long size, resident, shared;
-    snprintf(path, sizeof(path), "/proc/%lld/statm", (long long)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-    if (fd >= 0)
-        close(fd);
-    text[n > 0 ? n : 0] = '\0';
+    pp_io_text(text, sizeof(text), "/proc/%lld/statm", (long long)pid);
     if (sscanf(text, "%llu %llu %llu", &size, &resident, &shared) != 3 || resident < shared)
         return 0;
     *pages = (double)(resident - shared);
@@ -58,14 +54,9 @@ static int read_anonymous(int64_t pid, double *pages)
 /* 0: it has gone. */
 static int64_t parent_of(int64_t pid)
 {
-    char path[48], text[512], *end;
+    char text[512], *end;
     long long parent;
-    snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-    if (fd >= 0)
-        close(fd);
-    text[n > 0 ? n : 0] = '\0';
+    pp_io_text(text, sizeof(text), "/proc/%lld/stat", (long long)pid);
     end = strrchr(text, ')'); /* the name before it may be anything */
     return end && sscanf(end + 1, " %*c %lld", &parent) == 1 ? parent : 0;
 }
@@ -81,14 +72,9 @@ static int is_child(const struct memory *m, size_t n, int64_t pid)
 
 static int read_private(int64_t pid, double *bytes)
 {
-    char path[48], text[2048];
+    char text[2048];
     double kib;
-    snprintf(path, sizeof(path), "/proc/%lld/smaps_rollup", (long long)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-    if (fd >= 0)
-        close(fd);
-    text[n > 0 ? n : 0] = '\0';
+    pp_io_text(text, sizeof(text), "/proc/%lld/smaps_rollup", (long long)pid);
     const char *line = strstr(text, "\nPrivate_Dirty:");
     if (!line || sscanf(line, " Private_Dirty: %lf", &kib) != 1)
         return 0;

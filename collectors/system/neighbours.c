@@ -4,6 +4,7 @@
 #include "probe/base/array.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "probe/base/io.h"
 #include "probe/base/text.h"
 
 #include <ctype.h>
@@ -49,23 +50,6 @@ struct neighbours {
     double tick_ns;
 };
 
-static size_t read_file(const char *path, char *buf, size_t size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, buf, size - 1);
-    if (fd >= 0)
-        close(fd);
-    buf[n > 0 ? n : 0] = '\0';
-    return n > 0 ? (size_t)n : 0;
-}
-
-static size_t read_of(int64_t pid, const char *file, char *buf, size_t size)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%lld/%s", (long long)pid, file);
-    return read_file(path, buf, size);
-}
-
 /* ---- whether to look ---- */
 
 /* What the job's own processes have used so far; what has ended counts for others, until its parent has
@@ -88,7 +72,7 @@ static double used_by_others(struct neighbours *s, const int64_t *pid, size_t n)
 {
     char text[256];
     double t[8] = {0}, all = 0, own = own_cpu_ns(pid, n);
-    if (!read_file("/proc/stat", text, sizeof(text)) ||
+    if (pp_io_text(text, sizeof(text), "/proc/stat") <= 0 ||
         sscanf(text, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6],
                &t[7]) < 5)
         return NAN;
@@ -120,7 +104,7 @@ static int read_process(int64_t pid, struct process *p)
     char text[512];
     unsigned long long user, system;
     long long parent;
-    read_of(pid, "stat", text, sizeof(text));
+    pp_io_text(text, sizeof(text), "/proc/%lld/stat", (long long)pid);
     char *open = strchr(text, '('), *close = strrchr(text, ')');
     if (!open || !close ||
         sscanf(close + 1,
@@ -136,26 +120,6 @@ static int read_process(int64_t pid, struct process *p)
     return 1;
 }
 
-/* The job's: what records, this process, and what they have started. */
-static void mark_own(struct neighbours *s, const int64_t *pid, size_t n)
-{
-    int changed = 1;
-    for (size_t i = 0; i < n; i++) {
-        struct process *p = find_process(s->now, s->n_now, pid[i]);
-        if (p)
-            p->own = 1;
-    }
-    for (int depth = 0; changed && depth < 16; depth++) {
-        changed = 0;
-        for (size_t i = 0; i < s->n_now; i++) {
-            struct process *p = &s->now[i],
-                           *parent = p->own ? NULL : find_process(s->now, s->n_now, p->parent);
-            if (parent && parent->own)
-                p->own = changed = 1;
-        }
-    }
-}
-
 /* An interpreter with its script: "python3 train.py". */
 static void name_program(const struct process *p, char *buf, size_t size)
 {
@@ -163,8 +127,8 @@ static void name_program(const struct process *p, char *buf, size_t size)
     snprintf(buf, size, "%s", p->name);
     if (strncmp(p->name, "python", 6) != 0)
         return;
-    size_t n = read_of(p->pid, "cmdline", words, sizeof(words));
-    for (const char *w = words; w < words + n; w += strlen(w) + 1) {
+    ssize_t n = pp_io_text(words, sizeof(words), "/proc/%lld/cmdline", (long long)p->pid);
+    for (const char *w = words; n > 0 && w < words + n; w += strlen(w) + 1) {
         size_t len = strlen(w);
         const char *slash = strrchr(w, '/');
         if (len > 3 && strcmp(w + len - 3, ".py") == 0) {
@@ -200,7 +164,7 @@ static double bytes_read(int64_t pid)
 {
     char text[512];
     double bytes = 0;
-    read_of(pid, "io", text, sizeof(text));
+    pp_io_text(text, sizeof(text), "/proc/%lld/io", (long long)pid);
     const char *at = strstr(text, "\nread_bytes:");
     return at && sscanf(at, " read_bytes: %lf", &bytes) == 1 ? bytes : 0;
 }
@@ -255,15 +219,6 @@ static int describe_program(const struct neighbours *s, size_t i, char *text, si
     return 1;
 }
 
-static void store_largest(struct neighbours *s)
-{
-    char key[32], text[256];
-    for (size_t i = 0; describe_program(s, i, text, sizeof(text)); i++) {
-        snprintf(key, sizeof(key), "other_process_%zu", i + 1);
-        pp_store_meta_text(s->opts->store, "environment", key, text);
-    }
-}
-
 /* Whether there was an earlier one to compare it with. */
 static int look_at_all(struct neighbours *s, const int64_t *pid, size_t n)
 {
@@ -281,7 +236,22 @@ static int look_at_all(struct neighbours *s, const int64_t *pid, size_t n)
     if (d)
         closedir(d);
     qsort(s->now, s->n_now, sizeof(*s->now), by_pid);
-    mark_own(s, pid, n);
+    /* The job's: what records, this process, and what they have started. */
+    int changed = 1;
+    for (size_t i = 0; i < n; i++) {
+        struct process *p = find_process(s->now, s->n_now, pid[i]);
+        if (p)
+            p->own = 1;
+    }
+    for (int depth = 0; changed && depth < 16; depth++) {
+        changed = 0;
+        for (size_t i = 0; i < s->n_now; i++) {
+            struct process *p = &s->now[i],
+                           *parent = p->own ? NULL : find_process(s->now, s->n_now, p->parent);
+            if (parent && parent->own)
+                p->own = changed = 1;
+        }
+    }
     if (base) {
         s->watched_ns += (double)(now_ns - s->looked_ns);
         add_use(s);
@@ -301,8 +271,13 @@ static void neighbours_poll(void *state)
     if (!(used_by_others(s, pid, n) > CONTENDED) || pp_now_ns() < s->next_ns)
         return;
     uint64_t cpu_ns = pp_clock_of(CLOCK_THREAD_CPUTIME_ID);
-    if (look_at_all(s, pid, n))
-        store_largest(s);
+    if (look_at_all(s, pid, n)) {
+        char key[32], text[256];
+        for (size_t i = 0; describe_program(s, i, text, sizeof(text)); i++) {
+            snprintf(key, sizeof(key), "other_process_%zu", i + 1);
+            pp_store_meta_text(s->opts->store, "environment", key, text);
+        }
+    }
     s->next_ns = pp_now_ns() + COST * (pp_clock_of(CLOCK_THREAD_CPUTIME_ID) - cpu_ns);
 }
 

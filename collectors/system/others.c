@@ -1,6 +1,7 @@
 #include "collectors/system/others.h"
 
 #include "probe/base/clock.h"
+#include "probe/base/io.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -37,15 +38,10 @@ struct facts {
 /* Of /proc/PID/stat; the name in parentheses may hold anything. */
 static int read_facts(int64_t pid, struct facts *f)
 {
-    char path[40], text[1024];
+    char text[1024];
     unsigned long long waited_user, waited_system, began;
     long long parent;
-    snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
-    FILE *in = fopen(path, "re");
-    size_t n = in ? fread(text, 1, sizeof(text) - 1, in) : 0;
-    if (in)
-        fclose(in);
-    text[n] = '\0';
+    pp_io_text(text, sizeof(text), "/proc/%lld/stat", (long long)pid);
     const char *after = strrchr(text, ')');
     if (!after ||
         sscanf(after + 1,

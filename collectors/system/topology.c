@@ -1,35 +1,23 @@
 #include "collectors/system/topology.h"
 
 #include "collectors/system/environment.h"
-#include "collectors/system/mounts.h"
+#include "probe/base/io.h"
 
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 static const struct pp_topology_root machine = {.sys = "/sys", .proc = "/proc"};
 
-/* ---- files of one line ---- */
-
-static int read_line(const char *path, char *line, size_t size)
-{
-    FILE *in = fopen(path, "re");
-    int ok = in && fgets(line, (int)size, in);
-    if (in)
-        fclose(in);
-    if (ok)
-        line[strcspn(line, "\n")] = '\0';
-    return ok;
-}
-
 static int read_number(const char *path, int otherwise)
 {
     char line[32], *end;
-    if (!read_line(path, line, sizeof(line)))
+    if (!pp_io_line(line, sizeof(line), path))
         return otherwise;
     long n = strtol(line, &end, 10);
     return end != line && n >= INT_MIN && n <= INT_MAX ? (int)n : otherwise;
@@ -66,25 +54,13 @@ int pp_cpu_lists_meet(const char *a, const char *b)
 
 /* ---- nodes ---- */
 
-/* A field of a file of procfs, of which the first 8 KiB are looked at; 0: there is none. */
-static int read_field(const char *path, const char *key, char *out, size_t size)
-{
-    char text[8192];
-    FILE *in = fopen(path, "re");
-    size_t n = in ? fread(text, 1, sizeof(text) - 1, in) : 0;
-    if (in)
-        fclose(in);
-    text[n] = '\0';
-    return pp_proc_field(text, key, out, size);
-}
-
 /* A node's file has its distance to each node there is, in their order. */
 static int distance_between(const struct pp_topology_root *root, const struct pp_topology *t, int from,
                             int to)
 {
     char path[PATH_MAX], line[1024];
     snprintf(path, sizeof(path), "%s/devices/system/node/node%d/distance", root->sys, from);
-    if (!read_line(path, line, sizeof(line)))
+    if (!pp_io_line(line, sizeof(line), path))
         return 0;
     char *p = line, *end;
     for (int i = 0; i < PP_TOPOLOGY_NODES; i++) {
@@ -134,9 +110,9 @@ static struct pp_topology_device *add_gpu(const struct pp_topology_root *root, c
 {
     char path[PATH_MAX], vendor[16] = "", class[16] = "";
     snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/vendor", root->sys, name);
-    read_line(path, vendor, sizeof(vendor));
+    pp_io_line(vendor, sizeof(vendor), path);
     snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/class", root->sys, name);
-    read_line(path, class, sizeof(class));
+    pp_io_line(class, sizeof(class), path);
     if (strcmp(vendor, "0x10de") != 0 || strncmp(class, "0x03", 4) != 0)
         return NULL;
     struct pp_topology_device *d = add_device(t, PP_TOPOLOGY_GPU, name);
@@ -144,7 +120,7 @@ static struct pp_topology_device *add_gpu(const struct pp_topology_root *root, c
         snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/numa_node", root->sys, name);
         d->node = read_number(path, -1);
         snprintf(path, sizeof(path), "%s/driver/nvidia/gpus/%s/information", root->proc, d->name);
-        if (!read_field(path, "Model", d->model, sizeof(d->model)))
+        if (!pp_proc_field_of(path, "Model", d->model, sizeof(d->model)))
             d->model[0] = '\0';
     }
     return d;
@@ -156,7 +132,7 @@ static struct pp_topology_device *add_network(const struct pp_topology_root *roo
 {
     char path[PATH_MAX], up[16] = "";
     snprintf(path, sizeof(path), "%s/class/net/%s/operstate", root->sys, name);
-    read_line(path, up, sizeof(up));
+    pp_io_line(up, sizeof(up), path);
     snprintf(path, sizeof(path), "%s/class/net/%s/device/numa_node", root->sys, name);
     if (strcmp(up, "up") != 0 || access(path, F_OK) != 0)
         return NULL;
@@ -192,10 +168,10 @@ void pp_topology_read_at(const struct pp_topology_root *root, const char *disk, 
     *out = (struct pp_topology){.nodes = 0};
     char path[PATH_MAX], real[PATH_MAX], file[PATH_MAX + 16], own[4096], list[4096];
     snprintf(path, sizeof(path), "%s/self/status", root->proc);
-    int known = read_field(path, "Cpus_allowed_list", own, sizeof(own));
+    int known = pp_proc_field_of(path, "Cpus_allowed_list", own, sizeof(own));
     for (int i = 0; i < PP_TOPOLOGY_NODES; i++) {
         snprintf(path, sizeof(path), "%s/devices/system/node/node%d/cpulist", root->sys, i);
-        if (!read_line(path, list, sizeof(list)))
+        if (!pp_io_line(list, sizeof(list), path))
             continue;
         if (strlen(list) < sizeof(out->cpus[i])) /* a longer one is not shown */
             strcpy(out->cpus[i], list);
@@ -259,4 +235,97 @@ const char *pp_topology_nodes(uint64_t bits, char *buf, size_t size)
         if (bits >> i & 1)
             at += (size_t)snprintf(buf + at, size - at, "%s%d", at ? "," : "", i);
     return buf;
+}
+
+/* ---- which mount a path lives on ---- */
+
+/* The next space-separated word, with the kernel's octal escapes (\040 for a space) undone. NULL at the end
+ * of the line. */
+static const char *next_word(const char *p, char *out, size_t size)
+{
+    size_t n = 0;
+    while (*p == ' ')
+        p++;
+    if (!*p || *p == '\n')
+        return NULL;
+    for (; *p && *p != ' ' && *p != '\n'; p++) {
+        unsigned c = (unsigned char)*p;
+        if (p[0] == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] >= '0' && p[2] <= '7' && p[3] >= '0' &&
+            p[3] <= '7') {
+            c = (unsigned)(p[1] - '0') << 6 | (unsigned)(p[2] - '0') << 3 | (unsigned)(p[3] - '0');
+            p += 3;
+        }
+        if (n + 1 < size)
+            out[n++] = (char)c;
+    }
+    out[n] = '\0';
+    return p;
+}
+
+/* "36 35 98:0 /root /point rw,noatime master:1 - ext3 /dev/root rw,errors=continue": optional fields end at
+ * the lone dash. */
+static int parse_line(const char *p, struct pp_mount *m)
+{
+    char skip[256];
+    for (int i = 0; i < 4; i++)
+        if (!(p = next_word(p, skip, sizeof(skip))))
+            return 0;
+    if (!(p = next_word(p, m->point, sizeof(m->point))) ||
+        !(p = next_word(p, m->options, sizeof(m->options))))
+        return 0;
+    do {
+        if (!(p = next_word(p, skip, sizeof(skip))))
+            return 0;
+    } while (strcmp(skip, "-") != 0);
+    return (p = next_word(p, m->type, sizeof(m->type))) && next_word(p, m->source, sizeof(m->source));
+}
+
+int pp_mount_find(const char *mountinfo, const char *path, struct pp_mount *out)
+{
+    size_t best = 0;
+    for (const char *line = mountinfo; line && *line;) {
+        struct pp_mount m;
+        size_t n = parse_line(line, &m) ? strlen(m.point) : 0;
+        int holds = n == 1 ? path[0] == '/'
+                           : n && strncmp(m.point, path, n) == 0 && (path[n] == '/' || path[n] == '\0');
+        if (holds && n >= best) {
+            best = n; /* a later mount on the same point hides the earlier one */
+            *out = m;
+        }
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    return best > 0;
+}
+
+int pp_mount_of(const char *path, struct pp_mount *out)
+{
+    char real[PATH_MAX];
+    char *text = NULL;
+    size_t cap = 0;
+    int found = 0;
+    if (!realpath(path, real))
+        return 0;
+    FILE *in = fopen("/proc/self/mountinfo", "re");
+    if (in && getdelim(&text, &cap, '\0', in) > 0)
+        found = pp_mount_find(text, real, out);
+    if (in)
+        fclose(in);
+    free(text);
+    return found;
+}
+
+int pp_disk_of(const char *path, char *device, size_t size)
+{
+    char sys[64], more[96];
+    struct stat st;
+    if (stat(path, &st) != 0 || major(st.st_dev) == 0)
+        return 0;
+    snprintf(device, size, "%u:%u", major(st.st_dev), minor(st.st_dev));
+    snprintf(sys, sizeof(sys), "/sys/dev/block/%s", device);
+    snprintf(more, sizeof(more), "%s/partition", sys);
+    if (access(more, F_OK) != 0)
+        return access(sys, F_OK) == 0;
+    snprintf(more, sizeof(more), "%s/../dev", sys);
+    return pp_io_line(device, size, more);
 }

@@ -37,7 +37,7 @@ struct pp_topology {
     size_t devices;
 };
 
-/* disk: "259:0" (mounts.h), or NULL. What cannot be read is not told. */
+/* disk: "259:0" (pp_disk_of), or NULL. What cannot be read is not told. */
 void pp_topology_read_at(const struct pp_topology_root *root, const char *disk, struct pp_topology *out);
 /* Of this machine; data_path may be NULL. */
 void pp_topology_read(const char *data_path, struct pp_topology *out);
@@ -53,5 +53,22 @@ const char *pp_topology_nodes(uint64_t bits, char *buf, size_t size);
 
 /* Whether two lists of CPUs ("0-3,8") have one in common; 0 for what is no list. */
 int pp_cpu_lists_meet(const char *a, const char *b);
+
+/* ---- which mount a path lives on ----
+ *
+ * Which mount a path lives on, from the text of /proc/self/mountinfo (proc(5)). */
+
+struct pp_mount {
+    char point[512], type[64], source[256], options[256];
+};
+
+/* The last mount whose point is the longest prefix of the absolute, resolved path; 0 when the text has none.
+ */
+int pp_mount_find(const char *mountinfo, const char *path, struct pp_mount *out);
+/* The same for an existing path of this machine; 0 when it cannot be told. */
+int pp_mount_of(const char *path, struct pp_mount *out);
+/* "254:0": the disk (of a partition, the whole one) that holds the path: where the block layer counts and
+ * limits reads. 0: it is on no block device, as on NFS, FUSE and overlayfs. At least 24 bytes. */
+int pp_disk_of(const char *path, char *device, size_t size);
 
 #endif

@@ -1,6 +1,5 @@
 #include "probe/base/array.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* base/counters.h: sums of this process that only grow, and a few states, by name: what requests, the cache
  * and pages of columns took. The room that counts declares a set; every thread adds to it; the collector of a
- * recording (collectors/record/counters.c) reads all sets once a second.
+ * recording (collectors/record/collectors.c) reads all sets once a second.
  *
  * A set's names are an X-list in its room's header, X(SYMBOL, "name", "what it counts"), from which the enum
  * and the set follow:

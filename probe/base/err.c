@@ -1,7 +1,9 @@
 #include "probe/base/err.h"
 
 #include <errno.h>
+#include <pipeprobe/phase.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -127,4 +129,30 @@ pp_status pp_fail_sample_memory(struct pp_err *err, const char *what, uint64_t n
     return pp_fail(err, PP_E_UNSUPPORTED,
                    "%s: needs %llu MiB, limit %llu MiB; raise it with --max-sample-memory", what,
                    (unsigned long long)((need + (1 << 20) - 1) >> 20), (unsigned long long)(limit >> 20));
+}
+
+static const struct pp_phase_info phases[PP_PHASE_COUNT] = {
+#define PP_PHASE(i, sym, n, l, k, c, t) \
+    [i] = {.id = PP_PHASE_##sym, \
+           .name = n, \
+           .lane = PP_LANE_##l, \
+           .kind = PP_KIND_##k, \
+           .colour = PP_COLOUR_##c, \
+           .text = t},
+#include <pipeprobe/phases.def>
+#undef PP_PHASE
+};
+
+const struct pp_phase_info *pp_phase_info(unsigned id)
+{
+    return id < PP_PHASE_COUNT && phases[id].name ? &phases[id] : NULL;
+}
+
+const char *pp_lane_name(pp_lane lane)
+{
+    static const char *const names[PP_LANE_COUNT] = {
+        [PP_LANE_MAIN] = "main", [PP_LANE_READER] = "reader",   [PP_LANE_WORKER] = "worker",
+        [PP_LANE_COPY] = "copy", [PP_LANE_TRAINER] = "trainer", [PP_LANE_DEVICE] = "device",
+    };
+    return (unsigned)lane < PP_LANE_COUNT ? names[lane] : "unknown";
 }

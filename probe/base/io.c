@@ -1,12 +1,17 @@
 #include "probe/base/io.h"
+
 #include "probe/base/err.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -46,6 +51,32 @@ static int faulted(unsigned kind)
         return 0;
     errno = atomic_load_explicit(&fault.err_no, memory_order_relaxed);
     return 1;
+}
+
+ssize_t pp_io_text(char *text, size_t size, const char *path, ...)
+{
+    char name[PATH_MAX];
+    ssize_t n = 0, got = -1;
+    va_list ap;
+    va_start(ap, path);
+    vsnprintf(name, sizeof(name), path, ap);
+    va_end(ap);
+    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    while (fd >= 0 && (got = read(fd, text + n, size - 1 - (size_t)n)) > 0)
+        n += got;
+    int e = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = e;
+    text[n] = '\0';
+    return n ? n : got;
+}
+
+int pp_io_line(char *line, size_t size, const char *path)
+{
+    ssize_t n = pp_io_text(line, size, "%s", path);
+    line[strcspn(line, "\n")] = '\0';
+    return n > 0;
 }
 
 /* Evaluates call until it is not interrupted by a signal; every try asks the fault layer. */
@@ -285,4 +316,19 @@ void pp_io_ignore_file_size_signal(void)
 int pp_io_ignores_file_size_signal(void)
 {
     return atomic_load_explicit(&ignores_file_size_signal, memory_order_relaxed);
+}
+
+int pp_library_open(const char *const *names, const struct pp_library_call *calls, size_t n)
+{
+    for (; *names; names++) {
+        void *lib = dlopen(*names, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+        size_t found = 0;
+        while (lib && found < n && (*calls[found].at = dlsym(lib, calls[found].name)))
+            found++;
+        if (lib && found == n)
+            return 1;
+        if (lib)
+            dlclose(lib);
+    }
+    return 0;
 }

@@ -4,7 +4,6 @@
 #define PP_BASE_IO_H
 
 #include <pipeprobe/status.h>
-
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -38,6 +37,13 @@ struct pp_io_file {
  * one), and for a file larger than f->limit, with f->size set to how large it is. */
 pp_status pp_io_read_file(int dirfd, const char *path, struct pp_io_file *f, struct pp_err *err);
 
+/* The text of a small file that the kernel makes, as those of /proc and /sys: what fits into size, with a NUL
+ * behind it. The path is a format. Returns how many bytes; -1 with errno, and "". Not counted, no fault is
+ * injected; a pipe is not waited for. */
+ssize_t pp_io_text(char *text, size_t size, const char *path, ...) __attribute__((format(printf, 3, 4)));
+/* Its first line without the newline; 0: there is none. */
+int pp_io_line(char *line, size_t size, const char *path);
+
 /* Writes path atomically: temporary file beside it, fsync, rename. */
 pp_status pp_io_write_atomic(const char *path, const void *buf, size_t n, struct pp_err *err);
 
@@ -63,5 +69,17 @@ uint64_t pp_io_fault_calls(void); /* calls counted since pp_io_fault */
  * started afterwards is to get the default back where pp_io_ignores_file_size_signal() is 1. */
 void pp_io_ignore_file_size_signal(void);
 int pp_io_ignores_file_size_signal(void);
+
+/* A system library that is opened when it is needed and not before: linked with, it would be
+ * loaded by every pipeprobe that does not need it. */
+
+struct pp_library_call {
+    const char *name;
+    void **at;
+};
+
+/* The first of names (ends with NULL) that can be opened and has all calls, n of them; it stays open. Returns
+ * whether there is one. */
+int pp_library_open(const char *const *names, const struct pp_library_call *calls, size_t n);
 
 #endif

@@ -8,7 +8,6 @@
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define MAX_DEPTH ((int)(sizeof(((struct pp_json *)0)->level) / sizeof(((struct pp_json *)0)->level[0])))
 

@@ -4,9 +4,7 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Decimals that leave three significant digits of v >= 0, counting the digit that rounding may carry into. */
 static int decimals3(double v)

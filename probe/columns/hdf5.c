@@ -4,9 +4,9 @@
 #include "probe/base/array.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
-#include "probe/base/library.h"
-#include "probe/columns/table.h"
+#include "probe/base/io.h"
 #include "probe/columns/pages.h"
+#include "probe/columns/table.h"
 #include "probe/columns/trial.h"
 #include "probe/net/http.h"
 

@@ -6,8 +6,6 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/columns/parquet_page.h"
-#include "probe/columns/table.h"
-#include "probe/columns/pages.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
-#include "probe/columns/parquet_page.h"
 #include "probe/base/bytes.h"
-#include "probe/columns/encodings.h"
+#include "probe/columns/parquet_page.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 #include "probe/columns/trial.h"
 
 #include "probe/base/err.h"
+#include "probe/base/io.h"
 #include "probe/net/http.h"
 
 #include <errno.h>
@@ -13,19 +14,6 @@
 #include <unistd.h>
 
 enum { MORE_BYTES = 1 << 30, MOST_CPU_S = 60, LEAST_NAP_US = 100, MOST_NAP_US = 20000 };
-
-/* Of addresses, beyond those that the process has already. */
-static void limit_memory(void)
-{
-    unsigned long long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "re");
-    if (f && fscanf(f, "%llu", &pages) == 1) {
-        rlim_t bytes = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + MORE_BYTES;
-        setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes});
-    }
-    if (f)
-        fclose(f);
-}
 
 static pp_status judge(int status, const char *library, const char *path, struct pp_err *err)
 {
@@ -54,7 +42,14 @@ pp_status pp_trial(int (*attempt)(void *ctx), void *ctx, const char *library, co
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         setrlimit(RLIMIT_CPU, &(struct rlimit){MOST_CPU_S, MOST_CPU_S});
         setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-        limit_memory();
+        /* Of addresses, beyond those that the process has already. */
+        unsigned long long pages = 0;
+        char statm[128];
+        pp_io_text(statm, sizeof(statm), "/proc/self/statm");
+        if (sscanf(statm, "%llu", &pages) == 1) {
+            rlim_t bytes = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + MORE_BYTES;
+            setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes});
+        }
         _exit(attempt(ctx) != 0);
     }
     for (long nap_us = LEAST_NAP_US;;) {

@@ -1,17 +1,14 @@
 /* The opener, which asks the formats what lies at the place, and the way to the opened one. */
 #include "probe/base/err.h"
 #include "probe/base/text.h"
-#include "probe/dataset/dataset_each.h"
 #include "probe/dataset/dataset_walk.h"
 #include "probe/dataset/foreign.h"
-#include "probe/dataset/format.h"
 #include "probe/dataset/shard_names.h"
 #include "probe/storage/cache/cache.h"
 #include "probe/storage/fault.h"
 #include "probe/storage/model.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

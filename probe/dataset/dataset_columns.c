@@ -6,14 +6,11 @@
 #include "probe/base/text.h"
 #include "probe/columns/pages.h"
 #include "probe/columns/table.h"
-#include "probe/dataset/dataset_each.h"
 #include "probe/dataset/dataset_walk.h"
 #include "probe/dataset/foreign.h"
-#include "probe/dataset/format.h"
 #include "probe/dataset/shard_names.h"
 
 #include <malloc.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

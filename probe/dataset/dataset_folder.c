@@ -7,14 +7,11 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
-#include "probe/dataset/dataset_each.h"
 #include "probe/dataset/dataset_walk.h"
 #include "probe/dataset/foreign.h"
-#include "probe/dataset/format.h"
 
 #include <limits.h>
 #include <malloc.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,13 +6,10 @@
 #include "probe/base/bytes.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
-#include "probe/dataset/dataset_each.h"
 #include "probe/dataset/dataset_walk.h"
-#include "probe/dataset/format.h"
 #include "probe/dataset/mds_shards.h"
 
 #include <malloc.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

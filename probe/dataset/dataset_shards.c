@@ -4,14 +4,9 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
-#include "probe/dataset/dataset_each.h"
 #include "probe/dataset/dataset_walk.h"
-#include "probe/dataset/format.h"
-#include "probe/dataset/shard_index.h"
-#include "probe/dataset/shard_names.h"
 
 #include <malloc.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* Building an index waits for the disk; loading one waits for look-ups. */

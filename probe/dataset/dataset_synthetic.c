@@ -5,18 +5,15 @@
  */
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
-#include "probe/base/opts.h"
 #include "probe/base/rng.h"
 #include "probe/base/text.h"
-#include "probe/dataset/dataset_each.h"
-#include "probe/dataset/format.h"
+#include "probe/dataset/dataset_walk.h"
 #include "probe/dataset/synthetic_image.h"
 #include "probe/storage/fault.h"
 #include "probe/storage/model.h"
 
 #include <malloc.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

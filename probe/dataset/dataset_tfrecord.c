@@ -9,7 +9,6 @@
 #include "probe/dataset/dataset_shards.h"
 #include "probe/dataset/format.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

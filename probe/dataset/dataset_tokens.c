@@ -5,11 +5,9 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "probe/dataset/dataset_walk.h"
-#include "probe/dataset/format.h"
 #include "probe/dataset/token_layout.h"
 
 #include <malloc.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

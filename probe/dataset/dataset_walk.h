@@ -7,7 +7,8 @@
 #ifndef PP_DATASET_DATASET_WALK_H
 #define PP_DATASET_DATASET_WALK_H
 
-#include "probe/dataset/warnings.h"
+#include "probe/dataset/dataset.h"
+#include "probe/dataset/format.h"
 #include "probe/storage/storage.h"
 
 #include <stdatomic.h>
@@ -61,5 +62,31 @@ pp_status pp_walk_tree(const struct pp_object *root, const char *top, atomic_uin
 int pp_has_image_extension(const char *name); /* torchvision's IMG_EXTENSIONS, in any case */
 /* Whether name ends in one of the words of suffixes: ".jpg .jpeg". ASCII case ignored. */
 int pp_has_suffix(const char *name, const char *suffixes);
+
+/* ---- every file, by several threads ----
+ *
+ * Start-up work shared out: many small pieces (list a class, index a shard, make an
+ * image) done by several threads while the opening thread reports progress. Threads help even on one core,
+ * for on a slow mount the time goes into waiting. */
+
+struct pp_each {
+    uint64_t n;  /* pieces */
+    int threads; /* at most this many, and never more than n */
+    pp_status (*piece)(void *ctx, uint64_t i, struct pp_err *err); /* any thread; each i once */
+    void *ctx;
+    /* progress, as opts->progress wants it */
+    const struct pp_dataset_opts *opts;
+    const char *what;
+    atomic_uint_least64_t *done; /* counted by piece; NULL: finished pieces are reported, of n */
+};
+
+/* Returns when every started piece has ended. The first failure, or a non-zero answer of progress
+ * (PP_E_INTERRUPTED), stops the handing out; progress is not asked again. Pieces are handed out by rising i,
+ * so of several failures the one with the lowest i is returned, whatever the timing. */
+pp_status pp_each_run(const struct pp_each *each, struct pp_err *err);
+
+/* How many files a data set may keep open: half of the descriptors the process may have, for the rest is for
+ * the other code in the process. */
+uint64_t pp_each_descriptors(void);
 
 #endif

@@ -13,8 +13,25 @@
 #include "probe/base/opts.h"
 #include "probe/dataset/dataset.h"
 #include "probe/dataset/options.h"
-#include "probe/dataset/warnings.h"
 #include "probe/storage/storage.h"
+
+#include <stddef.h>
+
+/* Sentences about defects of the data that did not stop the open ("shard-000003.tar ends
+ * in the middle"), kept with the data set until they are asked for. One thread at a time. */
+
+struct pp_warnings {
+    char **text;       /* owned; zero-initialise the struct */
+    size_t n, dropped; /* dropped: beyond the limit of 255, or without memory */
+};
+
+/* Best effort: without memory the sentence is only counted. */
+void pp_warn(struct pp_warnings *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Appends; from is empty afterwards. */
+void pp_warnings_move(struct pp_warnings *to, struct pp_warnings *from);
+/* After the last one: a sentence that counts those that were dropped. */
+void pp_warnings_end(struct pp_warnings *w);
+void pp_warnings_free(struct pp_warnings *w);
 
 /* What is to be opened. A format may take root and listing over (and leave them zeroed); the opener frees
  * what is left. */

@@ -1,7 +1,6 @@
 /* The table of formats, and their options in one block. */
 #include "probe/base/err.h"
 #include "probe/dataset/format.h"
-#include "probe/dataset/options.h"
 
 #include <assert.h>
 

@@ -1,17 +1,14 @@
-#include "probe/dataset/mds_shards.h"
 #include "probe/base/bytes.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
-#include "probe/dataset/dataset_each.h"
+#include "probe/dataset/dataset_walk.h"
+#include "probe/dataset/mds_shards.h"
 #include "probe/dataset/shard_index.h"
 #include "probe/dataset/unpack.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -77,9 +74,9 @@ static pp_status read_columns(struct parsing *p, const json_t *shard, size_t i, 
     return PP_OK;
 }
 
-/* ---- columns ---- */
-
-/* ---- shards ---- */
+/* ---- columns ----
+ *
+ * ---- shards ---- */
 
 /* A file of the index: below its directory, whatever the index says. *out NULL: there is none. */
 static pp_status read_file(const struct parsing *p, const json_t *file, char **out, struct pp_err *err)

@@ -5,8 +5,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -12,7 +12,6 @@
 #include "probe/dataset/format.h"
 #include "probe/dataset/shard_tar.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 #include "probe/decode/decode.h"
 
 #include "probe/base/err.h"
-#include "probe/decode/image.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,6 @@
  * full decode; above and below, jpeg_skip_scanlines keeps the context rows itself. */
 #include "probe/base/err.h"
 #include "probe/decode/decode.h"
-#include "probe/decode/image.h"
 
 #include <setjmp.h>
 #include <stdio.h>

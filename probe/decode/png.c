@@ -9,7 +9,6 @@
 #include "probe/base/bytes.h"
 #include "probe/base/err.h"
 #include "probe/decode/decode.h"
-#include "probe/decode/image.h"
 
 #include <png.h>
 #include <setjmp.h>

@@ -8,7 +8,6 @@
 #include "probe/base/bytes.h"
 #include "probe/base/err.h"
 #include "probe/decode/decode.h"
-#include "probe/decode/image.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "probe/base/err.h"
 #include "probe/storage/storage.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,4 @@
 /* The copy lane of a run that decodes on the device: one batch after another, several under way. */
-#include "probe/loader/decoding.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"

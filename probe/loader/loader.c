@@ -2,7 +2,6 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
-#include "probe/dataset/dataset.h"
 #include "probe/decode/decode.h"
 #include "probe/device/device.h"
 #include "probe/ranks/lease.h"

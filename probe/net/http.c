@@ -2,7 +2,7 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
-#include "probe/base/library.h"
+#include "probe/base/io.h"
 #include "probe/base/text.h"
 
 #include <pthread.h>
@@ -204,24 +204,19 @@ static long timeout_ms(const struct exchange *x)
     return x->request->local ? 5L * LOCAL_MS : x->http->o.timeout_ms;
 }
 
-/* One that always brings a little is given up when what was asked for, at 1 KiB/s, would have come. libcurl's
- * limit of speed looks at the last seconds alone. */
-static int is_overdue(const struct exchange *x)
+/* Asked about once a second, while a name is resolved too. */
+static int on_progress(void *ctx, curl_off_t all, curl_off_t now, curl_off_t up_all, curl_off_t up_now)
 {
+    struct exchange *x = ctx;
+    /* One that always brings a little is given up when what was asked for, at 1 KiB/s, would have come.
+     * libcurl's limit of speed looks at the last seconds alone. */
     const struct pp_http_answer *a = x->answer;
     uint64_t stall = (uint64_t)atomic_load_explicit(&stall_ms, memory_order_relaxed) * 1000000,
              bytes = x->asked != PP_HTTP_UNKNOWN         ? x->asked
                      : a->head.length != PP_HTTP_UNKNOWN ? a->head.length
                                                          : a->took.received;
     bytes = bytes < LONGEST_BYTES ? bytes : LONGEST_BYTES;
-    return !timeout_ms(x) && pp_now_ns() - a->took.began_ns > 2 * stall + bytes * (1000000000 / 1024);
-}
-
-/* Asked about once a second, while a name is resolved too. */
-static int on_progress(void *ctx, curl_off_t all, curl_off_t now, curl_off_t up_all, curl_off_t up_now)
-{
-    struct exchange *x = ctx;
-    x->overdue = is_overdue(x);
+    x->overdue = !timeout_ms(x) && pp_now_ns() - a->took.began_ns > 2 * stall + bytes * (1000000000 / 1024);
     return x->overdue || pp_http_is_interrupted() || (x->http->o.stop && x->http->o.stop(x->http->o.ctx));
 }
 

@@ -1,7 +1,6 @@
 #include "probe/sampler/sampler.h"
 
 #include "probe/base/err.h"
-#include "probe/base/rng.h"
 #include "probe/sampler/mt19937.h"
 #include "probe/sampler/sampler_alias.h"
 #include "probe/sampler/sampler_permutation.h"

@@ -3,11 +3,9 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
-#include "probe/net/http.h"
 #include "probe/storage/request_log.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 #include "probe/storage/request_log.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

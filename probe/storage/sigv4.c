@@ -1,6 +1,5 @@
 #include "probe/storage/sigv4.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

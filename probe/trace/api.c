@@ -4,7 +4,6 @@
 #include "probe/trace/join.h"
 #include "probe/trace/session.h"
 
-#include "probe/base/clock.h"
 #include "probe/base/err.h"
 
 #include <errno.h>
@@ -16,7 +15,6 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -8,10 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pipeprobe/ring.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

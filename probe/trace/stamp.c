@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #if PP_HAVE_TSC
 #include <cpuid.h>
 #endif

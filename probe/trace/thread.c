@@ -7,7 +7,6 @@
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 /* A phase shorter of CPU than this does not pay for a look at schedstat (about 550 ns) */
 #define UNEXPLAINED_NS 20000u

@@ -1,7 +1,5 @@
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
-#include "probe/decode/image.h"
-#include "probe/transform/resize.h"
 #include "probe/transform/transform_internal.h"
 
 #include <math.h>

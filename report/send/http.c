@@ -2,7 +2,7 @@
 #include "report/send/sink.h"
 
 #include "probe/base/err.h"
-#include "probe/base/library.h"
+#include "probe/base/io.h"
 #include "report/send/client.h"
 
 #if !PP_HAVE_MICROHTTPD

@@ -2,13 +2,12 @@
  * loaders reads it and `pipeprobe exec` takes it: a process file and a loaders file, one behind the other,
  * and the recording that is made of them; and the ring of a job's GPU activity, filled with the same bytes.
  * The first byte says what else is odd: names, lengths, links, pipes, directories, and many files. */
-#include "tests/fuzz/fuzz.h"
+#include "collectors/collector.h"
 #include "probe/base/sample_list.h"
+#include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/scratch.h"
 
-#include "collectors/attach/activity.h"
 #include "collectors/attach/activity_file.h"
-#include "collectors/attach/loaders.h"
 #include "collectors/attach/order_files.h"
 #include "collectors/attach/session_files.h"
 #include "collectors/store/reader.h"

@@ -1,7 +1,7 @@
 /* Fuzz target: the program file of another process, in which a section is looked for. */
 #include "tests/fuzz/fuzz.h"
 
-#include "collectors/attach/elf_section.h"
+#include "collectors/attach/python_runtime.h"
 
 #include <elf.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
  * something, so that walks go deep. Every 16th part of it is missing. */
 #include "tests/fuzz/fuzz.h"
 
-#include "collectors/stacks/interpreter.h"
+#include "collectors/stacks/frames.h"
 #include "collectors/stacks/tree.h"
 
 #include <errno.h>

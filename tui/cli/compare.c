@@ -4,7 +4,6 @@
 #include "probe/base/err.h"
 #include "report/build/build.h"
 #include "report/ci/baseline.h"
-#include "report/compare/run.h"
 #include "report/compare/render.h"
 #include "tui/cli/gate.h"
 

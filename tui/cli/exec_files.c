@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 void exec_files_unhooked(const char *dir, char text[EXEC_UNHOOKED])
@@ -83,7 +82,7 @@ static void lose_files(struct pp_store *store, const char *what, struct pp_sessi
         pp_store_loss(store, what, t.too_many, "there were more of them than the 16,384 that are listed");
 }
 
-/* They are stored already (collectors/attach/loaders.h); damage is counted here, once. */
+/* They are stored already (collectors/attach/loaders.c); damage is counted here, once. */
 static void stored_already(void *ctx, const struct pp_loaders_file *f)
 {
 }

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 #define PP_COMMAND_ROW(name, heading) &pp_cmd_##name,
@@ -83,15 +82,6 @@ static int help_words(int n, char **words)
     return help(name, all);
 }
 
-/* A closed standard stream would give its number to the next file that is opened, and a report would be
- * written into a recording's ring. What stands in for it fails at the first use, as the closed one would. */
-static void keep_standard_streams(void)
-{
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
-            _exit(pp_status_exit_code(PP_E_IO));
-}
-
 static int dispatch(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "help";
@@ -116,7 +106,12 @@ const char pp_commit[] = PP_COMMIT;
 
 int main(int argc, char **argv)
 {
-    keep_standard_streams();
+    /* A closed standard stream would give its number to the next file that is opened, and a report would be
+     * written into a recording's ring. What stands in for it fails at the first use, as the closed one would.
+     */
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            _exit(pp_status_exit_code(PP_E_IO));
     for (size_t i = 0; commands[i]; i++)
         names[2 + i] = commands[i]->name;
     pp_io_ignore_file_size_signal(); /* a limit is an error to report, not an end */

@@ -7,14 +7,12 @@
 #include "probe/base/array.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
-#include "report/ranks/digest.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct options {

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define FINISH_NS UINT64_C(6000000000) /* for the last texts of all; below what run and exec wait for us */

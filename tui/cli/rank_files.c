@@ -3,17 +3,14 @@
 #include "collectors/import/import.h"
 #include "probe/base/array.h"
 #include "probe/base/err.h"
-#include "report/ranks/digest.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/output.h"
 #include "tui/cli/trace_report.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define DIGEST ".digest"
 enum { MOST_RANKS = 1 << 20 };

@@ -1,12 +1,10 @@
 /* `pipeprobe ranks`: one answer from the recordings of all ranks of a job. */
 #include "tui/cli/cli.h"
 #include "tui/cli/output.h"
-#include "tui/cli/rank_files.h"
 #include "tui/cli/trace_report.h"
 
 #include "probe/base/err.h"
 #include "report/audit/audit_read.h"
-#include "report/ranks/digest.h"
 #include "report/ranks/ranks.h"
 
 #include <errno.h>

@@ -9,8 +9,6 @@
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>

@@ -8,7 +8,6 @@
 
 #include "collectors/import/import.h"
 
-#include <string.h>
 #include <strings.h>
 
 struct options {

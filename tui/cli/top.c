@@ -6,7 +6,6 @@
 #include "tui/cli/metrics/beside.h"
 #include "tui/dash/dash.h"
 #include "tui/dash/job.h"
-#include "tui/dash/keys.h"
 #include "tui/dash/state.h"
 
 #include <locale.h>

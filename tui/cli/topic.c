@@ -51,11 +51,11 @@ struct printing {
     int in_code, blank; /* a line without text came, and is printed before the next text */
 };
 
-/* Links are their words, and what is bold has no marks. */
-static void strip_marks(char *text)
+static void end_paragraph(struct printing *p)
 {
-    char *to = text;
-    for (const char *at = text; *at;) {
+    /* Links are their words, and what is bold has no marks. */
+    char *to = p->text;
+    for (const char *at = p->text; *at;) {
         const char *end = *at == '[' ? strstr(at, "](") : NULL, *close = end ? strchr(end, ')') : NULL;
         if (close && !memchr(at + 1, '[', (size_t)(end - at - 1))) {
             memmove(to, at + 1, (size_t)(end - at - 1));
@@ -68,11 +68,6 @@ static void strip_marks(char *text)
         }
     }
     *to = '\0';
-}
-
-static void end_paragraph(struct printing *p)
-{
-    strip_marks(p->text);
     if (p->text[0])
         pp_page_text(&p->page, PP_TONE_PLAIN, p->lead, p->indent, 0, p->text);
     p->text[0] = '\0';

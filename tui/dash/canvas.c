@@ -1,11 +1,11 @@
 #include "tui/dash/canvas.h"
 
+#include "probe/base/text.h"
 #include "probe/base/utf8.h"
 
 #include <langinfo.h>
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -145,4 +145,165 @@ enum pp_glyph_set pp_glyphs_of_locale(void)
     const char *codeset = nl_langinfo(CODESET);
     return strcasecmp(codeset, "UTF-8") == 0 || strcasecmp(codeset, "UTF8") == 0 ? PP_GLYPHS_BLOCK
                                                                                  : PP_GLYPHS_ASCII;
+}
+
+#define BAD_CHARACTER '?'
+
+const struct pp_style_info pp_styles[PP_STYLE_COUNT] = {
+    [PP_STYLE_PLAIN] = {-1, -1, -1, 0},
+    [PP_STYLE_STRONG] = {-1, -1, -1, PP_ATTR_BOLD},
+    [PP_STYLE_GOOD] = {29, 2, 2, PP_ATTR_BOLD},
+    [PP_STYLE_WARN] = {166, 3, 3, PP_ATTR_BOLD},
+    [PP_STYLE_BAD] = {160, 1, 1, PP_ATTR_BOLD},
+    [PP_STYLE_TITLE] = {32, 6, 6, PP_ATTR_BOLD},
+    [PP_STYLE_BAR] = {-1, -1, -1, PP_ATTR_REVERSE},
+    [PP_STYLE_SELECTED] = {-1, -1, -1, PP_ATTR_REVERSE},
+    [PP_STYLE_CPU] = {32, 6, 6, 0},
+    [PP_STYLE_QUEUED] = {133, 5, 5, 0},
+    [PP_STYLE_BLOCKED] = {166, 3, 3, 0},
+    [PP_STYLE_FILL] = {29, 2, 2, 0},
+    [PP_STYLE_WAITING] = {166, 3, 3, 0},
+    [PP_STYLE_COMPUTING] = {29, 2, 2, 0},
+    [PP_STYLE_STARVED] = {160, 1, 1, 0},
+};
+
+int pp_grid_resize(struct pp_grid *g, int rows, int cols)
+{
+    size_t n = rows > 0 && cols > 0 ? (size_t)rows * (size_t)cols : 0;
+    struct pp_cell *cell = n ? realloc(g->cell, n * sizeof(*cell)) : NULL;
+    if (!cell) {
+        pp_grid_free(g);
+        return n == 0;
+    }
+    g->cell = cell;
+    g->rows = rows;
+    g->cols = cols;
+    for (size_t i = 0; i < n; i++)
+        cell[i] = (struct pp_cell){.c = ' ', .style = PP_STYLE_PLAIN};
+    return 1;
+}
+
+void pp_grid_free(struct pp_grid *g)
+{
+    free(g->cell);
+    g->cell = NULL;
+    g->rows = g->cols = 0;
+}
+
+/* One character of *text, which moves on; BAD_CHARACTER for a byte that begins none, and for what could steer
+ * a terminal or deceive its reader. */
+static uint32_t next_character(const char **text)
+{
+    const unsigned char *p = (const unsigned char *)*text;
+    int n = pp_utf8_length(p);
+    uint32_t c = n ? pp_utf8_point(p, n) : BAD_CHARACTER;
+    *text += n ? n : 1;
+    return pp_text_is_deceptive(c) ? BAD_CHARACTER : c;
+}
+
+/* Columns of a character, as the wide and fullwidth blocks of Unicode's East Asian Width have it; 0 for marks
+ * that combine. Asked of a table and not of wcwidth, which knows only ASCII in the C locale. */
+static int width_of(uint32_t c)
+{
+    static const struct {
+        uint32_t from, to;
+        int width;
+    } block[] = {
+        {0x300, 0x36f, 0},   {0x20d0, 0x20ff, 0}, {0xfe00, 0xfe0f, 0},   {0x1100, 0x115f, 2},
+        {0x2e80, 0xa4cf, 2}, {0xac00, 0xd7a3, 2}, {0xf900, 0xfaff, 2},   {0xfe30, 0xfe6f, 2},
+        {0xff00, 0xff60, 2}, {0xffe0, 0xffe6, 2}, {0x1f300, 0x1faff, 2}, {0x20000, 0x3fffd, 2},
+    };
+    for (size_t i = 0; i < sizeof(block) / sizeof(*block); i++)
+        if (c >= block[i].from && c <= block[i].to)
+            return block[i].width;
+    return 1;
+}
+
+int pp_grid_columns(const struct pp_grid *g, const char *text)
+{
+    int n = 0;
+    while (*text) {
+        uint32_t c = next_character(&text);
+        n += g->ascii && c > 0x7f ? 1 : width_of(c);
+    }
+    return n;
+}
+
+/* The cell at (row, col) of the box, or NULL outside of box or grid. */
+static struct pp_cell *cell_at(struct pp_grid *g, const struct pp_box *box, int row, int col)
+{
+    int r = box->row + row, c = box->col + col;
+    int inside = row >= 0 && col >= 0 && row < box->rows && col < box->cols && r >= 0 && c >= 0 &&
+                 r < g->rows && c < g->cols;
+    return inside ? &g->cell[(size_t)r * (size_t)g->cols + (size_t)c] : NULL;
+}
+
+int pp_grid_put(struct pp_grid *g, const struct pp_box *box, int row, int col, enum pp_style style,
+                const char *text)
+{
+    while (*text) {
+        uint32_t c = next_character(&text);
+        if (g->ascii && c > 0x7f)
+            c = BAD_CHARACTER;
+        int width = width_of(c);
+        struct pp_cell *cell = cell_at(g, box, row, col),
+                       *half = width == 2 ? cell_at(g, box, row, col + 1) : NULL;
+        if (width == 0)
+            continue;
+        if (cell)
+            *cell = (struct pp_cell){.c = width == 2 && !half ? BAD_CHARACTER : c, .style = (uint8_t)style};
+        if (half)
+            *half = (struct pp_cell){.c = 0, .style = (uint8_t)style};
+        col += width;
+    }
+    return col;
+}
+
+void pp_grid_style(struct pp_grid *g, const struct pp_box *box, int row, enum pp_style style)
+{
+    for (int col = 0; col < box->cols; col++) {
+        struct pp_cell *cell = cell_at(g, box, row, col);
+        if (cell)
+            cell->style = (uint8_t)style;
+    }
+}
+
+static void put_style(enum pp_style style, FILE *out)
+{
+    const struct pp_style_info *s = &pp_styles[style];
+    fputs("\033[0", out);
+    if (s->attr & PP_ATTR_BOLD)
+        fputs(";1", out);
+    if (s->attr & PP_ATTR_REVERSE)
+        fputs(";7", out);
+    if (s->c256 >= 0)
+        fprintf(out, ";38;5;%d", s->c256);
+    putc('m', out);
+}
+
+static int is_blank(const struct pp_cell *c)
+{
+    return c->c == ' ' && !(pp_styles[c->style].attr & PP_ATTR_REVERSE);
+}
+
+int pp_grid_print(const struct pp_grid *g, int color, FILE *out)
+{
+    for (int r = 0; r < g->rows; r++) {
+        const struct pp_cell *row = g->cell + (size_t)r * (size_t)g->cols;
+        int end = g->cols, style = PP_STYLE_PLAIN;
+        while (end > 0 && (color ? is_blank(&row[end - 1]) : row[end - 1].c == ' '))
+            end--;
+        for (int c = 0; c < end; c++) {
+            if (color && row[c].style != style)
+                put_style((enum pp_style)row[c].style, out);
+            style = row[c].style;
+            char bytes[4];
+            if (row[c].c)
+                fwrite(bytes, 1, pp_utf8_put(row[c].c, bytes), out);
+        }
+        if (color && style != PP_STYLE_PLAIN)
+            fputs("\033[0m", out);
+        putc('\n', out);
+    }
+    return ferror(out) ? -1 : 0;
 }

@@ -4,8 +4,6 @@
 #include "probe/base/err.h"
 #include "report/build/build.h"
 #include "tui/dash/draw.h"
-#include "tui/dash/keys.h"
-#include "tui/dash/predict.h"
 #include "tui/dash/screen.h"
 #include "tui/dash/verdict.h"
 

@@ -1,14 +1,16 @@
 #include "tui/dash/job.h"
 
 #include "probe/base/array.h"
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "probe/base/json.h"
 #include "probe/base/text.h"
-#include "report/live/live.h"
+#include "tui/dash/screen.h"
 
 #include <dirent.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* A recording of the directory. */
 struct file {
@@ -182,4 +184,283 @@ void pp_job_close(struct pp_job *j)
     }
     free(j->dir);
     free(j);
+}
+
+/* ---- the job as rows, lines and a document ----
+ *
+ * The rows of a job (job.h) on a grid, as a document, as lines, and on the terminal. */
+
+#define LOOK_NS UINT64_C(500000000)
+#define FRAME_MS 250
+enum { HEAD_ROWS = 3, BAR_COLS = 20 };
+
+struct view {
+    const struct pp_dash_opts *o;
+    struct pp_job *job;
+    struct pp_grid grid;
+    int selected;
+    char chosen[4096]; /* the path of the selected row, which may move */
+};
+
+static unsigned window_of(const struct pp_dash_opts *o)
+{
+    return pp_windows[o->window];
+}
+
+/* ---- a frame ---- */
+
+static void draw_rows(const struct view *v, const struct pp_canvas *c)
+{
+    size_t n, not_shown;
+    const struct pp_job_row *rows = pp_job_rows(v->job, &n, &not_shown);
+    int room = c->box.rows - HEAD_ROWS - 1, top = pp_list_top(v->selected, (int)n, room);
+    pp_put(c, 2, 0, PP_STYLE_TITLE, " rank  %-9s %9s %9s %9s %9s %-20s  %s", "state", "samples/s", "a step",
+           "data wait", "others", " data wait", "node");
+    for (int i = 0; i < room && top + i < (int)n; i++) {
+        int at = HEAD_ROWS + i;
+        const struct pp_job_row *r = &rows[top + i];
+        char rate[PP_CELL], step[PP_CELL], wait[PP_CELL], others[PP_CELL];
+        int bar = isnan(r->wait_share) ? 0 : (int)(fmin(r->wait_share, 1) * BAR_COLS + 0.5);
+        pp_put(c, at, 0, PP_STYLE_STRONG, "%5lld", (long long)r->rank);
+        pp_put(c, at, 7, PP_STYLE_PLAIN, "%-9.9s %9s %9s %9s %9s", r->state,
+               pp_text_rate(rate, sizeof(rate), r->samples_per_s),
+               pp_text_duration(step, sizeof(step), r->step_ns),
+               pp_short_share(wait, sizeof(wait), r->wait_share),
+               pp_short_share(others, sizeof(others), r->others_share));
+        pp_bar(c, at, 58, bar, PP_STYLE_STARVED, c->glyphs->starved);
+        pp_put(c, at, 58 + BAR_COLS + 1, PP_STYLE_PLAIN, "%s%s", r->host, r->dropped ? "  spans lost" : "");
+        if (top + i == v->selected)
+            pp_grid_style(c->grid, &c->box, HEAD_ROWS + i, PP_STYLE_SELECTED);
+    }
+    if (not_shown)
+        pp_put(c, c->box.rows - 1, 40, PP_STYLE_WARN, "%zu more files are not shown", not_shown);
+}
+
+static pp_status draw(struct view *v, int rows, int cols, struct pp_err *err)
+{
+    size_t n, not_shown;
+    const struct pp_job_row *all = pp_job_rows(v->job, &n, &not_shown);
+    if (!pp_grid_resize(&v->grid, rows, cols))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a screen of %dx%d", cols, rows);
+    struct pp_canvas c = {.grid = &v->grid,
+                          .box = {0, 0, rows, cols},
+                          .glyphs = &pp_glyph_sets[v->o->glyphs]};
+    v->grid.ascii = v->o->glyphs == PP_GLYPHS_ASCII;
+    pp_heading(&c, "%s: %zu of %lld ranks", v->o->path, n, n ? (long long)all[0].world_size : 0LL);
+    pp_put(&c, 1, 0, PP_STYLE_PLAIN, "%s, the last %u s; the rank that the others wait for is on top",
+           pp_job_runs(v->job) ? "LIVE" : "ENDED", window_of(v->o));
+    draw_rows(v, &c);
+    pp_put(&c, rows - 1, 0, PP_STYLE_PLAIN, "Enter: its dashboard   q: quit");
+    return PP_OK;
+}
+
+static void put_members(struct pp_json *j, const struct pp_job_row *r)
+{
+    pp_json_put_num(j, "rank", (double)r->rank);
+    pp_json_put_num(j, "world_size", (double)r->world_size);
+    pp_json_put_str(j, "host", *r->host ? r->host : NULL);
+    pp_json_put_str(j, "file", r->path);
+    pp_json_put_str(j, "state", r->state);
+    pp_json_put_num(j, "samples_per_s", r->samples_per_s);
+    pp_json_put_num(j, "step_ns", r->step_ns);
+    pp_json_put_num(j, "data_wait_share", r->wait_share);
+    pp_json_put_num(j, "collective_share", r->others_share);
+    pp_json_put_num(j, "errors", (double)r->errors);
+    pp_json_put_num(j, "dropped_spans", (double)r->dropped);
+}
+
+static int put_json(const struct view *v, FILE *out)
+{
+    struct pp_json j;
+    size_t n, not_shown;
+    const struct pp_job_row *rows = pp_job_rows(v->job, &n, &not_shown);
+    pp_json_begin(&j, out, 1);
+    pp_json_object(&j);
+    pp_json_put_str(&j, "schema", "pipeprobe.top.ranks/1");
+    pp_json_put_num(&j, "window_s", window_of(v->o));
+    pp_json_put_num(&j, "not_shown", (double)not_shown);
+    pp_json_put_array(&j, "ranks");
+    for (size_t i = 0; i < n; i++) {
+        pp_json_object(&j);
+        put_members(&j, &rows[i]);
+        pp_json_object_end(&j);
+    }
+    pp_json_array_end(&j);
+    pp_json_object_end(&j);
+    return pp_json_end(&j);
+}
+
+/* One line each. */
+static int put_log(const struct view *v, FILE *out)
+{
+    size_t n, not_shown;
+    const struct pp_job_row *rows = pp_job_rows(v->job, &n, &not_shown);
+    double now_s = (double)pp_clock_of(CLOCK_REALTIME) / 1e9;
+    int failed = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct pp_json j;
+        pp_json_begin(&j, out, 0);
+        pp_json_object(&j);
+        pp_json_put_num(&j, "t_utc_s", now_s);
+        put_members(&j, &rows[i]);
+        pp_json_object_end(&j);
+        failed |= pp_json_end(&j) != 0;
+    }
+    return !failed && fflush(out) == 0 && !ferror(out) ? 0 : -1;
+}
+
+/* ---- one frame, lines ---- */
+
+static pp_status open_view(struct view *v, const struct pp_dash_opts *o, struct pp_err *err)
+{
+    *v = (struct view){.o = o, .job = pp_job_open(o->path)};
+    if (!v->job)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the ranks in %s", o->path);
+    pp_job_refresh(v->job, window_of(o));
+    return PP_OK;
+}
+
+static void close_view(struct view *v)
+{
+    pp_job_close(v->job);
+    pp_grid_free(&v->grid);
+}
+
+pp_status pp_job_once(const struct pp_dash_opts *o, int json, FILE *out, struct pp_err *err)
+{
+    struct view v;
+    pp_status st = open_view(&v, o, err);
+    v.selected = -1;
+    if (st == PP_OK && !json)
+        st = draw(&v, o->rows, o->cols, err);
+    if (st == PP_OK && (json ? put_json(&v, out) : pp_grid_print(&v.grid, o->color, out)) != 0)
+        st = pp_fail(err, PP_E_IO, "writing the frame of %s failed", o->path);
+    close_view(&v);
+    return st;
+}
+
+static int put_line(const struct view *v, FILE *out)
+{
+    char rate[PP_CELL], wait[PP_CELL];
+    size_t n, not_shown;
+    double sum = 0;
+    const struct pp_job_row *rows = pp_job_rows(v->job, &n, &not_shown);
+    for (size_t i = 0; i < n; i++)
+        sum += rows[i].samples_per_s > 0 ? rows[i].samples_per_s : 0;
+    if (!n)
+        return 0;
+    fprintf(out, "%zu of %lld ranks, %s samples/s; worst: rank %lld, data wait %s\n", n,
+            (long long)rows[0].world_size, pp_text_rate(rate, sizeof(rate), sum), (long long)rows[0].rank,
+            pp_short_share(wait, sizeof(wait), rows[0].wait_share));
+    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
+}
+
+/* Whenever the interval is over, and once more when all have ended. */
+static pp_status every_interval(const struct pp_dash_opts *o, int (*put)(const struct view *v, FILE *out),
+                                FILE *out, struct pp_err *err)
+{
+    struct view v;
+    pp_status st = open_view(&v, o, err);
+    while (st == PP_OK && o->interrupted(NULL) == PP_OK && pp_job_runs(v.job)) {
+        struct timespec wait = {.tv_sec = (time_t)(o->interval_ns / 1000000000u),
+                                .tv_nsec = (long)(o->interval_ns % 1000000000u)};
+        nanosleep(&wait, NULL); /* a signal ends it */
+        pp_job_refresh(v.job, window_of(o));
+        if (pp_job_runs(v.job) && put(&v, out) != 0)
+            st = pp_fail(err, PP_E_IO, "writing a status line failed");
+    }
+    if (st == PP_OK) {
+        put(&v, out);
+        st = o->interrupted(err);
+    }
+    close_view(&v);
+    return st;
+}
+
+pp_status pp_job_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *err)
+{
+    return every_interval(o, put_line, out, err);
+}
+
+pp_status pp_job_log(const struct pp_dash_opts *o, FILE *out, struct pp_err *err)
+{
+    return every_interval(o, put_log, out, err);
+}
+
+/* ---- on the terminal ---- */
+
+static void move(struct view *v, int to)
+{
+    size_t n, not_shown;
+    const struct pp_job_row *rows = pp_job_rows(v->job, &n, &not_shown);
+    v->selected = to >= (int)n ? (int)n - 1 : to < 0 ? 0 : to;
+    if (n)
+        snprintf(v->chosen, sizeof(v->chosen), "%s", rows[v->selected].path);
+}
+
+static int wants_to_quit(struct view *v, int key)
+{
+    const struct pp_key *k = pp_key_find(key);
+    switch (k ? k->action : PP_DO_NOTHING) {
+    case PP_DO_QUIT: return 1;
+    case PP_DO_MOVE: move(v, v->selected + k->arg); break;
+    case PP_DO_FIRST: move(v, 0); break;
+    case PP_DO_LAST: move(v, PP_JOB_RANKS); break;
+    default: break;
+    }
+    return 0;
+}
+
+/* Until a key asks for the end, or for the dashboard of the selected rank: 1. */
+static int live_on(struct view *v, struct pp_screen *screen, pp_status *st, struct pp_err *err)
+{
+    uint64_t look_at = 0;
+    int rows, cols, key = PP_KEY_NONE;
+    do {
+        uint64_t now = pp_now_ns();
+        if (now >= look_at) {
+            pp_job_refresh(v->job, window_of(v->o));
+            /* The row that is selected stays so while the order changes. */
+            size_t n, not_shown;
+            const struct pp_job_row *row = pp_job_rows(v->job, &n, &not_shown);
+            for (size_t i = 0; i < n; i++)
+                if (strcmp(row[i].path, v->chosen) == 0)
+                    v->selected = (int)i;
+            look_at = now + LOOK_NS;
+        }
+        pp_screen_size(screen, &rows, &cols);
+        *st = draw(v, rows, cols, err);
+        if (*st == PP_OK) {
+            pp_screen_show(screen, &v->grid);
+            key = pp_screen_key(screen, FRAME_MS);
+        }
+        if (key == PP_KEY_ENTER)
+            return 1;
+    } while (*st == PP_OK && v->o->interrupted(NULL) == PP_OK && !wants_to_quit(v, key));
+    return 0;
+}
+
+pp_status pp_job_screen(const struct pp_dash_opts *o, struct pp_err *err)
+{
+    struct view v;
+    pp_status st = open_view(&v, o, err);
+    int opens = st == PP_OK;
+    while (opens) {
+        struct pp_screen *screen = NULL;
+        st = pp_screen_open(o->color, o->mouse, &screen, err);
+        opens = st == PP_OK && live_on(&v, screen, &st, err);
+        pp_screen_close(screen);
+        if (opens && !*v.chosen)
+            move(&v, v.selected);
+        if (opens && *v.chosen) {
+            struct pp_dash_opts one = *o;
+            one.path = v.chosen;
+            st = pp_dash_screen(&one, err);
+            opens = st == PP_OK;
+        }
+    }
+    if (st == PP_OK)
+        st = o->interrupted(err);
+    close_view(&v);
+    return st;
 }

@@ -3,8 +3,6 @@
 
 #include "probe/base/text.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- pipeline ---- */

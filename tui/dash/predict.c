@@ -6,7 +6,6 @@
 #include "probe/base/err.h"
 #include "report/measure/timeline.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 #include "tui/dash/rows.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 #include "tui/dash/screen.h"
 
 #include "probe/base/err.h"
-#include "tui/dash/keys.h"
 
 #define NCURSES_WIDECHAR 1
 #include <ncurses.h>

@@ -3,7 +3,7 @@
 #ifndef PP_DASH_SCREEN_H
 #define PP_DASH_SCREEN_H
 
-#include "tui/dash/grid.h"
+#include "tui/dash/canvas.h"
 
 #include <pipeprobe/status.h>
 
@@ -19,7 +19,7 @@ void pp_screen_close(struct pp_screen *s);
 void pp_screen_size(const struct pp_screen *s, int *rows, int *cols);
 /* Shows the grid; only what differs from what is there is sent. */
 void pp_screen_show(struct pp_screen *s, const struct pp_grid *g);
-/* The next key as in keys.h; PP_KEY_NONE after timeout_ms, or when a signal came. */
+/* The next key as in state.h; PP_KEY_NONE after timeout_ms, or when a signal came. */
 int pp_screen_key(struct pp_screen *s, int timeout_ms);
 /* Where the last PP_KEY_CLICK was. */
 void pp_screen_click(const struct pp_screen *s, int *row, int *col);

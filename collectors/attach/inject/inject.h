@@ -16,7 +16,6 @@
 #ifndef PP_COLLECTORS_ATTACH_INJECT_INJECT_H
 #define PP_COLLECTORS_ATTACH_INJECT_INJECT_H
 
-#include "collectors/attach/accounts.h"
 #include "collectors/attach/inject/nvtx_abi.h"
 #include "collectors/attach/process_file.h"
 #include "collectors/attach/namemap.h"

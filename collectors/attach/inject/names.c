@@ -5,10 +5,8 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
 #include <pipeprobe/ring.h>
+#include <stdio.h>
 
 #define TEXT_BYTES 256   /* a longer text is cut before anything looks at it */
 #define CACHE_SLOTS 4096 /* power of two; at most half of them are used */

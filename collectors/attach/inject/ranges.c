@@ -5,7 +5,6 @@
 #include "probe/trace/run_delay.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---- CPU time and run-queue delay of a range ---- */
 

@@ -6,7 +6,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <grp.h>
-#include <sched.h>
 #include <string.h>
 
 static char own_path[4096];

@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <string.h>
 
 /* A body whose bytes are further apart than this is no answer, but a connection that stays open. */

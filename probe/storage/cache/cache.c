@@ -5,7 +5,6 @@
 #include "probe/storage/cache/cache_ring.h"
 
 #include <stdio.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
-#include "probe/storage/cache/cache.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

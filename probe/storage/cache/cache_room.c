@@ -4,7 +4,6 @@
 #include "probe/base/array.h"
 #include "probe/base/clock.h"
 #include "probe/base/io.h"
-#include "probe/storage/cache/cache.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "tui/cli/attach/attach_words.h"
 
-#include "probe/base/arena.h"
 #include "probe/base/text.h"
 #include "report/rules/remedies.h"
 #include "report/rules/looks_rules.h"
@@ -8,10 +7,8 @@
 #include "tui/cli/cli.h"
 
 #include <ctype.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* ---- the table ---- */

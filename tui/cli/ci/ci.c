@@ -5,7 +5,6 @@
 #include "report/ci/baseline.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>

@@ -1,11 +1,12 @@
 #include "tui/cli/doctor/doctor_checks.h"
 
+#include "collectors/collector.h"
 #include "collectors/gpu/gpu.h"
 #include "collectors/nvtx/nvtx.h"
-#include "collectors/stacks/stacks.h"
 #include "collectors/system/counters.h"
 #include "collectors/system/environment.h"
 #include "collectors/system/neighbours.h"
+#include "probe/base/io.h"
 #include "probe/base/text.h"
 #include "probe/columns/codec.h"
 #include "probe/columns/table.h"
@@ -202,14 +203,10 @@ static void look_memlock(struct pp_finding *f)
 /* The first line of path into line; when there is none, why, and 0. */
 static int first_line(const char *path, char *line, size_t size)
 {
-    FILE *in = fopen(path, "re");
-    int ok = in && fgets(line, (int)size, in);
-    if (ok)
-        line[strcspn(line, "\n")] = '\0';
-    else
-        snprintf(line, size, "%s", in ? "empty" : strerror(errno));
-    if (in)
-        fclose(in);
+    errno = 0;
+    int ok = pp_io_line(line, size, path);
+    if (!ok)
+        snprintf(line, size, "%s", errno ? strerror(errno) : "empty");
     return ok;
 }
 

@@ -3,6 +3,7 @@
 #include "collectors/store/reader.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "probe/base/io.h"
 #include "tui/cli/jobs/again.h"
 
 #include <fcntl.h>
@@ -60,27 +61,6 @@ static void read_word(char *to, size_t size, char **at)
     snprintf(to, size, "%s", word ? word : "");
 }
 
-/* What the job said; a torch that prints while it is imported adds lines of its own. */
-static void read_answers(FILE *in)
-{
-    char line[600];
-    while (fgets(line, sizeof(line), in)) {
-        char *at = line, word[16];
-        read_word(word, sizeof(word), &at);
-        if (strcmp(word, "python") == 0) {
-            read_word(probe.version, sizeof(probe.version), &at);
-            read_word(probe.path, sizeof(probe.path), &at);
-        } else if (strcmp(word, "torch") == 0) {
-            read_word(probe.torch, sizeof(probe.torch), &at);
-            read_word(probe.torch_path, sizeof(probe.torch_path), &at);
-        } else if (strcmp(word, "missing") == 0) {
-            read_word(probe.missing, sizeof(probe.missing), &at);
-        } else if (strcmp(word, "done") == 0) {
-            probe.done = 1;
-        }
-    }
-}
-
 static void on_note(void *ctx, const char *key, const char *value, const char *unit, int numeric)
 {
     char *to = value && strcmp(key, "unhooked") == 0 ? probe.why : probe.note;
@@ -132,7 +112,23 @@ static void run_job(const char *file, const char *words)
     }
     FILE *in = fdopen(ends[0], "r");
     if (in) {
-        read_answers(in);
+        /* What the job said; a torch that prints while it is imported adds lines of its own. */
+        char line[600];
+        while (fgets(line, sizeof(line), in)) {
+            char *at = line, word[16];
+            read_word(word, sizeof(word), &at);
+            if (strcmp(word, "python") == 0) {
+                read_word(probe.version, sizeof(probe.version), &at);
+                read_word(probe.path, sizeof(probe.path), &at);
+            } else if (strcmp(word, "torch") == 0) {
+                read_word(probe.torch, sizeof(probe.torch), &at);
+                read_word(probe.torch_path, sizeof(probe.torch_path), &at);
+            } else if (strcmp(word, "missing") == 0) {
+                read_word(probe.missing, sizeof(probe.missing), &at);
+            } else if (strcmp(word, "done") == 0) {
+                probe.done = 1;
+            }
+        }
         fclose(in);
     }
 }
@@ -203,20 +199,12 @@ void pp_look_reads(struct pp_finding *f)
                                      "is not taken)");
 }
 
-static int trace_scope(void)
-{
-    int scope = 0;
-    FILE *in = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
-    if (in && fscanf(in, "%d", &scope) != 1)
-        scope = 0;
-    if (in)
-        fclose(in);
-    return scope;
-}
-
 void pp_look_attach(struct pp_finding *f)
 {
-    int minor = 0, scope = trace_scope(), allowed = geteuid() == 0 ? scope < 3 : scope < 1;
+    char line[16];
+    int minor = 0,
+        scope = pp_io_line(line, sizeof(line), "/proc/sys/kernel/yama/ptrace_scope") ? atoi(line) : 0,
+        allowed = geteuid() == 0 ? scope < 3 : scope < 1;
     probe_python();
     int known = sscanf(probe.version, "3.%d", &minor) == 1, takes = known && minor >= 14;
     f->answer = !known ? PP_CANNOT_TELL : takes && allowed ? PP_YES : PP_NO;

@@ -4,10 +4,7 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/digest_beside.h"
 #include "tui/cli/exec/exec_duration.h"
-#include "tui/cli/exec/exec_origin.h"
 #include "tui/cli/exec/exec_python.h"
-#include "tui/cli/exec/exec_ranks.h"
-#include "tui/cli/exec/exec_record.h"
 #include "tui/cli/exec/exec_tune.h"
 #include "tui/cli/exec/exec_words.h"
 #include "tui/cli/jobs/again.h"
@@ -21,10 +18,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

@@ -6,13 +6,9 @@
 #include "probe/base/io.h"
 #include "tui/cli/cli.h"
 
-#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/syscall.h>
@@ -143,9 +139,9 @@ static void *serve(void *arg)
     return NULL;
 }
 
-/* ---- which rank ended first ---- */
-
-/* ---- the whole ---- */
+/* ---- which rank ended first ----
+ *
+ * ---- the whole ---- */
 
 struct exec_ranks *exec_ranks_start(const struct exec_ranks_opts *opts)
 {

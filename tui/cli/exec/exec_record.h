@@ -5,6 +5,7 @@
 #define PP_TUI_CLI_EXEC_EXEC_RECORD_H
 
 #include "collectors/record/recording.h"
+#include "collectors/store/writer.h"
 #include "tui/cli/exec_files.h"
 
 #define EXEC_GPU_RECORDS 1000000 /* some 100 MB of the file */
@@ -43,5 +44,14 @@ int exec_record_is_empty(const struct exec_record *r);
 /* The program did not start, or nothing is to be kept: leaves nothing behind. */
 void exec_record_abandon(struct exec_record *r);
 void exec_record_free(struct exec_record *r);
+
+/* ---- what a recording was made of ----
+ *
+ * What a recording was made of: the directory, and the commit of the job's code. */
+
+/* Stores run.directory, environment.gpu (the models that NVIDIA's driver lists) and, where git knows one
+ * here, run.git_commit (of HEAD; changes since are not seen).
+ */
+void exec_origin_store(struct pp_store *store);
 
 #endif

@@ -1,7 +1,5 @@
 #include "tui/cli/exec/exec_tune.h"
 
-#include "collectors/store/amend.h"
-#include "collectors/store/writer.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
@@ -11,12 +9,9 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

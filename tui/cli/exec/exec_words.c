@@ -11,7 +11,6 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char *speaker = "exec"; /* the command that the sentences begin with */
 

@@ -1,11 +1,16 @@
 #include "tui/cli/jobs/again.h"
 
 #include "probe/base/array.h"
+#include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "tui/cli/jobs/interrupt.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -13,7 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define OURSELVES "/proc/self/exe"
@@ -168,4 +175,121 @@ int again_last_line(const char *path, char *line, size_t size)
     if (in)
         fclose(in);
     return line[0] != '\0';
+}
+
+/* ---- the directory of a job's runs ---- */
+
+pp_status job_dir_name(const char *output, const char *command, char *dir, size_t size, struct pp_err *err)
+{
+    char when[32];
+    struct stat st;
+    time_t now = time(NULL);
+    struct tm tm;
+    strftime(when, sizeof(when), "%Y%m%d-%H%M%S", localtime_r(&now, &tm));
+    int n = output ? snprintf(dir, size, "%s", output)
+                   : snprintf(dir, size, "pipeprobe-%s-%s", command, when);
+    if (n < 1 || (size_t)n >= size)
+        return pp_fail(err, PP_E_USAGE, "-o: a name of 1 to %zu bytes is needed", size - 1);
+    char parent[PATH_MAX];
+    snprintf(parent, sizeof(parent), "%s", dir);
+    if (stat(dirname(parent), &st) != 0 || !S_ISDIR(st.st_mode))
+        return pp_fail(err, PP_E_NOT_FOUND, "cannot make the directory %s: there is no such place", dir);
+    if (lstat(dir, &st) == 0)
+        return pp_fail(err, PP_E_EXISTS,
+                       "%s exists; %s writes into a new directory: give another name with -o", dir, command);
+    return PP_OK;
+}
+
+pp_status job_dir_make(const char *dir, char *path, size_t size, struct pp_err *err)
+{
+    char real[PATH_MAX];
+    if (mkdir(dir, 0777) != 0 || !realpath(dir, real))
+        return pp_fail_errno(err, errno, "cannot make the directory %s", dir);
+    if (strlen(real) >= size || strchr(real, '\n')) {
+        rmdir(dir);
+        return pp_fail(err, PP_E_USAGE, "the path of %s is too long, or has a line break", dir);
+    }
+    strcpy(path, real);
+    return PP_OK;
+}
+
+/* ---- the processes of a job ---- */
+
+enum { ENVIRONMENT_MAX = 8 << 20 };
+
+int job_stat(pid_t pid, int *parent, int *group)
+{
+    char text[512], state = 'Z';
+    pp_io_text(text, sizeof(text), "/proc/%d/stat", (int)pid);
+    const char *after = strrchr(text, ')');
+    return after && sscanf(after + 1, " %c %d %d", &state, parent, group) == 3 && state != 'Z' &&
+           state != 'X';
+}
+
+/* The variable, with the end of its value or of its first line behind it. */
+static int has_mark(pid_t pid, const char *mark)
+{
+    char path[40];
+    size_t n = strlen(mark);
+    struct pp_io_file f = {.limit = ENVIRONMENT_MAX};
+    struct pp_err err;
+    int found = 0;
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+    if (pp_io_read_file(AT_FDCWD, path, &f, &err) == PP_OK)
+        for (const char *at = (char *)f.buf, *end = at + f.size; at < end && !found;
+             at += strnlen(at, (size_t)(end - at)) + 1)
+            found = (size_t)(end - at) > n && memcmp(at, mark, n) == 0 && (!at[n] || at[n] == '\n');
+    free(f.buf);
+    return found;
+}
+
+static int is_this_program(pid_t pid)
+{
+    char path[40];
+    struct stat theirs, ours;
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    return stat(path, &theirs) == 0 && stat("/proc/self/exe", &ours) == 0 && theirs.st_ino == ours.st_ino &&
+           theirs.st_dev == ours.st_dev;
+}
+
+enum visited { ALL, OTHERS, CHILD };
+
+/* CHILD: in the group alone and up to one that the leader started, which is *child. */
+static int visit(const struct job_group *g, int sig, enum visited which, pid_t *child)
+{
+    int count = 0;
+    DIR *d = opendir("/proc");
+    for (struct dirent *e; d && (e = readdir(d)) && !(child && *child);) {
+        pid_t pid = isdigit((unsigned char)e->d_name[0]) ? (pid_t)atoi(e->d_name) : 0;
+        int parent = 0, group = 0;
+        if (pid <= 0 || pid == g->leader || pid == getpid() || !job_stat(pid, &parent, &group) ||
+            !(group == g->leader || (which != CHILD && has_mark(pid, g->mark))) ||
+            (which == OTHERS && is_this_program(pid)))
+            continue;
+        count++;
+        if (child && parent == g->leader)
+            *child = pid;
+        if (sig)
+            kill(pid, sig);
+    }
+    if (d)
+        closedir(d);
+    return count;
+}
+
+int job_group_visit(const struct job_group *g, int sig)
+{
+    return visit(g, sig, ALL, NULL);
+}
+
+int job_group_visit_others(const struct job_group *g, int sig)
+{
+    return visit(g, sig, OTHERS, NULL);
+}
+
+pid_t job_group_child(const struct job_group *g)
+{
+    pid_t child = 0;
+    visit(g, 0, CHILD, &child);
+    return child;
 }

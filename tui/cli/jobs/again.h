@@ -6,6 +6,7 @@
 #ifndef PP_TUI_CLI_JOBS_AGAIN_H
 #define PP_TUI_CLI_JOBS_AGAIN_H
 
+#include <pipeprobe/status.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -41,5 +42,36 @@ int again_code(int status);
 /* The last line of the file at path that says something, without its end. 0: there is none, and line is "".
  */
 int again_last_line(const char *path, char *line, size_t size);
+
+/* ---- the directory of a job's runs ----
+ *
+ * The new directory that a command puts recordings and logs of a job's runs into. */
+
+/* Its name: output, or pipeprobe-COMMAND-DATE-TIME; not made yet. PP_E_EXISTS, ... where it cannot be. */
+pp_status job_dir_name(const char *output, const char *command, char *dir, size_t size, struct pp_err *err);
+/* Makes it; path: absolute, since the job may change its directory. */
+pp_status job_dir_make(const char *dir, char *path, size_t size, struct pp_err *err);
+
+/* ---- the processes of a job ----
+ *
+ * The processes of a job that a command started in a session of its own: the process
+ * group of its leader (again.h), and those that have left the group (torchrun starts its ranks in sessions of
+ * their own) and have the run's variable still in their environment. Read from /proc; a process is signalled
+ * only while it is one of them. */
+
+struct job_group {
+    pid_t leader;
+    const char
+        *mark; /* "NAME=value", as in the environment, where a line of a longer value may end with it */
+};
+
+/* Of /proc/PID/stat; the name in parentheses may hold anything. 0: it is gone, or a zombie. */
+int job_stat(pid_t pid, int *parent, int *group);
+/* Each living process but the leader: how many there are; each gets sig, unless that is 0. */
+int job_group_visit(const struct job_group *g, int sig);
+/* The same for those that are not this program itself: what the leader has beside the job. */
+int job_group_visit_others(const struct job_group *g, int sig);
+/* A process of the group that the leader started; 0: none. */
+pid_t job_group_child(const struct job_group *g);
 
 #endif

@@ -3,7 +3,6 @@
 #include "probe/base/err.h"
 #include "report/send/client.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

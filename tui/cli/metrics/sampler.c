@@ -5,13 +5,10 @@
 #include "probe/base/io.h"
 #include "probe/base/pace.h"
 #include "report/build/build.h"
-#include "report/metrics/metrics.h"
 #include "report/render/render.h"
 #include "tui/dash/verdict.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

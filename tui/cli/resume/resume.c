@@ -10,7 +10,7 @@
 #include "probe/base/text.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/exec/exec_words.h"
-#include "tui/cli/jobs/dir.h"
+#include "tui/cli/jobs/again.h"
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/output.h"
 

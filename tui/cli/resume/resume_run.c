@@ -6,7 +6,6 @@
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "tui/cli/jobs/again.h"
-#include "tui/cli/jobs/group.h"
 #include "tui/cli/jobs/interrupt.h"
 
 #include <dirent.h>

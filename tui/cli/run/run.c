@@ -1,17 +1,11 @@
 /* `pipeprobe run`: a full loader against the user's data, recorded; then the report on the recording. */
-#include "tui/cli/cli.h"
 #include "report/build/build.h"
 #include "tui/cli/jobs/again.h"
-#include "tui/cli/digest_beside.h"
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/metrics/beside.h"
 #include "tui/cli/run/prove.h"
 #include "tui/cli/run/run_beside.h"
-#include "tui/cli/run/run_setup.h"
 #include "tui/cli/run/run_events.h"
-#include "tui/cli/run/run_opts.h"
-#include "tui/cli/run/run_ranks.h"
-#include "tui/cli/run/run_record.h"
 #include "tui/cli/run/run_torch.h"
 
 #include "collectors/gpu/gpu.h"
@@ -28,9 +22,7 @@
 #include "report/render/render.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>

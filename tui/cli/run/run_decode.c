@@ -6,8 +6,6 @@
 #include "probe/device/decode.h"
 #include "probe/device/nvjpeg.h"
 
-#include <stdio.h>
-
 /* In the order of the option's choices. */
 static const enum pp_nvjpeg_backend backends[] = {
     PP_NVJPEG_AUTO,       PP_NVJPEG_HARDWARE,          PP_NVJPEG_HARDWARE_DEVICE,

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 #define LINE_EVERY_NS 200000000u

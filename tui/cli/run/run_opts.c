@@ -5,12 +5,10 @@
 #include "probe/dataset/format.h"
 #include "probe/sampler/sampler.h"
 #include "probe/storage/cache/cache.h"
-#include "tui/cli/cli.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <libgen.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,21 +1,16 @@
 #include "tui/cli/run/run_record.h"
 
-#include "probe/dataset/dataset_shards.h"
+#include "collectors/store/amend.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
+#include "probe/dataset/dataset_shards.h"
 #include "probe/storage/model.h"
-#include "collectors/store/amend.h"
 #include "report/build/build.h"
-#include "report/model/model.h"
 #include "tui/cli/recording_name.h"
-#include "tui/cli/run/run_setup.h"
 
 #include <libgen.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>

@@ -16,7 +16,6 @@
 #include "probe/storage/model.h"
 #include "tui/cli/jobs/interrupt.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>

@@ -9,10 +9,9 @@
 #include "probe/ranks/identity.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/exec/exec_words.h"
-#include "tui/cli/jobs/dir.h"
+#include "tui/cli/jobs/again.h"
 #include "tui/cli/jobs/interrupt.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

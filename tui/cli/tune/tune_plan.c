@@ -5,7 +5,6 @@
 #include "report/replay/whatif.h"
 #include "report/source/source.h"
 
-#include <math.h>
 #include <string.h>
 
 #define WORTH_A_RUN 0.03

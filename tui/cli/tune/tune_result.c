@@ -4,9 +4,7 @@
 #include "probe/base/json.h"
 #include "probe/base/text.h"
 #include "report/stats/order.h"
-#include "tui/cli/tune/tune_stats.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #define WORTH_SAYING 0.03

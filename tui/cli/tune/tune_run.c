@@ -8,7 +8,6 @@
 #include "probe/base/text.h"
 #include "report/build/build.h"
 #include "tui/cli/jobs/again.h"
-#include "tui/cli/jobs/group.h"
 #include "tui/cli/jobs/interrupt.h"
 
 #include <dirent.h>

@@ -10,10 +10,9 @@
 #include "probe/base/text.h"
 #include "report/build/build.h"
 #include "tui/cli/cli.h"
-#include "tui/cli/jobs/dir.h"
+#include "tui/cli/jobs/again.h"
 #include "tui/cli/jobs/interrupt.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -236,13 +235,6 @@ static pp_status run_one(struct verify *v, int is_after, int number, struct pp_e
     return st;
 }
 
-static void measure(struct verify *v)
-{
-    size_t freedom;
-    double spread = tune_spread((struct tune_sample[]){v->before, v->after}, 2, &freedom);
-    v->measured = tune_gain_of(&v->before, &v->after, spread, freedom);
-}
-
 static enum outcome judge(const struct verify *v)
 {
     const struct tune_gain *g = &v->measured;
@@ -284,7 +276,9 @@ static pp_status run_all(struct verify *v, struct pp_err *err)
          st == PP_OK && v->outcome != JOB_FAILED && number <= v->o->most_runs && pp_now_ns() < until; i++) {
         st = run_one(v, i % 4 == 0 || i % 4 == 3, number++,
                      err); /* edited before | before edited | edited ... */
-        measure(v);
+        size_t freedom;
+        double spread = tune_spread((struct tune_sample[]){v->before, v->after}, 2, &freedom);
+        v->measured = tune_gain_of(&v->before, &v->after, spread, freedom);
         if (v->outcome != JOB_FAILED)
             v->outcome = judge(v);
         if (v->before.n >= 2 && v->after.n >= 2 && v->outcome != INCONCLUSIVE)

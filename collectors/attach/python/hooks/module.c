@@ -3,9 +3,7 @@
 #include "collectors/attach/rank_session.h"
 
 #define XXH_INLINE_ALL /* the library is not the job's */
-#include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <structmember.h>
 #include <xxhash.h>
 

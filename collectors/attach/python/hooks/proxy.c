@@ -1,6 +1,5 @@
 #include "collectors/attach/python/hooks/hooks.h"
 
-#include <stddef.h>
 #include <structmember.h>
 
 static PyObject *timed_type, *method_type;

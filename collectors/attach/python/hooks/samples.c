@@ -3,7 +3,6 @@
  * The fetcher has the timed data set while it fetches a detailed batch, and its own at all other times: a
  * StatefulDataLoader asks it for its state between two batches, and puts another iterator in its place. */
 #include "collectors/attach/python/hooks/hooks.h"
-
 #include "probe/trace/join.h"
 
 /* The fetcher's attribute: (name of the attribute, its own, the timed one) */

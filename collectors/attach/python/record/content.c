@@ -5,7 +5,6 @@
 #include "collectors/attach/order_file.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 void record_content_files(struct record_local *l, uint64_t identity)

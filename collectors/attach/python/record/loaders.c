@@ -4,12 +4,10 @@
 
 #include "probe/base/guard.h"
 
-#include <pipeprobe/ring.h> /* PP_LOADERS_FILE_PREFIX */
 #include <fcntl.h>
-#include <limits.h>
+#include <pipeprobe/ring.h> /* PP_LOADERS_FILE_PREFIX */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

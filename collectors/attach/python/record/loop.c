@@ -1,7 +1,5 @@
 #include "collectors/attach/python/record/record.h"
 
-#include "collectors/attach/process_file.h"
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>

@@ -1,16 +1,12 @@
 #include "collectors/attach/python/record/record.h"
 
-#include "collectors/attach/process_file.h"
 #include "probe/base/guard.h"
-#include "probe/trace/join.h"
 #include "probe/trace/run_delay.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

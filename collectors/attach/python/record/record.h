@@ -28,8 +28,8 @@
 #ifndef PP_COLLECTORS_ATTACH_PYTHON_RECORD_RECORD_H
 #define PP_COLLECTORS_ATTACH_PYTHON_RECORD_RECORD_H
 
-#include "collectors/attach/accounts.h"
 #include "collectors/attach/loaders_file.h"
+#include "collectors/attach/process_file.h"
 #include "collectors/attach/reads/reads.h"
 #include "probe/base/clock.h"
 #include "probe/trace/join.h"

@@ -4,8 +4,6 @@
 
 #include "collectors/attach/order_file.h"
 
-#include <string.h>
-
 enum {
     GOING_ON = 4,
     KEY_MAX = 80,

@@ -1,7 +1,8 @@
 /* The ring of a job's GPU activity, from outside: rows come into the file with their batches, on one clock;
  * what was lost, refused or cut short is said; and a process that writes anything else harms nothing. */
-#include "collectors/attach/activity.h"
 #include "collectors/attach/activity_file.h"
+#include "collectors/attach/session_files.h"
+#include "collectors/collector.h"
 #include "collectors/store/reader.h"
 #include "collectors/store/writer.h"
 #include "probe/base/err.h"

@@ -1,7 +1,8 @@
 /* The ring of a job's requests, from outside: rows reach the log of requests with their samples and hosts; a
  * row whose process was killed holds up nothing; and a process that writes anything else harms nothing. */
-#include "collectors/attach/requests.h"
 #include "collectors/attach/requests_file.h"
+#include "collectors/attach/session_files.h"
+#include "collectors/collector.h"
 #include "collectors/store/reader.h"
 #include "collectors/store/writer.h"
 #include "probe/base/err.h"

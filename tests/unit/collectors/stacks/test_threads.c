@@ -1,6 +1,6 @@
 /* What native threads do, by what the kernel says of them: the call that a blocked one is in, and a collector
  * that looks at a process of this test. */
-#include "collectors/stacks/pace.h"
+#include "collectors/stacks/process.h"
 #include "collectors/stacks/threads.h"
 #include "collectors/store/writer.h"
 #include "probe/base/clock.h"

@@ -2,7 +2,7 @@
  * that cannot be, and by SQLite when both are gone. */
 #include "tests/support/store_dir.h"
 
-#include "collectors/store/checkpoint.h"
+#include "collectors/store/finish.h"
 
 #include "probe/base/clock.h"
 

@@ -1,8 +1,8 @@
 /* The machine's fingerprint: parsing of what other machines say, and this machine's own facts. */
+#include "collectors/store/reader.h"
 #include "collectors/system/cgroup.h"
 #include "collectors/system/environment.h"
-#include "collectors/system/mounts.h"
-#include "collectors/store/reader.h"
+#include "collectors/system/topology.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

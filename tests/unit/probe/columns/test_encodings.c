@@ -1,7 +1,6 @@
 /* Runs, deltas, Thrift and codecs on small inputs: what the specifications give as examples, and what is cut
  * or nests too deep. */
 #include "probe/columns/codec.h"
-#include "probe/columns/encodings.h"
 #include "probe/columns/pages.h"
 #include "probe/columns/thrift.h"
 

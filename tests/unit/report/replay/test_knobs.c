@@ -7,9 +7,9 @@
         .option = "prefetch", .step = PP_STEP_ONE, .recorded = "prefetch" \
     }
 #include "tui/cli/cli.h"
-#include "tui/cli/tune/tune_keys.h"
-#include "tui/dash/state.h"
+#include "tui/cli/tune/tune_log.h"
 #include "tui/dash/rows.h"
+#include "tui/dash/state.h"
 
 #include <math.h>
 #include <setjmp.h>

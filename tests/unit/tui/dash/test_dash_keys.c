@@ -3,7 +3,6 @@
 #include "tests/support/dash_fixture.h"
 
 #include "tui/dash/draw.h"
-#include "tui/dash/keys.h"
 #include "tui/dash/state.h"
 #include "tui/dash/rows.h"
 

@@ -1,10 +1,12 @@
-/* store/checkpoint.h: the write-ahead log goes into the database on a thread of its own. A checkpoint waits
+/* store/finish.h: the write-ahead log goes into the database on a thread of its own. A checkpoint waits
  * for the disk (twice: SQLite syncs the log, then the database), a tenth of a second or, on a slow disk,
  * seconds; the drain, were it to wait, would empty no ring meanwhile. Private to collectors/store. */
-#ifndef PP_STORE_CHECKPOINT_H
-#define PP_STORE_CHECKPOINT_H
+#ifndef PP_COLLECTORS_STORE_FINISH_H
+#define PP_COLLECTORS_STORE_FINISH_H
 
+#include <pipeprobe/status.h>
 #include <sqlite3.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct pp_checkpoint;
