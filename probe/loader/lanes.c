@@ -167,7 +167,7 @@ static pp_status read_epoch(struct reader *r, struct pp_err *err)
                 return go_on;
             continue;
         }
-        /* for the judgement of the order afterwards (report/findings/shuffle.h) */
+        /* for the judgement of the order afterwards (report/findings/shuffle.c) */
         for (uint64_t shard, first; pp_stream_begun(r->stream, &shard, &first);) {
             pp_counter_put(r->trace, r->shard, shard);
             pp_counter_put(r->trace, r->shard_first, first);

@@ -1,6 +1,5 @@
 #include "report/audit/audit_read.h"
-#include "report/audit/order_read.h"
-#include "report/audit/prints.h"
+#include "report/audit/facts.h"
 
 #include "probe/base/array.h"
 #include "probe/base/err.h"

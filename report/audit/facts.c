@@ -2,7 +2,6 @@
 
 #include "probe/base/array.h"
 #include "probe/base/err.h"
-#include "report/audit/seen.h"
 #include "report/measure/visit.h"
 
 #include <math.h>

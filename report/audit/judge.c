@@ -1,7 +1,5 @@
 #include "report/audit/facts.h"
-#include "report/audit/prints.h"
 
-#include "probe/base/arena.h"
 #include "probe/base/err.h"
 #include "report/rules/remedies.h"
 

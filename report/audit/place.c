@@ -1,4 +1,4 @@
-#include "report/audit/place.h"
+#include "report/audit/audit_read.h"
 
 #include "probe/base/array.h"
 #include "probe/base/err.h"

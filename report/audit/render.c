@@ -1,7 +1,98 @@
-#include "probe/base/text.h"
 #include "report/audit/audit.h"
 
+#include "probe/base/text.h"
+
 #include <math.h>
+
+/* ---- fields ---- */
+
+static const char *const kinds[] = {
+#define CAUSE(...)
+#define OR(...)
+#define CONCLUSION(sym, code, ...) code,
+#define NOTE(...)
+#include "report/rules/audit.def"
+#undef CAUSE
+#undef OR
+#undef CONCLUSION
+#undef NOTE
+    NULL};
+#define F(member, unit, text, ...) PP_FIELD_AT(ROW, #member, member, unit, text, __VA_ARGS__)
+
+#define ROW struct pp_audit_cause
+static const struct pp_field cause_fields[] = {
+    F(name, NONE, "of the finding: same-order, left-out, ...", .flags = PP_FIELD_ALWAYS),
+    F(sentence, NONE, "the same in words"),
+    F(fix, NONE, "what to do; null: nothing"),
+    PP_FLAG_AT(ROW, "by_design", by_design, "the sampler does this on purpose: no finding"),
+    F(ranks, NONE, "numbers of the ranks concerned: 0, 3-7; null: all or none in particular"),
+    F(epochs, COUNT, "epochs with it"),
+    F(first_epoch, COUNT, "the first of them"),
+    F(samples, COUNT, "uses too many, or samples left out; null: none"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_audit_epoch
+static const struct pp_field epoch_fields[] = {
+    F(epoch, COUNT, "its number"),
+    PP_FLAG_AT(ROW, "whole", whole, "all ranks of the job have it from its start to its end"),
+    F(ranks, COUNT, "ranks with a sample in it"),
+    F(used, COUNT, "uses of samples, all ranks together"),
+    F(distinct, COUNT, "different samples among them"),
+    F(repeated, COUNT, "uses too many, without padding; null: with replacement"),
+    F(padding, COUNT, "uses too many, by design: all ranks have as many"),
+    F(taken_over, COUNT, "uses too many, by design: of leases taken over from a rank that died or left"),
+    F(shards, COUNT, "leased shards with a use in it; null: there are no leases"),
+    F(shards_left, COUNT, "leased shards without one; null: not a whole epoch, or no leases"),
+    F(left_out, COUNT, "samples that no rank used, without dropped ones; null: not whole"),
+    F(dropped, COUNT, "samples left out so that all batches are full; null: not a whole epoch"),
+    F(least_used, COUNT, "uses of the rank with fewest; null: not a whole epoch"),
+    F(most_used, COUNT, "uses of the rank with most; null: not a whole epoch"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_audit_example
+static const struct pp_field example_fields[] = {
+    F(sample, COUNT, "its number in the data set"),
+    F(epoch, COUNT, "in which"),
+    F(uses, COUNT, "how often it was used; 0: left out"),
+    F(where, NONE, "ranks and their batches of the epoch, from 0"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+static struct pp_value schema(const void *row, const void *root)
+{
+    return pp_value_text("pipeprobe.audit/1");
+}
+
+#define ROW struct pp_audit
+const struct pp_field pp_audit_fields[] = {
+    PP_FIELD_MADE("schema", TEXT, schema, "name and version of this document", .flags = PP_FIELD_ALWAYS),
+    PP_FIELD_AT(ROW, "kind", kind_name, NONE,
+                "clean: each sample was used once per epoch, but for what the sampler does by design",
+                .values = kinds, .flags = PP_FIELD_ALWAYS),
+    F(sentence, NONE, "the same in words"),
+    F(note, NONE, "what limits it"),
+    F(ranks, COUNT, "ranks with a recording here"),
+    F(world_size, COUNT, "ranks of the job"),
+    F(missing_ranks, COUNT, "ranks of the job without a recording here"),
+    F(samples, COUNT, "of the data set; null: not recorded"),
+    F(used, COUNT, "uses of samples in all epochs"),
+    F(whole_epochs, COUNT, "epochs that all ranks have from start to end"),
+    F(scale, NUMBER, "1: counts are exact; else each counted sample stands for so many"),
+    {"causes", PP_FIELD_ROWS, PP_ROWS_AT(ROW, causes, n_causes), .fields = cause_fields,
+     .help = "what was found, and what is by design"},
+    {"epochs", PP_FIELD_ROWS, PP_ROWS_AT(ROW, epochs, n_epochs), .fields = epoch_fields, .help = "by number"},
+    {"examples", PP_FIELD_ROWS, PP_ROWS_IN(ROW, examples, n_examples), .fields = example_fields,
+     .help = "samples that were used too often, or not at all"},
+    PP_FIELDS_END,
+};
+#undef ROW
+
+/* ---- text and JSON ---- */
 
 enum { CELL = 32, SHOWN = 8 };
 

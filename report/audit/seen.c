@@ -1,6 +1,5 @@
-#include "report/audit/seen.h"
+#include "report/audit/facts.h"
 
-#include "probe/base/rng.h"
 #include "report/audit/audit.h"
 
 #include <stdlib.h>

@@ -1,25 +1,12 @@
 #include "report/build/build.h"
 
-#include "report/build/changes.h"
+#include "report/build/parts.h"
 
 #include "probe/base/err.h"
 #include "probe/base/arena.h"
 #include "probe/base/text.h"
-#include "report/build/decode.h"
-#include "report/build/ending.h"
-#include "report/build/facts.h"
-#include "report/build/loaders.h"
-#include "report/build/neighbours.h"
-#include "report/build/ops.h"
-#include "report/build/path.h"
-#include "report/build/pytorch.h"
-#include "report/build/sentence.h"
-#include "report/build/slow.h"
-#include "report/build/spent.h"
-#include "report/build/subject.h"
 #include "report/findings/findings.h"
 #include "report/gpu/gpu.h"
-#include "report/source/proof.h"
 #include "report/source/rows.h"
 #include "report/verdict/action.h"
 #include "report/verdict/loader_words.h"
@@ -181,17 +168,6 @@ static void add_losses(struct build *b)
     double lost = (double)(dropped > told_spans ? dropped : told_spans) +
                   (double)b->timeline.bad_chunks * per_chunk + (double)b->got.tally.unknown_phase;
     b->loss_share = lost > 0 ? lost / ((double)b->timeline.spans + lost) : 0;
-}
-
-/* The drain's CPU time is measured; the hot path's is the number of spans times what one was measured to
- * cost. */
-static void set_overhead(struct build *b)
-{
-    double drain_ns = meta_num(b, "result", "recorder_cpu_ns"),
-           span_ns = meta_num(b, "result", "span_cost_ns");
-    double cpu_s = (drain_ns + (isnan(span_ns) ? 0 : span_ns * (double)b->timeline.spans)) / 1e9;
-    b->r->overhead_cpu_s = cpu_s;
-    b->r->overhead_share = b->r->duration_s > 0 ? cpu_s / (b->r->duration_s * b->usable_cpus) : NAN;
 }
 
 /* ---- totals ---- */
@@ -427,7 +403,13 @@ static void compute(struct build *b)
     pp_loaders_tell(&b->timeline, &b->got.tally, b->arena, b->r);
     pp_slow_samples_list(b->source, &b->got.costs, b->arena, b->r);
     add_losses(b);
-    set_overhead(b);
+    /* The drain's CPU time is measured; the hot path's is the number of spans times what one was measured to
+     * cost. */
+    double drain_ns = meta_num(b, "result", "recorder_cpu_ns"),
+           span_ns = meta_num(b, "result", "span_cost_ns");
+    double cpu_s = (drain_ns + (isnan(span_ns) ? 0 : span_ns * (double)b->timeline.spans)) / 1e9;
+    b->r->overhead_cpu_s = cpu_s;
+    b->r->overhead_share = b->r->duration_s > 0 ? cpu_s / (b->r->duration_s * b->usable_cpus) : NAN;
     judge(b);
     pp_findings_add(&(struct pp_findings_from){.source = b->source,
                                                .timeline = &b->timeline,

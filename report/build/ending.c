@@ -1,4 +1,4 @@
-#include "report/build/ending.h"
+#include "report/build/parts.h"
 
 #include "probe/base/text.h"
 

@@ -1,15 +1,9 @@
-#include "report/build/facts.h"
+#include "report/build/parts.h"
 
-#include "report/build/slow.h"
-
-#include "report/findings/handed.h"
-#include "report/findings/measure.h"
+#include "report/findings/findings.h"
 #include "report/gpu/gpu.h"
-#include "report/measure/attribute.h"
-#include "report/rules/held.h"
+#include "report/rules/advice.h"
 #include "report/source/rows.h"
-#include "report/verdict/causes.h"
-#include "report/verdict/signals_measured.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -283,20 +277,6 @@ static void add_laws(const struct pp_laws *laws, struct pp_facts *f)
     f->metric[PP_METRIC_BOUND] = laws->bound_share;
 }
 
-static void add_ranks(const struct pp_ranks *ranks, struct pp_facts *f)
-{
-    f->metric[PP_METRIC_LAST_RANK] = ranks->meetings ? ranks->last_rank : NAN;
-    f->metric[PP_METRIC_LAST_SHARE] = ranks->last_share;
-}
-
-static void add_leases(const struct pp_facts_from *from, struct pp_facts *f)
-{
-    const struct pp_lease_use *u = &from->gathered->checks.leases;
-    double window_ns = from->report->window_s * 1e9;
-    f->metric[PP_METRIC_LEASE_EPOCH] = u->looks && window_ns > 0 ? u->epoch_wait_ns / window_ns : NAN;
-    f->text[PP_METRIC_LEASE_HOLDER] = u->holder;
-}
-
 /* ---- PP_FROM_THREADS ---- */
 
 /* Where there are no costs, the machine's CPUs are counted all the same. */
@@ -319,22 +299,6 @@ static void add_threads(const struct pp_facts_from *from, int has_costs, struct 
 
 /* ---- PP_FROM_COSTS, REPLAY ---- */
 
-/* CPU contention stretches the trainer's own step instead of its wait. */
-static void add_costs(const struct pp_costs *c, const struct pp_timeline *tl, struct pp_facts *f)
-{
-    double stretch = fmin(c->step_stretch_ns * (double)tl->judged_batches, (double)tl->step_ns),
-           all = (double)(pp_timeline_exposed_ns(tl) + tl->step_ns);
-    f->metric[PP_METRIC_STRETCH] = all > 0 ? stretch / all : NAN;
-    double batches = (double)tl->own.batches / fmax((double)tl->own.exposed_ns, 1);
-    f->metric[PP_METRIC_UNPICKLE] = c->unpickle_cpu_ns * batches;
-    f->metric[PP_METRIC_HANDOVER_TIME] = c->unpickle_cpu_ns + c->fetch_blocked_ns;
-    f->metric[PP_METRIC_HANDOVER] = f->metric[PP_METRIC_HANDOVER_TIME] * batches;
-    f->metric[PP_METRIC_TENSORS] = c->batch_tensors;
-    f->metric[PP_METRIC_OWN_CROWD] = c->wanting_cpus + c->others_as_threads > 0
-                                         ? c->wanting_cpus / (c->wanting_cpus + c->others_as_threads)
-                                         : NAN;
-}
-
 /* As the what-if has it: a prediction and the report's ceiling are not at odds. */
 static double taking_ns(const struct pp_facts_from *from)
 {
@@ -355,8 +319,23 @@ static void add_replay(const struct pp_facts_from *from, struct pp_facts *f, str
     *out = (struct pp_diagnosis){.why_not = from->gathered->why_no_costs};
     if (st == PP_OK)
         st = pp_whatif_calibrate(costs, &out->why_not);
-    if (st == PP_OK)
-        add_costs(costs, from->timeline, f);
+    if (st == PP_OK) {
+        /* CPU contention stretches the trainer's own step instead of its wait. */
+        double stretch = fmin(costs->step_stretch_ns * (double)from->timeline->judged_batches,
+                              (double)from->timeline->step_ns),
+               all = (double)(pp_timeline_exposed_ns(from->timeline) + from->timeline->step_ns);
+        f->metric[PP_METRIC_STRETCH] = all > 0 ? stretch / all : NAN;
+        double batches = (double)from->timeline->own.batches /
+                         fmax((double)from->timeline->own.exposed_ns, 1);
+        f->metric[PP_METRIC_UNPICKLE] = costs->unpickle_cpu_ns * batches;
+        f->metric[PP_METRIC_HANDOVER_TIME] = costs->unpickle_cpu_ns + costs->fetch_blocked_ns;
+        f->metric[PP_METRIC_HANDOVER] = f->metric[PP_METRIC_HANDOVER_TIME] * batches;
+        f->metric[PP_METRIC_TENSORS] = costs->batch_tensors;
+        f->metric[PP_METRIC_OWN_CROWD] = costs->wanting_cpus + costs->others_as_threads > 0
+                                             ? costs->wanting_cpus /
+                                                   (costs->wanting_cpus + costs->others_as_threads)
+                                             : NAN;
+    }
     if (st == PP_OK)
         st = pp_signals_read(costs, &out->signals, &out->why_not);
     out->replayed = st == PP_OK && fabs(out->signals.replay_error) <= PP_MOST_REPLAY_ERROR;
@@ -432,20 +411,6 @@ static void expose_gpu(struct pp_facts *f)
         m[PP_METRIC_W_COPY] = NAN;
 }
 
-/* With exclusive CPUs: what the replay says of them, and nothing that is not known of the run as it was. */
-static void add_own(struct pp_facts *f, const struct pp_signals *s)
-{
-    memcpy(f->own, f->metric, sizeof(f->own));
-    for (int m = 0; m < PP_METRIC_COUNT; m++)
-        if ((pp_metric_facts[m].from == PP_FROM_REPLAY || pp_metric_facts[m].from == PP_FROM_COUNTERS) &&
-            !isnan(f->metric[m]) && m != PP_METRIC_CPUS_LEAVE)
-            f->own[m] = s->own[m];
-    f->own[PP_METRIC_DATA_WAIT] = f->metric[PP_METRIC_CPUS_LEAVE];
-    f->own[PP_METRIC_STRETCH] = 0;
-    f->own[PP_METRIC_HANDOVER] = NAN; /* as measured it holds waits for a CPU */
-    f->has_own = 1;
-}
-
 /* ---- all of them ---- */
 
 void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct pp_diagnosis *out)
@@ -459,8 +424,13 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
     add_wait(from, f);
     add_owner(from, f);
     add_laws(&from->gathered->checks.laws, f);
-    add_ranks(&from->gathered->checks.ranks, f);
-    add_leases(from, f);
+    const struct pp_ranks *ranks = &from->gathered->checks.ranks;
+    f->metric[PP_METRIC_LAST_RANK] = ranks->meetings ? ranks->last_rank : NAN;
+    f->metric[PP_METRIC_LAST_SHARE] = ranks->last_share;
+    const struct pp_lease_use *lease = &from->gathered->checks.leases;
+    double window_ns = from->report->window_s * 1e9;
+    f->metric[PP_METRIC_LEASE_EPOCH] = lease->looks && window_ns > 0 ? lease->epoch_wait_ns / window_ns : NAN;
+    f->text[PP_METRIC_LEASE_HOLDER] = lease->holder;
     add_replay(from, f, out);
     /* may be charged to a cause only when all of the above is known */
     f->metric[PP_METRIC_CPUS_LEAVE] = stall_without_others(f->metric);
@@ -474,8 +444,19 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
         hide_behind_kernels(f);
     else
         expose_gpu(f);
-    if (out->replayed && out->signals.has_own)
-        add_own(f, &out->signals);
+    if (out->replayed && out->signals.has_own) {
+        /* With exclusive CPUs: what the replay says of them, and nothing that is not known of the run as it
+         * was. */
+        memcpy(f->own, f->metric, sizeof(f->own));
+        for (int m = 0; m < PP_METRIC_COUNT; m++)
+            if ((pp_metric_facts[m].from == PP_FROM_REPLAY || pp_metric_facts[m].from == PP_FROM_COUNTERS) &&
+                !isnan(f->metric[m]) && m != PP_METRIC_CPUS_LEAVE)
+                f->own[m] = out->signals.own[m];
+        f->own[PP_METRIC_DATA_WAIT] = f->metric[PP_METRIC_CPUS_LEAVE];
+        f->own[PP_METRIC_STRETCH] = 0;
+        f->own[PP_METRIC_HANDOVER] = NAN; /* as measured it holds waits for a CPU */
+        f->has_own = 1;
+    }
 }
 
 /* ---- causes that the replay rules out ---- */

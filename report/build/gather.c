@@ -1,4 +1,4 @@
-#include "report/build/gather.h"
+#include "report/build/parts.h"
 
 #include "probe/base/err.h"
 

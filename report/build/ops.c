@@ -1,11 +1,8 @@
-#include "report/build/ops.h"
+#include "report/build/parts.h"
 
 #include "probe/base/text.h"
-#include "report/replay/ops.h"
-#include "report/rules/op_advice.h"
-#include "report/rules/remedies.h"
+#include "report/rules/advice.h"
 #include "report/verdict/action.h"
-#include "report/verdict/signals.h"
 
 #include <math.h>
 #include <stdio.h>

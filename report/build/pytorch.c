@@ -1,4 +1,4 @@
-#include "report/build/pytorch.h"
+#include "report/build/parts.h"
 
 #include "probe/base/text.h"
 #include "report/source/rows.h"

@@ -1,7 +1,6 @@
-#include "report/build/sentence.h"
+#include "report/build/parts.h"
 
 #include "probe/base/text.h"
-#include "report/verdict/verdict_rules.h"
 
 #include <math.h>
 #include <stdio.h>

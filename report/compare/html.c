@@ -2,7 +2,7 @@
 #include "report/compare/render.h"
 
 #include "probe/base/text.h"
-#include "report/render/html/strips.h"
+#include "report/render/html/parts.h"
 
 #include <math.h>
 

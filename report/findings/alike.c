@@ -1,4 +1,4 @@
-#include "report/findings/alike.h"
+#include "report/findings/visits.h"
 
 #include "probe/base/array.h"
 #include "report/measure/visit.h"

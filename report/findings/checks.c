@@ -1,13 +1,5 @@
 #include "report/findings/checks.h"
 
-#include "report/findings/cache.h"
-#include "report/findings/device_decode.h"
-#include "report/findings/handed.h"
-#include "report/findings/leases.h"
-#include "report/findings/pages.h"
-#include "report/findings/remote.h"
-#include "report/findings/shuffle.h"
-
 #include "probe/base/err.h"
 
 #include <math.h>
@@ -151,11 +143,7 @@ pp_status pp_checks_end(struct pp_checks_pass *p, const struct pp_tally *tally, 
     if (status == PP_OK && ended == PP_OK)
         ended = pp_memory_check(p->source, &out->memory, err);
     if (status == PP_OK && ended == PP_OK)
-        ended = pp_remote_check(p->source, p->timeline->start_ns, p->timeline->end_ns, &out->remote, err);
-    if (status == PP_OK && ended == PP_OK)
-        ended = pp_cache_check(p->source, p->timeline->start_ns, p->timeline->end_ns, &out->cache, err);
-    if (status == PP_OK && ended == PP_OK)
-        ended = pp_pages_check(p->source, p->timeline->start_ns, p->timeline->end_ns, &out->pages, err);
+        ended = pp_counters_check(p->source, p->timeline, out, err);
     if (status == PP_OK && ended == PP_OK)
         ended = pp_handed_check(p->source, p->timeline, tally, &out->handed, err);
     free(p);

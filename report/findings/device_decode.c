@@ -1,7 +1,7 @@
-#include "report/findings/device_decode.h"
+#include "report/findings/checks.h"
 
 #include "probe/base/array.h"
-#include "report/findings/measure.h"
+#include "report/findings/findings.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "report/findings/findings.h"
 
-#include "report/findings/measure.h"
 #include "report/rules/remedies.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Of a job that `pipeprobe exec` recorded through its Python hooks: what the hooks could not see, and which
  * of several DataLoaders the verdict is about. */
-#include "report/findings/measure.h"
+#include "report/findings/findings.h"
 
 #include <math.h>
 #include <string.h>
@@ -145,4 +145,123 @@ void pp_measure_hooks(const struct pp_findings_from *from, struct pp_finding_val
     measure_draws(from, f);
     measure_pickling(from, f);
     measure_streams(from, f);
+}
+
+/* ---- what the hooks count per batch ---- */
+
+static const struct row {
+    const char *name;
+    size_t offset;
+} rows[] = {
+    {"sampler_ns", offsetof(struct pp_handed_use, sampler_ns)},
+    {"handed_extra_bytes", offsetof(struct pp_handed_use, extra_bytes)},
+    {"unpickle_tensors", offsetof(struct pp_handed_use, tensors)},
+};
+
+struct walk {
+    struct pp_handed_use *out;
+    uint64_t start_ns, end_ns;
+};
+
+static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
+{
+    struct walk *w = ctx;
+    if (t_ns < w->start_ns || t_ns > w->end_ns || !isfinite(value) || value < 0)
+        return;
+    if (strcmp(name, "shm_used_bytes") == 0)
+        w->out->shm_used_most = fmax(w->out->shm_used_most, value);
+    if (strcmp(name, "shm_left_bytes") == 0)
+        w->out->shm_left = fmin(w->out->shm_left, value);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        if (strcmp(rows[i].name, name) == 0)
+            *(double *)((char *)w->out + rows[i].offset) += value;
+}
+
+pp_status pp_handed_check(const struct pp_source *source, const struct pp_timeline *tl,
+                          const struct pp_tally *tally, struct pp_handed_use *out, struct pp_err *err)
+{
+    struct walk w = {out, tl->start_ns, tl->end_ns};
+    const struct pp_tally_phase *put = tally->phase[PP_LANE_WORKER][PP_PHASE_PUT_WAIT],
+                                *read = tally->phase[PP_LANE_WORKER][PP_PHASE_READ],
+                                *transform = tally->phase[PP_LANE_WORKER][PP_PHASE_TRANSFORM];
+    *out = (struct pp_handed_use){.shm_left = NAN};
+    if (put) {
+        out->put_bytes = (double)put->bytes;
+        out->puts = (double)put->hist.count;
+    }
+    if (read && transform) {
+        out->read_bytes = (double)read->bytes;
+        out->made = (double)transform->hist.count;
+    }
+    return source->each_counter ? source->each_counter(source->ctx, on_counter, &w, err) : PP_OK;
+}
+
+double pp_handed_factor(const struct pp_handed_use *u)
+{
+    return u->put_bytes > 0 ? 1 + u->extra_bytes / u->put_bytes : NAN;
+}
+
+/* Where every sample is one of a batch that was asked for by its number of samples. */
+static void measure_reads(const struct pp_findings_from *from, struct pp_finding_values *f)
+{
+    const struct pp_handed_use *u = &from->checks->handed;
+    double *m = f->number, batch = pp_source_number(from->source, "config", "batch_size", NAN),
+           read = u->read_bytes / u->made, tensors = u->put_bytes / u->puts / batch;
+    if (!(u->read_bytes > 0) || !(tensors > 0))
+        return;
+    m[PP_FINDING_AMPLIFIED] = 1;
+    m[PP_FINDING_JOB_READ] = read;
+    m[PP_FINDING_JOB_TENSORS] = tensors;
+    m[PP_FINDING_JOB_AMPLIFICATION] = read / tensors;
+}
+
+void pp_measure_handed(const struct pp_findings_from *from, struct pp_finding_values *f)
+{
+    const struct pp_handed_use *u = &from->checks->handed;
+    double *m = f->number, each = u->put_bytes / u->puts, all = u->shm_left + u->shm_used_most;
+    if (!from->report->n_loaders)
+        return;
+    measure_reads(from, f);
+    if (u->put_bytes > 0) {
+        m[PP_FINDING_HANDED_BYTES] = each;
+        m[PP_FINDING_HANDED_FACTOR] = pp_handed_factor(u);
+        m[PP_FINDING_HANDED_BEHIND] = each * pp_handed_factor(u);
+        m[PP_FINDING_HANDED_TENSORS] = u->tensors > 0
+                                           ? round(u->tensors / (double)from->timeline->window_batches)
+                                           : NAN;
+        m[PP_FINDING_SHM_LEFT] = u->shm_left;
+        m[PP_FINDING_SHM_USED] = u->shm_used_most;
+        m[PP_FINDING_SHM_LEFT_SHARE] = all > 0 ? u->shm_left / all : NAN;
+    }
+}
+
+/* ---- lines of slow steps ---- */
+
+/* Which line of the job's own code its training steps are blocked in, by Python stacks
+ * (report/measure/ops.h).
+ *
+ * On a CPU a step that computes is on it; a trainer that waits for its GPU spins there. What sleeps is a line
+ * that writes, logs, asks the network, or takes a lock. */
+#define MOSTLY 0.5
+
+void pp_measure_step_lines(const struct pp_findings_from *from, struct pp_finding_values *f)
+{
+    const struct pp_report *r = from->report;
+    const struct pp_report_step_line *most = NULL;
+    double *m = f->number, blocked = 0;
+    if (!r->n_step_lines)
+        return;
+    for (size_t i = 0; i < r->n_step_lines; i++) {
+        const struct pp_report_step_line *s = &r->step_lines[i];
+        double share = s->low * (1 - s->cpu_share); /* for sure */
+        if (s->cpu_share < MOSTLY && share > blocked)
+            most = s, blocked = share;
+    }
+    m[PP_FINDING_STEP_BLOCKED] = blocked;
+    if (!most)
+        return;
+    m[PP_FINDING_STEP_SHARE] = most->share;
+    m[PP_FINDING_STEP_ON_CPU] = most->cpu_share;
+    f->text[PP_FINDING_STEP_LINE] = pp_arena_printf(from->arena, "%s, %s,",
+                                                    most->callee ? most->callee : most->name, most->place);
 }

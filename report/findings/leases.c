@@ -1,6 +1,6 @@
-#include "report/findings/leases.h"
+#include "report/findings/checks.h"
 
-#include "report/findings/measure.h"
+#include "report/findings/findings.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Of the run and its order: stalls at an interval, the first batch, boundaries of epochs, the last rank, and
  * the prefetched batches. */
-#include "report/findings/measure.h"
+#include "report/findings/findings.h"
 
 #include "report/rules/limits.h"
 

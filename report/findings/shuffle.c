@@ -1,7 +1,7 @@
-#include "report/findings/shuffle.h"
+#include "report/findings/checks.h"
 
 #include "probe/base/array.h"
-#include "report/findings/measure.h"
+#include "report/findings/findings.h"
 
 #include "probe/sampler/shuffle_quality.h"
 

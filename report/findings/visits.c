@@ -1,8 +1,7 @@
 #include "report/findings/visits.h"
 
 #include "probe/base/sample_list.h"
-#include "report/findings/alike.h"
-#include "report/findings/measure.h"
+#include "report/findings/findings.h"
 #include "report/findings/watch.h"
 #include "report/measure/visit.h"
 
@@ -46,24 +45,6 @@ struct pp_visits_pass {
 };
 
 /* ---- what the recording says of itself ---- */
-
-static void read_config(struct pp_visits_pass *p, const struct pp_source *s)
-{
-    const char *resume = s->meta(s->ctx, "config", "resume");
-    double samples = pp_source_number(s, "config", "dataset_samples", NAN),
-           ranks = pp_source_number(s, "config", "world_size", 1);
-    p->resumed = resume && resume[0];
-    p->with_replacement = pp_source_is(s, "sampler", "weighted") ||
-                          pp_source_yes(s, "config", "with_replacement");
-    p->cached = pp_source_is(s, "cached_batches", "true");
-    p->several = p->tl->other.n > 0;
-    const char *lease = s->meta(s->ctx, "config", "lease");
-    p->leased = lease && lease[0];
-    p->per_epoch = samples > 0 && ranks >= 1 && !pp_source_is(s, "stream", "true") ? floor(samples / ranks)
-                                                                                   : NAN;
-    p->slack = pp_source_yes(s, "config", "drop_last") ? pp_source_number(s, "config", "batch_size", 1) - 1
-                                                       : 0;
-}
 
 /* ---- what the samplers of a PyTorch job gave, where its samples were recorded as sums ---- */
 
@@ -132,7 +113,22 @@ struct pp_visits_pass *pp_visits_begin(const struct pp_source *source, const str
         return NULL;
     }
     p->merged = tl->merged_samples;
-    read_config(p, source);
+    const char *resume = source->meta(source->ctx, "config", "resume");
+    double samples = pp_source_number(source, "config", "dataset_samples", NAN),
+           ranks = pp_source_number(source, "config", "world_size", 1);
+    p->resumed = resume && resume[0];
+    p->with_replacement = pp_source_is(source, "sampler", "weighted") ||
+                          pp_source_yes(source, "config", "with_replacement");
+    p->cached = pp_source_is(source, "cached_batches", "true");
+    p->several = p->tl->other.n > 0;
+    const char *lease = source->meta(source->ctx, "config", "lease");
+    p->leased = lease && lease[0];
+    p->per_epoch = samples > 0 && ranks >= 1 && !pp_source_is(source, "stream", "true")
+                       ? floor(samples / ranks)
+                       : NAN;
+    p->slack = pp_source_yes(source, "config", "drop_last")
+                   ? pp_source_number(source, "config", "batch_size", 1) - 1
+                   : 0;
     find_lists(p);
     return p;
 }

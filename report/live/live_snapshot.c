@@ -4,7 +4,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "report/measure/tally.h"
-#include "report/model/share.h"
+#include "report/model/spent.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "report/measure/part.h"
+#include "report/measure/timeline.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* What is read off a timeline: shares of time, and how much of a span of time was stalled. */
 #include "report/measure/timeline.h"
 
-#include "report/model/share.h"
+#include "report/model/spent.h"
 
 #include <math.h>
 

@@ -150,7 +150,7 @@ struct pp_report_evidence {
  * what was not recorded; or not, because it gains nothing here or another value of the same is advised. */
 enum pp_advice { PP_ADVICE_DO, PP_ADVICE_MEASURE, PP_ADVICE_NO };
 
-/* A change of one knob, and what a replay of the recording says it gains (report/build/changes.h). */
+/* A change of one knob, and what a replay of the recording says it gains (report/build/parts.h). */
 struct pp_remedy; /* report/rules/remedies.h */
 struct pp_report_fix {
     const struct pp_remedy *remedy;
@@ -200,7 +200,7 @@ struct pp_report_verdict {
     const char *l1;    /* "storage", "transform", "loader", "sync"; NULL when not established */
     const char *l2;    /* or NULL */
     const char *level; /* XProf's words: "highly", "moderately", "not"; NULL when inconclusive */
-    /* 0..1, the calibrated chance that the class is right (report/verdict/confidence.h), and the score that
+    /* 0..1, the calibrated chance that the class is right (report/verdict/verdict.h), and the score that
      * it was read off for. NAN when there is none: inconclusive, or no cause is named */
     double confidence_score;
     double confidence;
@@ -221,7 +221,7 @@ struct pp_report_verdict {
     /* Where others take the CPUs: what holds the job up once they do not, and what to do about that; NULL */
     const char *then_l1, *then_l2, *then;
     const char *cause; /* what is bound by what, alone: "reads wait for storage. ..."; NULL: none is named */
-    /* In words (report/build/sentence.h): the numbers, "Training runs at 160 samples/s and waits ..."; the
+    /* In words (report/build/parts.h): the numbers, "Training runs at 160 samples/s and waits ..."; the
      * cause with headline and certainty, "reads wait for storage. ... [STORAGE-BOUND (latency), likely]", or
      * NULL; and both together. */
     const char *head, *cause_line, *sentence;
@@ -434,7 +434,7 @@ struct pp_report_decode {
 };
 
 /* What a PyTorch DataLoader would be expected to do in the place of pipeprobe's own loader
- * (report/build/pytorch.h). Numbers are NAN where it is not known; the sentence then says why. */
+ * (report/build/parts.h). Numbers are NAN where it is not known; the sentence then says why. */
 struct pp_report_pytorch {
     double ratio_low, ratio_high; /* of pipeprobe's throughput to PyTorch's, as measured */
     double samples_per_s_low, samples_per_s_high;

@@ -1,5 +1,4 @@
 #include "report/model/field_rows.h"
-#include "report/model/spent.h"
 
 const struct pp_spent_kind pp_spent_kinds[PP_SPENT_KINDS] = {
     [PP_SPENT_STEP] = {"step", "step", "step"},

@@ -3,6 +3,9 @@
 #ifndef PP_REPORT_MODEL_SPENT_H
 #define PP_REPORT_MODEL_SPENT_H
 
+#include <math.h>
+#include <stdint.h>
+
 enum pp_spent {
     PP_SPENT_STEP,
     PP_SPENT_CPU,
@@ -35,5 +38,14 @@ struct pp_report_spent {
     double per_sample_ns; /* per batch where samples are not known */
     double share;         /* of the window */
 };
+
+/* The shares of step time that a report, a comparison and the dashboard show. */
+
+/* Step time is the trainer's data_wait + device_sync + collective + step; part_ns is some of these. NAN when
+ * there was none. */
+static inline double pp_share_of_step_time(uint64_t part_ns, uint64_t step_time_ns)
+{
+    return step_time_ns > 0 ? (double)part_ns / (double)step_time_ns : NAN;
+}
 
 #endif

@@ -1,4 +1,4 @@
-#include "report/ranks/collectives.h"
+#include "report/ranks/digest_pass.h"
 
 #include "probe/base/array.h"
 #include "probe/base/err.h"

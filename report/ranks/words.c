@@ -2,7 +2,6 @@
  * have no end yet, and of clocks. */
 #include "report/ranks/judge.h"
 
-#include "probe/base/arena.h"
 #include "probe/base/text.h"
 #include "report/rules/remedies.h"
 

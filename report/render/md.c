@@ -180,8 +180,11 @@ static void put_tables(FILE *out, const struct pp_report *r)
     }
 }
 
-static void put_gpu(FILE *out, const struct pp_report *r)
+int pp_render_md(const struct pp_report *r, FILE *out)
 {
+    put_verdict(out, r);
+    put_numbers(out, r);
+    put_tables(out, r);
     struct pp_gpu_line line[PP_GPU_LINES];
     char text[PP_ANSWER_TEXT];
     if (r->gpu) {
@@ -202,10 +205,6 @@ static void put_gpu(FILE *out, const struct pp_report *r)
         put_table(out, r, &pp_section_differences, "decode.differences", SIZE_MAX);
         unfold(out);
     }
-}
-
-static void put_recording(FILE *out, const struct pp_report *r)
-{
     char a[CELL], b[CELL], c[CELL], d[CELL];
     int lost = 0;
     fputs("<sub>", out);
@@ -226,14 +225,5 @@ static void put_recording(FILE *out, const struct pp_report *r)
                 pp_text_duration(c, CELL, r->overhead_cpu_s * 1e9),
                 pp_text_percent(d, CELL, r->overhead_share));
     fputs("</sub>\n", out);
-}
-
-int pp_render_md(const struct pp_report *r, FILE *out)
-{
-    put_verdict(out, r);
-    put_numbers(out, r);
-    put_tables(out, r);
-    put_gpu(out, r);
-    put_recording(out, r);
     return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }

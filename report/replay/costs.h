@@ -10,7 +10,7 @@
 #include "report/replay/replay.h"
 #include "report/source/source.h"
 #include "report/measure/ops.h"
-#include "report/measure/threads.h"
+#include "report/measure/stalls.h"
 
 struct pp_cost_sample {
     uint64_t sample, read_start_ns,

@@ -91,25 +91,22 @@ static struct pp_copy_call *call_of(struct pp_copy_calls *k, uint32_t correlatio
     return NULL;
 }
 
-/* A call of the runtime has the driver's within it, which may be recorded as well. */
-static void keep_call(struct pp_copy_calls *k, const struct pp_gpu_row *row)
-{
-    if (row->start_ns >= k->wait_end_ns &&
-        (strstr(row->name, "StreamSynchronize") || strstr(row->name, "DeviceSynchronize") ||
-         strstr(row->name, "CtxSynchronize"))) {
-        k->waits++;
-        k->wait_end_ns = row->start_ns + row->dur_ns;
-    }
-    if (strstr(row->name, "Memcpy") && !call_of(k, row->correlation))
-        k->call[k->n++ % PP_COPY_CALLS] = (struct pp_copy_call){row->correlation, (double)row->dur_ns};
-}
-
 void pp_costs_copy_row(struct pp_costs_pass *p, const struct pp_gpu_row *row)
 {
     struct pp_copy_calls *k = &p->calls;
     if (strcmp(row->kind, "api") == 0) {
-        if (row->name && row->thread == p->trainer_tid)
-            keep_call(k, row);
+        if (row->name && row->thread == p->trainer_tid) {
+            /* A call of the runtime has the driver's within it, which may be recorded as well. */
+            if (row->start_ns >= k->wait_end_ns &&
+                (strstr(row->name, "StreamSynchronize") || strstr(row->name, "DeviceSynchronize") ||
+                 strstr(row->name, "CtxSynchronize"))) {
+                k->waits++;
+                k->wait_end_ns = row->start_ns + row->dur_ns;
+            }
+            if (strstr(row->name, "Memcpy") && !call_of(k, row->correlation))
+                k->call[k->n++ % PP_COPY_CALLS] = (struct pp_copy_call){row->correlation,
+                                                                        (double)row->dur_ns};
+        }
         return;
     }
     if (strcmp(row->kind, "memcpy") != 0 || !row->source || strcmp(row->source, "pageable") != 0)

@@ -453,23 +453,6 @@ static void average(struct pp_costs_pass *p)
                  (c->work_blocked_ns > 0.3 * c->work_wall_ns && c->decode_busy_ns > 0.5 * c->window_ns));
 }
 
-/* A sample is whole when it came through the last stage that most samples of the recording come through: our
- * loader transforms, another program may only read and decode. The others failed, or were cut off. */
-static void keep_whole(struct pp_costs *c)
-{
-    size_t through[PP_PHASE_TRANSFORM + 1] = {0}, kept = 0;
-    unsigned last = PP_PHASE_TRANSFORM;
-    for (size_t i = 0; i < c->n; i++)
-        for (unsigned k = PP_PHASE_READ; k <= c->samples[i].reached; k++)
-            through[k]++;
-    while (last > PP_PHASE_READ && 2 * through[last] < c->n)
-        last--;
-    for (size_t i = 0; i < c->n; i++)
-        if (c->samples[i].reached >= last)
-            c->samples[kept++] = c->samples[i];
-    c->n = kept;
-}
-
 /* As the recording has them. A job may leave its epochs before they end, or have a sampler with an idea of
  * its own. */
 static void starts_of_epochs(struct pp_costs *c, const struct pp_source *s, const struct pp_timeline *tl)
@@ -552,7 +535,19 @@ static void count_made(struct pp_costs_pass *p)
 void pp_costs_sum_up(struct pp_costs_pass *p)
 {
     struct pp_costs *c = p->c;
-    keep_whole(c);
+    /* A sample is whole when it came through the last stage that most samples of the recording come through:
+     * our loader transforms, another program may only read and decode. The others failed, or were cut off. */
+    size_t through[PP_PHASE_TRANSFORM + 1] = {0}, kept = 0;
+    unsigned last = PP_PHASE_TRANSFORM;
+    for (size_t i = 0; i < c->n; i++)
+        for (unsigned k = PP_PHASE_READ; k <= c->samples[i].reached; k++)
+            through[k]++;
+    while (last > PP_PHASE_READ && 2 * through[last] < c->n)
+        last--;
+    for (size_t i = 0; i < c->n; i++)
+        if (c->samples[i].reached >= last)
+            c->samples[kept++] = c->samples[i];
+    c->n = kept;
     count_made(p);
     if (c->n)
         qsort(c->samples, c->n, sizeof(*c->samples), by_claim);

@@ -1,4 +1,4 @@
-#include "report/replay/estimate.h"
+#include "report/replay/whatif.h"
 
 #include "probe/base/err.h"
 

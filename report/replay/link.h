@@ -5,6 +5,8 @@
 
 #include "report/replay/costs.h"
 
+#include <stddef.h>
+
 struct pp_link {
     double serial; /* 0..1: how exactly the times of the reads follow bytes on one link (correlation); shared
                       from PP_SERIAL on (storage.h) */
@@ -19,5 +21,27 @@ void pp_link_find(const struct pp_costs *c, const struct pp_cost_sample *const *
 /* bytes/s of a link that reads are found to share because they slow each other, which needs no sizes that
  * differ; 0: nothing is claimed. Likewise. */
 double pp_link_shared(const struct pp_costs *c, const struct pp_cost_sample *const *order);
+
+/* Whether the bytes of requests share one link, or each connection has a rate of its own.
+ *
+ * On a link of L bytes/s that k transfers share, a transfer gets L / k at every moment; with a rate of its
+ * own it gets that, whatever the others do. Both are fitted to the median transfer, and it is a link where
+ * half of the transfers are much nearer to that. Where the number of transfers never changes, both fit. */
+
+struct pp_transfer {
+    double start_ns, end_ns, bytes;
+};
+
+/* Bytes/s of the link; 0: there is none, or it cannot be told. NAN: no memory. */
+double pp_request_link(const struct pp_transfer *transfers, size_t n);
+
+/* slices.c: a quota that shows only by the times of its reads: the kernel's block throttle, a volume's IOPS
+ * or throughput. Each slice of time lets so many reads or bytes through; the rest waits. */
+
+enum pp_ration { PP_NO_RATION, PP_RATION_OF_READS, PP_RATION_OF_BYTES };
+
+/* order: c's samples by the end of their read; v: room for c->n. Where it cannot be told from reads that are
+ * slow by themselves, or held up by an outage, nothing is claimed. */
+enum pp_ration pp_slices_ration(const struct pp_costs *c, const struct pp_cost_sample **order, float *v);
 
 #endif

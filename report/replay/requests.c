@@ -1,12 +1,13 @@
 #include "report/replay/requests.h"
-#include "report/replay/request_link.h"
 
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
+#include "report/replay/link.h"
 #include "report/stats/order.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -455,4 +456,74 @@ void pp_requests_free(struct pp_requests *r)
 double pp_requests_first_byte(const struct pp_requests *r, double q)
 {
     return r->answers ? r->first_byte[(size_t)(q * (double)(r->answers - 1))] : NAN;
+}
+
+/* ---- requests made twice ---- */
+
+enum { EACH = 16 };
+#define MOST_SPARE 5.0 /* requests that may be made twice in a row */
+
+uint64_t pp_hedge_after_ns(const struct pp_hedge *h)
+{
+    return h->quantile > 0 && h->n >= PP_HEDGE_LEAST ? h->ns : UINT64_MAX;
+}
+
+void pp_hedge_note(struct pp_hedge *h, uint64_t first_byte_ns)
+{
+    float sorted[PP_HEDGE_RECENT];
+    h->recent[h->n++ % PP_HEDGE_RECENT] = (float)first_byte_ns;
+    h->spare = h->spare + 1 - h->quantile < MOST_SPARE ? h->spare + 1 - h->quantile : MOST_SPARE;
+    if (h->n < PP_HEDGE_LEAST || (h->n != PP_HEDGE_LEAST && h->n % EACH != 0))
+        return;
+    size_t n = h->n < PP_HEDGE_RECENT ? (size_t)h->n : PP_HEDGE_RECENT;
+    memcpy(sorted, h->recent, n * sizeof(*sorted));
+    qsort(sorted, n, sizeof(*sorted), pp_by_float);
+    h->ns = (uint64_t)sorted[(size_t)(h->quantile * (double)(n - 1))];
+}
+
+int pp_hedge_spend(struct pp_hedge *h)
+{
+    int may = h->spare >= 1;
+    h->spare -= may;
+    return may;
+}
+
+/* ---- requests by shard ---- */
+
+enum { LEAST_SHARDS = 4 }; /* of fewer the mean size is not known: the first and the last are parts */
+
+const char *pp_shards_unknown(const struct pp_costs *c)
+{
+    const struct pp_requests *q = &c->requests;
+    if (!c->streaming)
+        return "this loader reads samples by themselves, however large their shards are; pack a part of the "
+               "data (pipeprobe pack) and record it with --stream";
+    if (!(q->answers > 0))
+        return "there are no requests to a remote storage in the recording";
+    if (!(c->piece_bytes > 0))
+        return "the recording does not say how large the pieces are that a shard is asked for in; record it "
+               "again";
+    if (q->shards < LEAST_SHARDS)
+        return "fewer than 4 shards were opened in the steady state; record a longer run";
+    return NULL;
+}
+
+double pp_shards_bytes(const struct pp_costs *c)
+{
+    return pp_shards_unknown(c) ? NAN : c->requests.bytes / c->requests.shards;
+}
+
+double pp_shards_requests(const struct pp_costs *c)
+{
+    return pp_shards_unknown(c) ? NAN : (double)c->requests.answers / c->requests.shards;
+}
+
+double pp_shards_factor(const struct pp_costs *c, double shard_bytes)
+{
+    double own = pp_shards_bytes(c), opening = c->requests.openings / c->requests.shards, bytes = shard_bytes;
+    if (!(own > 0))
+        return 1;
+    if (c->stream_shards > 0)
+        bytes = fmin(bytes, own * c->stream_shards);
+    return (opening + ceil(bytes / c->piece_bytes)) / bytes / (pp_shards_requests(c) / own);
 }

@@ -1,4 +1,4 @@
-#include "report/replay/slices.h"
+#include "report/replay/link.h"
 
 #include "report/stats/order.h"
 

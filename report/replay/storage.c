@@ -3,7 +3,6 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "report/replay/link.h"
-#include "report/replay/slices.h"
 #include "report/stats/order.h"
 #include "report/stats/tests.h"
 

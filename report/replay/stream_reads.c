@@ -1,4 +1,4 @@
-#include "report/replay/stream_reads.h"
+#include "report/replay/costs_impl.h"
 
 #include <stdlib.h>
 

@@ -1,12 +1,10 @@
 /* One replay of recorded costs under knobs: the costs and set-up that the knobs make of the recorded ones. */
-#include "report/replay/hedge.h"
-#include "report/replay/ops.h"
+#include "report/replay/requests.h"
+#include "report/replay/knobs.h"
 #include "report/replay/whatif_impl.h"
 
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
-#include "report/replay/requests.h"
-#include "report/replay/shards.h"
 #include "report/replay/storage.h"
 
 #include <math.h>
@@ -401,16 +399,6 @@ void pp_whatif_demand(const struct pp_costs *c, const struct pp_knobs *k, struct
     out->copy_ns = out->setup.copy_ns + out->setup.copy_cpu_ns + out->setup.copy_link_wake_ns;
 }
 
-/* What storage stood still takes as much shorter or longer as reads do. NULL: no memory. */
-static struct pp_outage *outages_of(const struct pp_costs *c, const struct pp_knobs *k)
-{
-    struct pp_outage *o = malloc((c->n_outages + 1) * sizeof(*o));
-    for (size_t i = 0; o && i < c->n_outages; i++)
-        o[i] = (struct pp_outage){c->outages[i].start,
-                                  c->outages[i].start + (c->outages[i].end - c->outages[i].start) * k->read};
-    return o;
-}
-
 static pp_status check_size(const struct pp_replay_setup *s, struct pp_err *err)
 {
     double in_flight = ((double)s->workers * s->prefetch + 1) * (double)s->batch_size +
@@ -474,7 +462,12 @@ pp_status pp_whatif_replay(const struct pp_costs *c, const struct pp_knobs *k, c
     struct walk walk = walk_of(c, k, s, n);
     size_t all = n * rounds_of(&walk, s, n);
     struct pp_replay_sample *r = malloc(all * sizeof(*r));
-    struct pp_outage *outages = outages_of(c, k);
+    /* What storage stood still takes as much shorter or longer as reads do. NULL: no memory. */
+    struct pp_outage *outages = malloc((c->n_outages + 1) * sizeof(*outages));
+    for (size_t i = 0; outages && i < c->n_outages; i++)
+        outages[i] = (struct pp_outage){c->outages[i].start,
+                                        c->outages[i].start +
+                                            (c->outages[i].end - c->outages[i].start) * k->read};
     pp_status st = check_size(&setup, err);
     if (st == PP_OK && (!r || !outages))
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory to replay %zu samples", n);

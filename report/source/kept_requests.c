@@ -1,4 +1,4 @@
-#include "report/source/kept_requests.h"
+#include "report/source/source.h"
 
 #include "probe/base/err.h"
 

@@ -1,10 +1,131 @@
 #include "report/source/rows.h"
 
-#include "report/source/errors.h"
+#include "probe/base/text.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* ---- kinds of errors ---- */
+
+enum { MOST_FILES = 1 << 20 }; /* told apart; a recording is a stranger's file */
+
+void pp_errors_free(struct pp_errors *e)
+{
+    free(e->seen);
+    e->seen = NULL;
+}
+
+/* FNV-1a; salt tells the sets apart, and 0 marks a free slot. */
+static uint64_t hash_of(const char *text, uint64_t salt)
+{
+    uint64_t h = 14695981039346656037u ^ salt * 0x9e3779b97f4a7c15u;
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 1099511628211u;
+    h ^= h >> 29;
+    return h ? h : 1;
+}
+
+static int grow(struct pp_errors *e)
+{
+    size_t cap = e->cap ? e->cap * 2 : 256;
+    uint64_t *seen = calloc(cap, sizeof(*seen));
+    if (!seen)
+        return -1;
+    for (size_t i = 0; i < e->cap; i++)
+        if (e->seen[i]) {
+            size_t at = e->seen[i] & (cap - 1);
+            while (seen[at])
+                at = (at + 1) & (cap - 1);
+            seen[at] = e->seen[i];
+        }
+    free(e->seen);
+    e->seen = seen;
+    e->cap = cap;
+    return 0;
+}
+
+/* 1: path is new in the set of that number; 0: known; -1: the sets are full. */
+static int is_new(struct pp_errors *e, const char *path, uint64_t set)
+{
+    uint64_t h = hash_of(path, set);
+    if (e->n * 2 >= e->cap && (e->n >= MOST_FILES || grow(e) != 0))
+        return -1;
+    size_t at = h & (e->cap - 1);
+    for (; e->seen[at]; at = (at + 1) & (e->cap - 1))
+        if (e->seen[at] == h)
+            return 0;
+    e->seen[at] = h;
+    e->n++;
+    return 1;
+}
+
+static struct pp_report_error_kind *kind_of(struct pp_errors *e, const char *kind, const char *action)
+{
+    struct pp_report *r = e->report;
+    for (size_t i = 0; i < r->n_error_kinds; i++)
+        if (strcmp(r->error_kinds[i].kind, kind) == 0 && strcmp(r->error_kinds[i].action, action) == 0)
+            return &r->error_kinds[i];
+    struct pp_report_error_kind *to = pp_arena_push(e->arena, (void **)&r->error_kinds, &r->n_error_kinds,
+                                                    sizeof(*to));
+    if (to)
+        *to = (struct pp_report_error_kind){.kind = pp_arena_copy(e->arena, kind),
+                                            .action = pp_arena_copy(e->arena, action)};
+    return to;
+}
+
+static const char *or_unknown(const char *text)
+{
+    return text ? text : "unknown";
+}
+
+void pp_errors_add(struct pp_errors *e, const struct pp_error_row *row)
+{
+    const char *action = or_unknown(row->action);
+    int counts = strcmp(action, "retried") != 0 && strcmp(action, "noted") != 0;
+    struct pp_report_error_kind *k = pp_arena_failed(e->arena) ? NULL
+                                                               : kind_of(e, or_unknown(row->kind), action);
+    e->visits += counts ? row->count : 0;
+    if (!k)
+        return;
+    k->count += row->count;
+    /* A set of its own for each kind, and set 0 for all together. Rows without a path are of no file, but for
+     * those that the recorder summed up beyond its limit of rows. */
+    int fresh = row->path ? is_new(e, row->path, (uint64_t)(k - e->report->error_kinds) + 1) : 0;
+    if (fresh < 0 || (!row->path && row->count > 1))
+        k->more_files = 1;
+    if (fresh > 0)
+        k->files++;
+    if (counts && row->path && is_new(e, row->path, 0) > 0)
+        e->report->error_files++;
+    if (counts && k->more_files)
+        e->report->more_error_files = 1;
+    if (fresh == 0 && row->path && strcmp(k->kind, "warning") != 0) {
+        /* Another visit to a file that is an example already. */
+        for (size_t i = 0; i < k->n_examples; i++)
+            if (k->examples[i].path && strcmp(k->examples[i].path, row->path) == 0)
+                k->examples[i].count += row->count;
+    }
+    /* a warning has the data set's path, and each is one of its own */
+    if (fresh > 0 || !row->path || strcmp(k->kind, "warning") == 0) {
+        if (k->n_examples == PP_REPORT_ERROR_EXAMPLES)
+            return;
+        struct pp_report_error_example *to = pp_arena_push(e->arena, (void **)&k->examples, &k->n_examples,
+                                                           sizeof(*to));
+        if (to)
+            *to = (struct pp_report_error_example){pp_arena_copy(e->arena, row->path),
+                                                   pp_arena_copy(e->arena, row->reason), row->count};
+        if (k->n_examples == 1) {
+            k->example_path = k->examples[0].path;
+            k->example_reason = k->examples[0].reason;
+        }
+    }
+}
+
+/* ---- predictions that were run ---- */
+
+enum { CELL = 32, SENTENCE = 512 };
 
 struct reading {
     const struct pp_source *source;
@@ -12,6 +133,74 @@ struct reading {
     struct pp_report *r;
     struct pp_errors errors;
 };
+
+/* " (1,100 to 1,300)", or nothing. */
+static void say_range(char *text, size_t size, double low, double high)
+{
+    char a[CELL], b[CELL];
+    if (isnan(low) || isnan(high))
+        text[0] = '\0';
+    else
+        snprintf(text, size, " (%s to %s)", pp_text_rate(a, CELL, low), pp_text_rate(b, CELL, high));
+}
+
+static const char *sentence(struct pp_arena *arena, const struct pp_report_proof *p)
+{
+    char text[SENTENCE], what[CELL * 4], base[CELL], predicted[CELL], measured[CELL], expected[CELL * 3],
+        spread[CELL * 3], rounds[CELL] = "";
+    if (strcmp(p->kind, "headroom") != 0)
+        snprintf(what, sizeof(what), "%s%s%s", p->change, p->value[0] ? " -> " : "", p->value);
+    else if (isnan(p->ballast_cpus))
+        snprintf(what, sizeof(what), "loader infinitely fast (cached batches), its CPUs left idle");
+    else
+        snprintf(what, sizeof(what),
+                 "loader infinitely fast (cached batches), %.2f CPUs kept busy in its place",
+                 p->ballast_cpus);
+    say_range(expected, sizeof(expected), p->low, p->high);
+    say_range(spread, sizeof(spread), p->measured_low, p->measured_high);
+    if (p->rounds > 1)
+        snprintf(rounds, sizeof(rounds), " in %llu rounds", (unsigned long long)p->rounds);
+    snprintf(text, sizeof(text),
+             "%s: %s samples/s before, predicted %s%s, measured %s%s%s: the prediction is off by %+.1f %%",
+             what, pp_text_rate(base, CELL, p->base), pp_text_rate(predicted, CELL, p->predicted), expected,
+             pp_text_rate(measured, CELL, p->measured), spread, rounds, 100 * p->error);
+    return pp_arena_copy(arena, text);
+}
+
+static void on_proof(void *ctx, const struct pp_proof_row *row)
+{
+    struct reading *g = ctx;
+    struct pp_report_proof *p = pp_arena_push(g->arena, (void **)&g->r->proofs, &g->r->n_proofs, sizeof(*p));
+    if (!p)
+        return;
+    *p = (struct pp_report_proof){
+        .kind = pp_arena_copy(g->arena, row->kind),
+        .change = pp_arena_copy(g->arena, row->change),
+        .value = pp_arena_copy(g->arena, row->value),
+        .base = row->base,
+        .predicted = row->predicted,
+        .low = row->predicted_low,
+        .high = row->predicted_high,
+        .measured = row->measured,
+        .measured_low = row->measured_low,
+        .measured_high = row->measured_high,
+        .error = row->predicted / row->measured - 1,
+        .rounds = row->rounds,
+        .ballast_cpus = row->ballast_cpus,
+        .recording = pp_arena_copy(g->arena, row->recording),
+    };
+    if (!pp_arena_failed(g->arena))
+        p->sentence = sentence(g->arena, p);
+}
+
+pp_status pp_proof_read(const struct pp_source *source, struct pp_arena *arena, struct pp_report *r,
+                        struct pp_err *err)
+{
+    struct reading g = {.arena = arena, .r = r};
+    return source->each_proof ? source->each_proof(source->ctx, on_proof, &g, err) : PP_OK;
+}
+
+/* ---- rows of all tables ---- */
 
 /* "batch-size" is "batch_size". */
 static int same_key(const char *a, const char *b)
@@ -83,24 +272,30 @@ static void on_queue(void *ctx, const struct pp_queue_row *q)
         };
 }
 
-/* "dataset=__main__.Images samples=600 num_workers=2 ...": as collectors/attach/loaders.c writes it. */
-static double number_in(const char *text, const char *key)
+const char *pp_rows_word(const char *text, const char *key, int *length)
 {
     size_t n = strlen(key);
-    double v;
     for (const char *p = text; p; p = strchr(p, ' ') ? strchr(p, ' ') + 1 : NULL)
-        if (strncmp(p, key, n) == 0 && p[n] == '=')
-            return sscanf(p + n + 1, "%lf", &v) == 1 && isfinite(v) && v >= 0 ? v : NAN;
-    return NAN;
+        if (strncmp(p, key, n) == 0 && p[n] == '=') {
+            *length = (int)strcspn(p + n + 1, " ");
+            return p + n + 1;
+        }
+    return NULL;
+}
+
+static double number_in(const char *text, const char *key)
+{
+    int length;
+    const char *word = pp_rows_word(text, key, &length);
+    double v;
+    return word && sscanf(word, "%lf", &v) == 1 && isfinite(v) && v >= 0 ? v : NAN;
 }
 
 static const char *word_in(struct pp_arena *arena, const char *text, const char *key)
 {
-    size_t n = strlen(key);
-    for (const char *p = text; p; p = strchr(p, ' ') ? strchr(p, ' ') + 1 : NULL)
-        if (strncmp(p, key, n) == 0 && p[n] == '=')
-            return pp_arena_printf(arena, "%.*s", (int)strcspn(p + n + 1, " "), p + n + 1);
-    return NULL;
+    int length;
+    const char *word = pp_rows_word(text, key, &length);
+    return word ? pp_arena_printf(arena, "%.*s", length, word) : NULL;
 }
 
 enum { MOST_LOADERS = 256 };
@@ -132,19 +327,6 @@ static void on_loader(void *ctx, const char *key, const char *value, const char 
             .data_wait_s = number_in(value, "data_wait_ms") / 1e3,
             .wait_share = NAN,
         };
-}
-
-/* Where the job makes it, as rows of their own: a path may have blanks. */
-static void name_loader(const struct pp_source *s, struct pp_arena *arena, struct pp_report_loader *l)
-{
-    l->samples_per_s = NAN;
-    l->place = l->row ? pp_arena_copy(arena, s->meta(s->ctx, "loader_place", l->row)) : NULL;
-    l->name = l->row ? pp_arena_copy(arena, s->meta(s->ctx, "loader_name", l->row)) : NULL;
-    l->source = l->row ? pp_arena_copy(arena, s->meta(s->ctx, "loader_source", l->row)) : NULL;
-    const char *base = l->place ? strrchr(l->place, '/') : NULL;
-    l->at = base ? base + 1 : l->place;
-    if (l->at && l->name)
-        l->at = pp_arena_printf(arena, "%s (%s)", l->at, l->name);
 }
 
 static void on_error(void *ctx, const struct pp_error_row *e)
@@ -181,7 +363,15 @@ pp_status pp_rows_loaders(const struct pp_source *s, struct pp_arena *arena, str
     for (size_t i = 0; i < r->n_loaders; i++) {
         struct pp_report_loader *l = &r->loaders[i];
         l->wait_share = waits > 0 ? l->data_wait_s / waits : NAN;
-        name_loader(s, arena, l);
+        /* Where the job makes it, as rows of their own: a path may have blanks. */
+        l->samples_per_s = NAN;
+        l->place = l->row ? pp_arena_copy(arena, s->meta(s->ctx, "loader_place", l->row)) : NULL;
+        l->name = l->row ? pp_arena_copy(arena, s->meta(s->ctx, "loader_name", l->row)) : NULL;
+        l->source = l->row ? pp_arena_copy(arena, s->meta(s->ctx, "loader_source", l->row)) : NULL;
+        const char *base = l->place ? strrchr(l->place, '/') : NULL;
+        l->at = base ? base + 1 : l->place;
+        if (l->at && l->name)
+            l->at = pp_arena_printf(arena, "%s (%s)", l->at, l->name);
         l->judged = chosen && l->row && strcmp(chosen, l->row) == 0;
     }
     return status;

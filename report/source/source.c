@@ -1,8 +1,7 @@
 #include "report/source/source.h"
 
 #include "probe/base/err.h"
-#include "report/source/judged.h"
-#include "report/source/kept_requests.h"
+#include "report/source/one_loader.h"
 #include "report/source/lanes.h"
 
 #include <stdint.h>

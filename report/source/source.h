@@ -73,8 +73,7 @@ void pp_source_close(struct pp_source *source);
 pp_status pp_source_judge(struct pp_source *source, const char *loader, struct pp_err *err);
 
 /* Requests that were read of the same file before (kept_requests.h) are not read again by each_request of
- * this source, which is of this thread. kept is borrowed until the source is closed;
- * NULL: all are read. */
+ * this source, which is of this thread. kept is borrowed until the source is closed; NULL: all are read. */
 struct pp_kept_requests;
 void pp_source_keep_requests(struct pp_source *source, struct pp_kept_requests *kept);
 
@@ -99,5 +98,27 @@ struct pp_counter_id {
     uint8_t known[PP_NAMES]; /* 1: it is another's, 2: it is this one's */
 };
 int pp_counter_is(struct pp_counter_id *id, const struct pp_source *source, const struct pp_span *s);
+
+/* kept_requests.c: the requests of a recording that is still written, for a verdict that is made again and
+ * again: a row is read from the file once. What is handed out is what pp_reader_each_request hands out, in
+ * that order, with any series of readers of one file: rows that the recorder has removed since, as it keeps
+ * the newest alone, are gone here too, and a file that is another one than before, known by the newest row
+ * that was read of it, is read from its beginning.
+ *
+ * Memory: 128 bytes a row. A file with more rows than a recorder keeps is read each time. One thread. */
+
+struct pp_kept_requests;
+
+/* NULL: no memory. */
+struct pp_kept_requests *pp_kept_requests_new(void);
+void pp_kept_requests_free(struct pp_kept_requests *k);
+
+/* Reads what came since the last call, and hands out all there is. k NULL: reads all. PP_E_NO_MEMORY and the
+ * failures of pp_reader_each_request: what was kept is dropped. */
+pp_status pp_kept_requests_each(struct pp_kept_requests *k, struct pp_reader *r, pp_request_fn *fn, void *ctx,
+                                struct pp_err *err);
+
+/* How many rows were read from files since it was made. */
+uint64_t pp_kept_requests_read(const struct pp_kept_requests *k);
 
 #endif

@@ -114,17 +114,12 @@ static int lacks_ranges(const struct pp_report *r)
             !pp_report_find_phase(r, PP_PHASE_STEP));
 }
 
-/* A PyTorch job whose DataLoaders were recorded needs no ranges: it ended before a second batch. */
-static int lacks_batches(const struct pp_report *r)
-{
-    const char *source = pp_action_config(r, "source");
-    return source && strcmp(source, "pytorch") == 0 && pp_report_find_phase(r, PP_PHASE_DATA_WAIT);
-}
-
 static void say_what_lacks(struct pp_report *r, struct pp_arena *arena)
 {
     struct pp_report_verdict *v = &r->verdict;
-    int batches = lacks_batches(r);
+    /* A PyTorch job whose DataLoaders were recorded needs no ranges: it ended before a second batch. */
+    const char *source = pp_action_config(r, "source");
+    int batches = source && strcmp(source, "pytorch") == 0 && pp_report_find_phase(r, PP_PHASE_DATA_WAIT);
     v->remedy = &pp_remedies[batches ? PP_REMEDY_MORE_BATCHES : PP_REMEDY_ANNOTATE];
     v->next_step = v->remedy->sentence;
     v->ceiling = 0;

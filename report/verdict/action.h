@@ -18,7 +18,7 @@ int pp_action_is_sure(const struct pp_report_fix *f);
 const char *pp_action_config(const struct pp_report *r, const char *key);
 /* Prose for a terminal: Markdown's marks of code are dropped. NULL of NULL. */
 const char *pp_action_plain(const char *text, struct pp_arena *arena);
-/* Fills the words of r->verdict.action, when the verdict and what is advised (report/build/changes.h) are
+/* Fills the words of r->verdict.action, when the verdict and what is advised (report/build/parts.h) are
  * known. Of a recorded program that lacks the
  * ranges a verdict needs, the next step becomes to map them. Texts are allocated from arena. */
 void pp_action_choose(struct pp_report *r, struct pp_arena *arena);

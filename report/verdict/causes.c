@@ -1,4 +1,4 @@
-#include "report/verdict/causes.h"
+#include "report/verdict/verdict.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "report/verdict/confidence.h"
+#include "report/verdict/verdict.h"
 
 #include <math.h>
 

@@ -3,11 +3,8 @@
 #include "probe/base/err.h"
 #include "report/replay/nvjpeg.h"
 #include "report/replay/requests.h"
-#include "report/replay/shards.h"
 #include "report/replay/storage.h"
 #include "report/rules/remedies.h"
-#include "report/verdict/remote_signals.h"
-#include "report/verdict/signals_measured.h"
 #include "report/verdict/verdict_rules.h"
 
 #include <math.h>
@@ -371,21 +368,6 @@ static int by_gain(const void *a, const void *b)
     return (x->p.gain < y->p.gain) - (x->p.gain > y->p.gain);
 }
 
-/* The largest gain first, and amounts last; a cheaper fix goes before one that gives no more than 3 % more
- * throughput. */
-static void order_fixes(struct pp_signals *s)
-{
-    qsort(s->fix, (size_t)s->fixes, sizeof(*s->fix), by_gain);
-    for (int i = 1; i < s->fixes; i++)
-        for (int k = i; k > 0 && s->fix[k].cost < s->fix[k - 1].cost &&
-                        1 + s->fix[k].p.gain >= 0.97 * (1 + s->fix[k - 1].p.gain);
-             k--) {
-            struct pp_fix cheaper = s->fix[k];
-            s->fix[k] = s->fix[k - 1];
-            s->fix[k - 1] = cheaper;
-        }
-}
-
 static pp_status rank_fixes(const struct pp_costs *c, struct pp_signals *s, struct pp_err *err)
 {
     s->fixes = 0;
@@ -394,8 +376,19 @@ static pp_status rank_fixes(const struct pp_costs *c, struct pp_signals *s, stru
         offer_changes(c, s);
     for (int i = 0; i < s->fixes && st == PP_OK; i++)
         st = pp_whatif(c, &s->fix[i].knobs, &s->fix[i].p, err);
-    if (st == PP_OK)
-        order_fixes(s);
+    if (st == PP_OK) {
+        /* The largest gain first, and amounts last; a cheaper fix goes before one that gives no more than 3 %
+         * more throughput. */
+        qsort(s->fix, (size_t)s->fixes, sizeof(*s->fix), by_gain);
+        for (int i = 1; i < s->fixes; i++)
+            for (int k = i; k > 0 && s->fix[k].cost < s->fix[k - 1].cost &&
+                            1 + s->fix[k].p.gain >= 0.97 * (1 + s->fix[k - 1].p.gain);
+                 k--) {
+                struct pp_fix cheaper = s->fix[k];
+                s->fix[k] = s->fix[k - 1];
+                s->fix[k - 1] = cheaper;
+            }
+    }
     return st;
 }
 

@@ -6,6 +6,7 @@
 #ifndef PP_REPORT_VERDICT_SIGNALS_H
 #define PP_REPORT_VERDICT_SIGNALS_H
 
+#include "report/replay/costs.h"
 #include "report/replay/whatif.h"
 #include "report/verdict/metrics.h"
 
@@ -51,5 +52,21 @@ struct pp_signals {
 pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_err *err);
 /* The fix of that knob, or NULL. */
 const struct pp_fix *pp_signals_fix(const struct pp_signals *s, const char *knob);
+
+/* signals_measured.c: the signals that no replay gives: tails, skew, caches, limits, and the parts of the
+ * work. */
+
+/* Into m, by metric: those of PP_FROM_COUNTERS, and of PP_FROM_REPLAY what pp_storage_read has found in c. v:
+ * room for c->n. */
+void pp_signals_measure(const struct pp_costs *c, float *v, double *m);
+
+/* Of those the ones that need no sample: what CPUs the run and others use. */
+void pp_signals_cpus(const struct pp_costs *c, double *m);
+
+/* The metrics of rules about remote storages (REMOTE_, SLOW_HOST, HOT_PREFIX): from the requests of the
+ * recording (report/replay/requests.h). NAN where there are none. */
+
+/* metric: PP_METRIC_COUNT of them; others are left alone. */
+void pp_remote_signals(const struct pp_costs *c, double *metric);
 
 #endif

@@ -1,4 +1,4 @@
-#include "report/verdict/trace.h"
+#include "report/verdict/verdict.h"
 
 #include "probe/base/text.h"
 

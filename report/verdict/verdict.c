@@ -1,9 +1,5 @@
 #include "report/verdict/verdict_judge.h"
 
-#include "report/verdict/causes.h"
-#include "report/verdict/confidence.h"
-#include "report/verdict/trace.h"
-
 #include "probe/base/text.h"
 
 #include <ctype.h>

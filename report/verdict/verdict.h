@@ -45,8 +45,78 @@ static inline struct pp_values pp_facts_values(const struct pp_facts *f)
 }
 
 /* Texts are allocated from arena. Evidence that decided stands before the rest. Where exposed_share is known,
- * sentence is left NULL: it is made of the report's numbers, in report/build/sentence.h; else it says why
+ * sentence is left NULL: it is made of the report's numbers, in report/build/parts.h; else it says why
  * nothing was judged. */
 void pp_verdict_judge(const struct pp_facts *facts, struct pp_arena *arena, struct pp_report_verdict *out);
+
+/* causes.c: which rows of the table of causes (verdict_rules.h) the facts meet, and of those that they do not
+ * meet, what they miss: "why was it not called bandwidth?" has an answer in numbers. */
+
+/* The first row that the facts meet and that no lane contradicts (pp_lane_rules), or NULL. */
+const struct pp_rule *pp_cause_first(const struct pp_facts *f, const struct pp_rule *rules, size_t n);
+
+/* The first row that names a want of CPU, which the facts meet and whose remedy gains: what may be said of a
+ * trainer that hardly waits for data but whose own step does not get a CPU. NULL: there is none, and no
+ * change mends it. */
+const struct pp_rule *pp_cause_of_starving(const struct pp_facts *f);
+
+/* Every cause of the table but the verdict's own, with the first condition that it misses, into v->rejected.
+ */
+void pp_causes_reject(const struct pp_facts *f, struct pp_arena *arena, struct pp_report_verdict *v);
+
+/* confidence.c: how certain a verdict is. A score between 0 and 1 is made of what can be seen
+ * in the recording; a table that was fitted on labelled runs turns it into the share of verdicts with such a
+ * score whose class was right. docs/results/accuracy.md has the reliability on held-out runs.
+ *
+ * The score is the product of:
+ * - the chance that the wait is on its side of the 5 % threshold (normal approximation over batches),
+ * - the lead of the cause over the next one in the replay (half of it where both are equal); where the replay
+ * knows no weights, the share of the wait that the cause explains,
+ * - how well the replay of the unchanged run comes out,
+ * - of causes that are a lack of CPUs, how little others used the CPUs, which hides locks and missing
+ * workers; and what free CPUs gain, over what they gain with a worker each: the rest would be the loader's.
+ */
+
+/* cause: NULL where the trainer does not wait. bound: the verdict is input-bound in the steady state.
+ * explained: NAN: unknown. */
+double pp_confidence_score(const struct pp_facts *f, const struct pp_rule *cause, int bound,
+                           double explained);
+/* From this share of right verdicts on a sentence says "near certain". */
+#define PP_NEAR_CERTAIN 0.95
+/* "near certain", "likely" (from 0.7 on), "unclear"; NULL: no confidence. */
+const char *pp_confidence_words(double confidence);
+/* What lowers the score most, as "..., because this": literal text. */
+const char *pp_confidence_doubt(const struct pp_facts *facts, const struct pp_rule *cause, int bound,
+                                double explained);
+/* Calibrated; NAN for NAN. */
+double pp_confidence_of(double score);
+
+/* Rows of the table, in ascending order: from this score on, so many of the labelled verdicts were right. */
+struct pp_confidence_row {
+    double score, right;
+};
+extern const struct pp_confidence_row pp_confidence_rows[];
+extern const size_t pp_confidence_rows_n;
+
+/* trace.c: what may be concluded from a trace that another profiler wrote (collectors/import). Most see the
+ * trainer's process, for a few steps, and no worker: whether the trainer waits and how much can be told, and
+ * whether batches are made on its own thread; not whether workers are slow for storage, for CPU work or for
+ * want of workers. DFTracer sees the workers' calls of files: storage may be named, what else workers do may
+ * not. JAX's and TensorFlow's have the stages of tf.data, but no CPUs. */
+
+/* Why nothing names the trainer's waits, as a reason; NULL: something does. *next_step is what would tell. */
+const char *pp_trace_unnamed(const struct pp_facts *f, struct pp_arena *arena, const char **next_step);
+/* Likewise, where the few steps of a trace leave open which level the stall has: its 95 % interval holds the
+ * limit of input-bound. */
+const char *pp_trace_few_steps(const struct pp_facts *f, struct pp_arena *arena, const char **next_step);
+
+/* What to do for more steps in the trace. */
+const char *pp_trace_more_steps(const struct pp_facts *f);
+
+/* The cause is not in the trace: the reason, and the command that records it. */
+const char *pp_trace_blind(const struct pp_facts *f, struct pp_arena *arena, const char **next_step);
+
+/* Of a trainer that hardly waits: what the trace shows besides, behind that sentence; "" for nothing. */
+const char *pp_trace_besides(const struct pp_facts *f, struct pp_arena *arena);
 
 #endif

@@ -1,7 +1,6 @@
 #include "report/verdict/verdict_judge.h"
 
 #include "report/replay/costs.h"
-#include "report/verdict/trace.h"
 
 #include "probe/base/text.h"
 

@@ -1,4 +1,5 @@
 #include "report/verdict/verdict_conditions.h"
+
 /* XProf, op_stats_to_input_pipeline_analysis.cc: 20 % and 5 % of the step time, and its words. */
 const struct pp_level_rule pp_level_rules[] = {
     {0.20, "input-bound", "highly", ">= 20 %: highly input-bound (XProf)"},
@@ -477,3 +478,12 @@ const struct pp_rule pp_cause_rules_replay[] = {
      .remedy = PP_REMEDY_LESS_WORK},
 };
 const size_t pp_cause_rules_replay_n = sizeof(pp_cause_rules_replay) / sizeof(pp_cause_rules_replay[0]);
+
+/* ---- the facts ---- */
+
+const struct pp_fact pp_metric_facts[PP_METRIC_COUNT] = {
+#define ROW(sym, n, t, u, f, ...) \
+    [PP_METRIC_##sym] = {.name = n, .text = t, .unit = PP_UNIT_##u, .from = PP_FROM_##f, __VA_ARGS__},
+    PP_METRIC_MAP(ROW)
+#undef ROW
+};

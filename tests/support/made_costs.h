@@ -4,7 +4,7 @@
 #define PP_TESTS_SUPPORT_MADE_COSTS_H
 
 #include "tests/support/fake_run.h"
-#include "report/build/facts.h"
+#include "report/build/parts.h"
 
 #include <math.h>
 #include <setjmp.h>

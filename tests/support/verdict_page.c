@@ -1,6 +1,6 @@
 #include "tests/support/verdict_page.h"
 
-#include "report/verdict/causes.h"
+#include "report/verdict/verdict.h"
 #include "report/verdict/labels.h"
 
 #include <stdio.h>

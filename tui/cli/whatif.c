@@ -2,7 +2,7 @@
 #include "probe/base/err.h"
 #include "probe/base/json.h"
 #include "probe/base/text.h"
-#include "report/replay/estimate.h"
+#include "report/replay/whatif.h"
 #include "report/replay/nvjpeg.h"
 #include "report/rules/limits.h"
 #include "report/source/rows.h"

@@ -1,6 +1,6 @@
 /* Panels around every view: status bar, footer, help, and what a screen that is too small shows. */
 #include "probe/base/text.h"
-#include "report/build/sentence.h"
+#include "report/build/parts.h"
 #include "tui/dash/draw.h"
 #include "tui/dash/panel.h"
 

@@ -4,7 +4,6 @@
 #include "probe/base/cond.h"
 #include "probe/base/pace.h"
 #include "report/build/build.h"
-#include "report/source/kept_requests.h"
 #include "report/source/source.h"
 
 #include <stdlib.h>

@@ -233,29 +233,6 @@ void pp_html_workers(FILE *out, const struct pp_report *r)
 
 /* ---- errors ---- */
 
-/* A table per kind: a file with its reason and how often it was visited. */
-static void put_files(FILE *out, const struct pp_report *r)
-{
-    char path[64];
-    int more = 0;
-    for (size_t i = 0; i < r->n_error_kinds; i++) {
-        const struct pp_report_error_kind *k = &r->error_kinds[i];
-        if (!k->n_examples)
-            continue;
-        struct pp_section_rows rows = pp_section_rows_below(&pp_section_error_files, r, "errors", i,
-                                                            "examples", path);
-        pp_html_in(out, "<p class=\"sub\">", k->kind, ", ");
-        pp_html_text(out, k->action);
-        fputs("</p>\n", out);
-        pp_html_section(out, &rows);
-        more |= k->files > k->n_examples || k->more_files;
-    }
-    if (more)
-        fputs(
-            "<p class=\"cap\">At most five files of a kind; view v_error_file of the recording has all.</p>\n",
-            out);
-}
-
 void pp_html_errors(FILE *out, const struct pp_report *r)
 {
     uint64_t most = 0; /* in a slice */
@@ -283,6 +260,24 @@ void pp_html_errors(FILE *out, const struct pp_report *r)
     if (r->n_coarse)
         pp_html_section_at(out, &pp_section_errors_over_time, r, "series.coarse");
     pp_html_section_at(out, &pp_section_errors, r, "errors");
-    put_files(out, r);
+    /* A table per kind: a file with its reason and how often it was visited. */
+    char path[64];
+    int more = 0;
+    for (size_t i = 0; i < r->n_error_kinds; i++) {
+        const struct pp_report_error_kind *k = &r->error_kinds[i];
+        if (!k->n_examples)
+            continue;
+        struct pp_section_rows rows = pp_section_rows_below(&pp_section_error_files, r, "errors", i,
+                                                            "examples", path);
+        pp_html_in(out, "<p class=\"sub\">", k->kind, ", ");
+        pp_html_text(out, k->action);
+        fputs("</p>\n", out);
+        pp_html_section(out, &rows);
+        more |= k->files > k->n_examples || k->more_files;
+    }
+    if (more)
+        fputs(
+            "<p class=\"cap\">At most five files of a kind; view v_error_file of the recording has all.</p>\n",
+            out);
     pp_html_figure_end(out);
 }

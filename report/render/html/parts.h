@@ -5,7 +5,6 @@
 
 #include "report/model/model.h"
 #include "report/render/html/html.h"
-#include "report/render/html/strips.h"
 #include "report/render/sections.h"
 
 #include <stdio.h>
@@ -38,5 +37,28 @@ void pp_html_recording(FILE *out, const struct pp_report *r);
 void pp_html_section(FILE *out, const struct pp_section_rows *rows);
 /* All rows of the field at path. */
 void pp_html_section_at(FILE *out, const struct pp_section *s, const struct pp_report *r, const char *path);
+
+/* strips.c: strips over the run's time: what a slice of it holds, as steps of an area. */
+
+/* A stretch of the run in slices of equal length, drawn over the width of a picture. */
+struct pp_html_view {
+    const struct pp_report_slice *slice;
+    size_t n; /* not 0 */
+};
+double pp_html_view_start_s(const struct pp_html_view *v);
+double pp_html_view_end_s(const struct pp_html_view *v);
+double pp_html_view_x(const struct pp_html_view *v, size_t i); /* where a slice begins */
+/* As steps: from 0 to top[i] of the height in slice i. */
+void pp_html_area(FILE *out, const char *class, const struct pp_html_view *v, const double *top,
+                  double height);
+void pp_html_stack(FILE *out, const struct pp_html_view *v, double height); /* the trainer's time */
+/* Its legend; of two runs that of both. */
+void pp_html_stack_keys(FILE *out, const struct pp_report *const *runs, size_t n);
+/* Pale outside the steady state. */
+void pp_html_window(FILE *out, const struct pp_report *r, const struct pp_html_view *v, double height);
+/* Under the axis of the whole run: a link to each of its parts. */
+void pp_html_ruler(FILE *out, const struct pp_report *r);
+/* The parts of the run, closer: each folded away, opened by a click on it or on the ruler. */
+void pp_html_parts(FILE *out, const struct pp_report *r);
 
 #endif

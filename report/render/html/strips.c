@@ -1,4 +1,4 @@
-#include "report/render/html/strips.h"
+#include "report/render/html/parts.h"
 
 #include "probe/base/text.h"
 #include "report/pictures/series.h"

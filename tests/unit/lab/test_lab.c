@@ -4,7 +4,7 @@
 #include "tests/lab/plan.h"
 #include "tests/lab/reliability.h"
 #include "tests/lab/results.h"
-#include "report/verdict/confidence.h"
+#include "report/verdict/verdict.h"
 
 #include "probe/base/err.h"
 

@@ -3,7 +3,7 @@
 #include "probe/base/rng.h"
 #include "probe/sampler/sampler.h"
 #include "report/audit/audit.h"
-#include "report/audit/seen.h"
+#include "report/audit/facts.h"
 #include "tests/support/json_schema.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 /* The report model: window, totals, shares, attribution and verdict, from runs made up in memory whose truth
  * is known. */
 #include "tests/support/findings.h"
-#include "report/build/ops.h"
-#include "report/measure/attribute.h"
-#include "report/verdict/confidence.h"
+#include "report/build/parts.h"
+#include "report/measure/stalls.h"
+#include "report/verdict/verdict.h"
 
 static void near(double got, double wanted, double tolerance)
 {

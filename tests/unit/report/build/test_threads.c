@@ -9,7 +9,7 @@
 #include "tests/support/fake_run.h"
 
 #include "report/build/build.h"
-#include "report/measure/threads.h"
+#include "report/measure/stalls.h"
 
 #include <math.h>
 

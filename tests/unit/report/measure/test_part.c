@@ -1,6 +1,6 @@
 /* Which part of a run is judged whose DataLoader was changed while it was iterated: the longest stretch of
  * the arguments that it had last. */
-#include "report/measure/part.h"
+#include "report/measure/timeline.h"
 #include "tests/support/fake_run.h"
 
 #include <inttypes.h>

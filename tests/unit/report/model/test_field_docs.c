@@ -39,7 +39,7 @@ static const struct field_docs audit = {
     .title = "pipeprobe sampling audit",
     .description =
         "What `pipeprobe ranks --audit --json` prints. Numbers count samples; null is unknown, which is not zero.",
-    .source = "report/audit/fields.c",
+    .source = "report/audit/render.c",
     .fields = pp_audit_fields,
 };
 

@@ -1,5 +1,5 @@
 /* When a request is late, and how many may be made again. */
-#include "report/replay/hedge.h"
+#include "report/replay/requests.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Decoding that leaves the CPU for a GPU: the replay's device stage against pipelines worked out by hand, the
  * limits of the knob decode=nvjpeg, its intervals and its refusals. */
 #include "tests/support/made_costs.h"
-#include "report/replay/estimate.h"
+#include "report/replay/whatif.h"
 #include "report/replay/nvjpeg.h"
 
 /* ---- the device stage ---- */

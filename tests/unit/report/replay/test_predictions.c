@@ -1,6 +1,6 @@
 /* Predictions out of costs made by hand: what the laws say has to come out, and what a knob may be. */
 #include "tests/support/made_costs.h"
-#include "report/replay/estimate.h"
+#include "report/replay/whatif.h"
 #include "report/replay/storage.h"
 
 static struct pp_prediction predict(const struct pp_costs *c, const char *set)

@@ -1,6 +1,6 @@
 /* A link that all transfers share, and connections of a rate of their own: each is told from the other where
  * the number of transfers changes, and neither is claimed where it does not. */
-#include "report/replay/request_link.h"
+#include "report/replay/link.h"
 
 #include "probe/base/rng.h"
 

@@ -4,9 +4,8 @@
 
 #include "probe/base/rng.h"
 #include "report/replay/requests.h"
-#include "report/replay/shards.h"
-#include "report/replay/stream_reads.h"
-#include "report/verdict/causes.h"
+#include "report/replay/costs_impl.h"
+#include "report/verdict/verdict.h"
 
 enum { MOST = 2 * MADE_SAMPLES };
 

@@ -5,7 +5,6 @@
 #include "collectors/store/store.h"
 #include "report/build/build.h"
 #include "report/render/render.h"
-#include "report/source/kept_requests.h"
 #include "report/source/source.h"
 
 #define MS UINT64_C(1000000)

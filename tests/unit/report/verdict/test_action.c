@@ -1,6 +1,6 @@
 /* What a verdict advises: which predicted change it names, with which line to paste, and when it names none.
  */
-#include "report/build/changes.h"
+#include "report/build/parts.h"
 #include "report/verdict/action.h"
 #include "report/render/answer.h"
 #include "report/rules/remedies.h"

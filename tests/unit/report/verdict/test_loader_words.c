@@ -1,6 +1,6 @@
 /* The advice on a loader is in its own words: which recordings get it, and that no sentence of it names what
  * the loader has not. */
-#include "report/build/changes.h"
+#include "report/build/parts.h"
 #include "report/verdict/action.h"
 #include "report/verdict/loader_words.h"
 #include "report/rules/remedies.h"

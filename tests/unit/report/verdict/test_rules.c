@@ -1,7 +1,7 @@
 /* The tables of the verdict: that rules, remedies and scenarios speak of the same things, and what a rule
  * says of facts made by hand. Their documentation: test_verdict_page.c. */
-#include "report/build/facts.h"
-#include "report/verdict/causes.h"
+#include "report/build/parts.h"
+#include "report/verdict/verdict.h"
 #include "tests/lab/scenario.h"
 
 #include <math.h>

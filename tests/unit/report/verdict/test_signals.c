@@ -3,7 +3,7 @@
 #include "tests/support/made_costs.h"
 #include "probe/base/rng.h"
 #include "report/replay/storage.h"
-#include "report/verdict/causes.h"
+#include "report/verdict/verdict.h"
 
 /* The signals write the metrics that are theirs by metrics.h, and no other. */
 static void test_signals_write_their_own_metrics(void **state)
