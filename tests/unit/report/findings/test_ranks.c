@@ -82,7 +82,7 @@ static void test_one_rank_or_all_of_them(void **state)
     } rows[] = {
         {mostly_three, "rank-straggler", "rank 3 was last in 90 % of the steps", PP_FINDING_FOUND},
         {in_turns, "rank-imbalance", "the ranks take turns at being slow", PP_FINDING_NOT_FOUND},
-        {NULL, NULL, "was not recorded", PP_FINDING_NOT_MEASURED},
+        {NULL, NULL, "does not say for which", PP_FINDING_NOT_MEASURED},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct fake_run *f = made("0", rows[i].last);
