@@ -171,9 +171,14 @@ static void take_look(void *ctx, const struct pp_thread_look_row *row)
 {
     struct walk *w = ctx;
     struct pp_thread_work *o = w->out;
-    if (row->t_ns < w->tl->start_ns || row->t_ns >= w->tl->end_ns ||
-        !pp_timeline_stalled_between(w->tl, row->t_ns, row->t_ns + 1, &w->cursor))
+    if (row->t_ns < w->tl->start_ns || row->t_ns >= w->tl->end_ns)
         return;
+    if (!pp_timeline_stalled_between(w->tl, row->t_ns, row->t_ns + 1, &w->cursor)) {
+        o->steps++;
+        for (size_t i = 0; i < PP_LOOKED_THREADS && row->states[i]; i++)
+            o->step_locked += row->states[i] == PP_THREAD_LOCK && w->thread[i].is_trainers;
+        return;
+    }
     o->looks++;
     int rank = 0;
     for (size_t i = 0; i < PP_LOOKED_THREADS && row->states[i]; i++) {

@@ -42,8 +42,9 @@ void pp_attribute(const struct pp_timeline *timeline, const struct pp_tally *tal
 struct pp_thread_work {
     double looks; /* in stalls; 0: nothing below is known */
     double computes, ready, reads, network;
-    double locked;  /* waits for the lock of its Python's interpreter; none of those at work */
-    char names[96]; /* of those that work most, as the kernel has them; "": none does */
+    double locked;             /* waits for the lock of its Python's interpreter; none of those at work */
+    double steps, step_locked; /* looks in steps; at how many the trainer waits for that lock */
+    char names[96];            /* of those that work most, as the kernel has them; "": none does */
 };
 
 /* Threads at work: on a CPU, ready for one, in a read or on the network. */

@@ -208,6 +208,7 @@ enum pp_metric_from {
     X(THREADS_COMPUTE, "threads_compute", "of them: on a CPU, or waiting for one", SHARE, THREADS, .explains = PP_EXPLAINS_ITSELF) \
     X(THREADS_READY, "threads_ready", "of those: waiting for a CPU", SHARE, THREADS) \
     X(THREADS_READ, "threads_read", "of them: in reads and on the network", SHARE, THREADS, .explains = PP_EXPLAINS_ITSELF) \
+    X(STEP_LOCKED, "step_locked", "the training step waits for the interpreter's lock", SHARE, THREADS) \
     X(THREADS_LOCKED, "threads_locked", "threads that could work: waiting for the interpreter's lock", SHARE, THREADS, .explains = PP_EXPLAINS_ITSELF) \
     X(THREADS_NAMES, "threads_names", "their names", NONE, THREADS) \
     X(GPU_TOLD, "gpu_told", "GPU activity measured (CUPTI)", FACTOR, GPU) \

@@ -293,8 +293,8 @@ static const struct pp_rule *find_outside(const struct pp_facts *f, int bound)
         rule = pp_cause_first(f, pp_outside_rules + 1, pp_outside_rules_n - 1);
     enum pp_metric share = rule ? rule->when[0].fact : PP_METRIC_COUNT;
     double waits = waits_of_all(m);
-    int larger = (share == PP_METRIC_EPOCH || share == PP_METRIC_BETWEEN || share == PP_METRIC_LEASE_EPOCH ||
-                  share == PP_METRIC_COPY_BLOCKS) &&
+    int larger = (share == PP_METRIC_EPOCH || share == PP_METRIC_STEP_LOCKED || share == PP_METRIC_BETWEEN ||
+                  share == PP_METRIC_LEASE_EPOCH || share == PP_METRIC_COPY_BLOCKS) &&
                  m[share] > waits;
     /* what is no matter of the input is said where its waits hardly count for the whole, too */
     larger |= rule && !rule->l1 && waits < pp_level_moderate->at_least;
@@ -349,6 +349,7 @@ static void judge_outside(const struct judge *j, const struct pp_rule *outside,
     enum pp_metric share = outside->when[0].fact;
     v->outside = share == PP_METRIC_COPY_BLOCKS                 ? "in copies within its steps"
                  : share == PP_METRIC_STARTUP                   ? "before its first batch"
+                 : share == PP_METRIC_STEP_LOCKED               ? "in its steps, for the interpreter's lock"
                  : pp_rule_asks(outside, PP_METRIC_ITERATOR_OF) ? "starting iterators"
                                                                 : "between epochs";
     v->outside_share = j->facts->metric[share];

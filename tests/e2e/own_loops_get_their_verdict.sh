@@ -54,7 +54,6 @@ locked() { # FORM MODE lock|none: where others computed, the looks say all the s
     is "$1 $2: whether its threads wait for the interpreter's lock" "$waits" "$([ "$3" = lock ] && echo 1 || echo 0)"
     cp "$T/report.json" "$OUT"
     [ "$3" = lock ] || { judged is "$1 $2: the lock is no cause" "$(json "$OUT" '$.verdict.l2' | grep -c '^lock$')" 0; return; }
-    if [ "${waited%.*}" -lt 30 ]; then skip "$1 $2: the cause" "it waited $waited %"; return; fi
     judged is "$1 $2: the cause" "$(json "$OUT" '$.verdict.l2')" lock
     judged like "$1 $2: processes are what helps" "$(json "$OUT" '$.verdict.next_step')" 'processes instead of threads'
     run "$PP" whatif "$R" --set workers=4 --json
