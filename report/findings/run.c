@@ -31,6 +31,17 @@ static void measure_periodic(const struct pp_periodic *p, struct pp_finding_valu
     m[PP_FINDING_PERIODIC_P] = p->p;
 }
 
+static void measure_untrained(const struct pp_findings_from *from, struct pp_finding_values *f)
+{
+    const struct pp_timeline *tl = from->timeline;
+    double s = (double)tl->untrained_ns / 1e9, run_s = from->report->duration_s;
+    if (tl->part != PP_PART_TRAINED)
+        return;
+    f->number[PP_FINDING_UNTRAINED] = (double)tl->untrained;
+    f->number[PP_FINDING_UNTRAINED_TIME] = s;
+    f->number[PP_FINDING_UNTRAINED_SHARE] = run_s > 0 ? s / run_s : NAN;
+}
+
 static void measure_first_batch(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
     const struct pp_timeline *tl = from->timeline;
@@ -156,6 +167,7 @@ void pp_measure_run(const struct pp_findings_from *from, struct pp_finding_value
     m[PP_FINDING_JUDGED_BATCHES] = (double)from->timeline->n_cycles;
     measure_periodic(&from->checks->periodic, f);
     measure_first_batch(from, f);
+    measure_untrained(from, f);
     measure_boundaries(from, f);
     measure_last_rank(from, f);
     measure_debt(from, f);

@@ -1,5 +1,7 @@
 #include "report/measure/timeline.h"
 
+#include "probe/base/err.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,6 +75,32 @@ static void judge_stretch(const struct pp_source *source, double start, double e
     }
 }
 
+/* ---- batches that come before training ---- */
+
+/* The first step in which backward was called. */
+static int find_trained(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    uint64_t *at_ns = ctx;
+    for (size_t i = 0; i < n && !*at_ns; i++)
+        if (spans[i].phase == PP_PHASE_STEP && (spans[i].flags & PP_SPAN_TRAINED))
+            *at_ns = spans[i].start_ns;
+    return *at_ns > 0;
+}
+
+/* Where less than a quarter is left behind it, that is not the run. */
+static void judge_trained(const struct pp_source *source, double start, double end, struct pp_part *part)
+{
+    const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_FLAGS};
+    uint64_t at_ns = 0, bad = 0;
+    if (!pp_source_is(source, "source", "pytorch"))
+        return;
+    (void)source->each_chunk(source->ctx, &wanted, find_trained, &at_ns, &bad, &(struct pp_err){0});
+    if (!at_ns || (double)at_ns < start || end - (double)at_ns < (end - start) / 4)
+        return;
+    part->which = PP_PART_TRAINED;
+    part->from_ns = at_ns;
+}
+
 struct pp_part pp_part_judged(const struct pp_source *source)
 {
     struct pp_part part = {.which = PP_PART_WHOLE, .to_ns = UINT64_MAX};
@@ -83,6 +111,8 @@ struct pp_part pp_part_judged(const struct pp_source *source)
            warmup = pp_source_number(source, "config", "warmup", 0), changed = isnan(lost) ? gave_up : lost;
     if (!(changed > 0 && changed < 0x1p63) || changed <= start || changed >= end) {
         judge_stretch(source, start, end, &part);
+        if (part.which == PP_PART_WHOLE)
+            judge_trained(source, start, end, &part);
         return part;
     }
     if (changed - start >= end - changed) { /* false where one of them is not known */

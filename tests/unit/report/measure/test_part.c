@@ -1,6 +1,8 @@
 /* Which part of a run is judged whose DataLoader was changed while it was iterated: the longest stretch of
  * the arguments that it had last. */
 #include "report/measure/timeline.h"
+
+#include "probe/base/err.h"
 #include "tests/support/fake_run.h"
 
 #include <inttypes.h>
@@ -75,8 +77,45 @@ static void one_stretch_is_judged(void **state)
     }
 }
 
+/* 40 batches of 1 s each: a wait and a step of half a second. Backward is called from batch `first` on. */
+static void what_comes_before_training_is_not_judged(void **state)
+{
+    static const struct {
+        int first; /* -1: never */
+        const char *source;
+        uint64_t judged, untrained;
+    } cases[] = {
+        {0, "pytorch", 39, 0},   /* the first batch is never judged */
+        {12, "pytorch", 27, 12}, /* a resumed run that skips to its place */
+        {38, "pytorch", 39, 0},  /* hardly anything is trained on: that is not the run */
+        {-1, "pytorch", 39, 0},  {12, "pipeprobe", 39, 0},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct fake_run *f = calloc(1, sizeof(*f));
+        struct pp_timeline tl;
+        assert_non_null(f);
+        uint32_t t = fake_thread(f, PP_LANE_TRAINER, "trainer");
+        fake_text(f, "config", "source", cases[i].source);
+        fake_num(f, "run", "started_mono_ns", "1", "ns");
+        fake_num(f, "run", "ended_mono_ns", "40000000000", "ns");
+        for (uint32_t b = 0; b < 40; b++) {
+            fake_span(f, t, PP_PHASE_DATA_WAIT, b * S + 1, S / 2)->batch = b;
+            struct pp_span *step = fake_span(f, t, PP_PHASE_STEP, b * S + S / 2 + 1, S / 2 - 1);
+            step->batch = b;
+            step->flags |= cases[i].first >= 0 && (int)b >= cases[i].first ? PP_SPAN_TRAINED : 0;
+        }
+        struct pp_source source = fake_source(f);
+        assert_int_equal(pp_timeline_build(&source, &tl, &(struct pp_err){0}), PP_OK);
+        assert_int_equal(tl.window_batches, cases[i].judged);
+        assert_int_equal(tl.untrained, cases[i].untrained);
+        pp_timeline_free(&tl);
+        fake_free(f);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_stretch_is_judged)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one_stretch_is_judged),
+                                       cmocka_unit_test(what_comes_before_training_is_not_judged)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
