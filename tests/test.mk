@@ -362,7 +362,7 @@ help:
 	'make check-layers only the include plan and the public headers; check-links: the same plan for what is linked' \
 	'make check-sizes  lines and functions of each room, and their limits' \
 	'make test-frameworks  PyTorch 1.13, 2.2, 2.6 and the newest, frameworks on it, DALI, from PyPI into build/venvs (20 GB); VENVS= ONLY= TOGETHER=1 LIMIT=' \
-	'make resume-right resume-test on 31 jobs that are resumed right, frameworks from PyPI into build/venvs/resume (7 GB); resume-kills: five at 50 random batches; VENV= PYTHON= KILLS= NAMES=' \
+	'make resume-right resume-test on jobs that are resumed right, frameworks from PyPI into build/venvs/resume (7 GB); resume-kills: five at 50 random batches; VENV= PYTHON= KILLS= NAMES=' \
 	'make test-python314  attach and exec under Python 3.14 and 3.15: of a newer Debian, with its PyTorch, unpacked into build/venvs (1.3 GB), and a free-threaded Python built from its source; VENVS= ONLY=' \
 	'make test-roots   the wheel and the job of the README in Debian 12 and 13 and Ubuntu, by debootstrap, and the container image, by buildah; ROOTS= ONLY= WHEEL=' \
 	'make test-launchers  Open MPI, MPICH, SLURM, torchrun and Ray with four ranks each; Debian packages and PyPI, into build/venvs (1 GB); VENVS= ONLY= PYTHON= TORCH=' \

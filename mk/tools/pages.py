@@ -23,7 +23,7 @@ SUBJECTS = [
 ]
 DESK, PHONE = (1280, 2300), (390, 1700)
 DESK_SCALE, PHONE_SCALE, HEIGHT = 0.27, 0.36, 612
-# The page's own colours (report/render/html/style.c), of light and dark, and greys between ink and paper.
+# The page's own colours (report/render/html/page.c), of light and dark, and greys between ink and paper.
 COLOURS = ["#ffffff", "#eef0f2", "#b9bec5", "#d68896", "#5b6470", "#1c2024", "#3f78b5", "#a9c7e4", "#d9730d", "#f3b173", "#b3314b", "#efc4cc", "#8c6d1f", "#56b4e9",
            "#14171a", "#2c3238"]
 

@@ -317,7 +317,7 @@ static void read_took(CURL *easy, struct pp_http_took *t)
 
 static pp_status fail_certificate(CURL *easy, const char *words, struct pp_err *err)
 {
-    long why = 0; /* as OpenSSL numbers it; the name of the host is libcurl's to look at */
+    long why = 0; /* as OpenSSL numbers it, others have bits; the name of the host is libcurl's to look at */
     curl.curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &why);
     return pp_fail(err, PP_E_ACCESS, "the certificate of its host is not to be trusted (%s): %s", words,
                    why == 9 || why == 10 ? "its owner has to renew it, or the clock of this machine is wrong"

@@ -5,7 +5,7 @@
  *
  * A use is a sample in a batch that the trainer took. Exact for sample numbers below PP_AUDIT_EXACT: a bit
  * per sample in each of three maps (seen by any rank, by this rank, in this part of a rank's recordings), 384
- * MiB at the most. Larger numbers, those of leased shards, have bits in pages (seen.h): exact up to some 1e9
+ * MiB at the most. Larger numbers, those of leased shards, have bits in pages (seen.c): exact up to some 1e9
  * of them in shards of 500 samples and more, an estimate with a stated scale beyond. Besides, some hundred
  * bytes per rank and epoch.
  *

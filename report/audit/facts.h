@@ -108,7 +108,7 @@ void pp_seen_clear(struct pp_seen *s);
 void pp_seen_free(struct pp_seen *s);
 
 /* prints.c: an iterable data set, whose samples have no numbers: the content of the first ones of each worker
- * and epoch, read from a recording (prints_read.c) and compared (prints.c). Private to the room. */
+ * and epoch, read from a recording and compared (prints.c). Private to the room. */
 
 /* Hands each epoch to fn in which all workers of a rank, or the first workers of all ranks, gave the same
  * samples. rank: its place; SIZE_MAX: all of them. 0: there is nothing to compare. */

@@ -273,8 +273,6 @@ static const struct pp_report_op *hottest(const struct pp_report *r, const struc
     return first;
 }
 
-/* Of a job whose input keeps up, or whose step waits for a CPU: on a GPU a line that waits for it has most of
- * a step, and says nothing. */
 /* Where the step waits for a CPU: what the workers have them for. */
 static void name_work(struct pp_report *r, struct pp_arena *arena)
 {
@@ -283,12 +281,14 @@ static void name_work(struct pp_report *r, struct pp_arena *arena)
     char share[CELL];
     for (size_t i = 0; i < r->n_ops && v->stretched > 0; i++)
         most = most && most->share_all >= r->ops[i].share_all ? most : &r->ops[i];
-    if (most && most->share_all >= A_CAUSE && !r->why_no_ops)
+    if (most && most->share_all >= 0.5 && !r->why_no_ops)
         v->next_step = pp_arena_printf(arena, "%s Most of the workers' time: %s, %s.", v->next_step,
                                        with_place(most, ", ", "", arena),
                                        pp_text_share(share, CELL, most->share_all));
 }
 
+/* Of a job whose input keeps up, or whose step waits for a CPU: on a GPU a line that waits for it has most of
+ * a step, and says nothing. */
 static void name_step(struct pp_report *r, struct pp_arena *arena)
 {
     struct pp_report_verdict *v = &r->verdict;

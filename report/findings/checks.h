@@ -118,7 +118,7 @@ int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_s
 pp_status pp_checks_end(struct pp_checks_pass *p, const struct pp_tally *tally, const struct pp_report *r,
                         struct pp_arena *arena, struct pp_checks *out, struct pp_err *err);
 
-/* counters.c: what counters of collectors/record/counters.c came to in the steady state, in one walk:
+/* counters.c: what counters of collectors/record came to in the steady state, in one walk:
  * requests to remote storages, the cache over a storage (run --cache), and pages that files of columns
  * (Parquet) had to decode for samples. A counter without readings is 0, and one that goes back.
  *

@@ -51,7 +51,7 @@ struct pp_visits {
     struct pp_visits_example missing[PP_VISITS_EXAMPLES];
     size_t n_missing;
 
-    double alike_workers; /* so many workers of an iterable data set gave the same samples (alike.h); 0: they
+    double alike_workers; /* so many workers of an iterable data set gave the same samples (alike.c); 0: they
                              did not, or it is not known */
     double alike_epochs;
 

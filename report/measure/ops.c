@@ -153,7 +153,8 @@ static const char *place_of(const struct grouping *g, uint32_t function, uint32_
 static const char *name_of(const struct grouping *g, uint32_t function)
 {
     const char *name = pp_function_short(g->s->functions[function].name);
-    return strcmp(name, "<module>") == 0 ? "the script" : pp_arena_printf(&g->out->arena, "%.60s", name);
+    int script = strcmp(name, "<module>") == 0 && pp_code_kind(&g->s->functions[function]) == PP_CODE_USER;
+    return script ? "the script" : pp_arena_printf(&g->out->arena, "%.60s", name);
 }
 
 /* As one writes it: "numpy.all"; a method's name has its class. */

@@ -174,9 +174,11 @@ static void take_look(void *ctx, const struct pp_thread_look_row *row)
     if (row->t_ns < w->tl->start_ns || row->t_ns >= w->tl->end_ns)
         return;
     if (!pp_timeline_stalled_between(w->tl, row->t_ns, row->t_ns + 1, &w->cursor)) {
-        o->steps++;
+        int waits = 0;
         for (size_t i = 0; i < PP_LOOKED_THREADS && row->states[i]; i++)
-            o->step_locked += row->states[i] == PP_THREAD_LOCK && w->thread[i].is_trainers;
+            waits |= row->states[i] == PP_THREAD_LOCK && w->thread[i].is_trainers;
+        o->steps++;
+        o->step_locked += waits;
         return;
     }
     o->looks++;

@@ -7,7 +7,7 @@
  * because it says how often epochs end, not how fast data comes. Memory: 24 bytes per batch that waited, and
  * 8 for each of the first PP_TIMELINE_CYCLES batches of the window; 4 per epoch.
  *
- * Of a run whose pipeline changed under way the window lies in one part (part.h); batches of the other part
+ * Of a run whose pipeline changed under way the window lies in one part (part.c); batches of the other part
  * count as warm-up. */
 #ifndef PP_REPORT_MEASURE_TIMELINE_H
 #define PP_REPORT_MEASURE_TIMELINE_H

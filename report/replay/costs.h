@@ -72,9 +72,9 @@ struct pp_requests {
     double hot_prefix, hot_prefix_part; /* part of the refusals that one prefix got, and of the answers; NAN:
                                            no refusals, or one prefix */
     char host[PP_REQUESTS_HOST], prefix[PP_REQUESTS_PREFIX]; /* of these two */
-    double shards;   /* that a stream opened; 0: none, or no stream (shards.h) */
+    double shards;   /* that a stream opened; 0: none, or no stream (requests.c) */
     double openings; /* requests that this took, which bring none of its samples */
-    double link;     /* bytes/s that all connections share (request_link.h); 0: none that shows */
+    double link;     /* bytes/s that all connections share (link.c); 0: none that shows */
     int modelled;    /* no requests: a storage model let their time pass */
 };
 
@@ -176,7 +176,7 @@ struct pp_costs {
                        it */
     int inflight;   /* reads of a worker at a time; 0: not known, or a loader that has no such thing */
     struct pp_requests requests;
-    int has_resources, streaming, locked; /* streaming: one thread reads for all workers (stream_reads.h);
+    int has_resources, streaming, locked; /* streaming: one thread reads for all workers (stream_reads.c);
                                              locked: the workers' decoding excludes each other, or all of
                                              their work: threads_locked, by the interpreter's lock */
     int threads_locked;

@@ -38,7 +38,7 @@ struct pp_knobs {
     double first_byte;      /* multiplier of the time to the first byte of requests */
     double stream;          /* bytes/s of a connection; 0: as recorded */
     double hedge;       /* requests slower than this quantile are made twice; 0: none more than recorded */
-    double shard_bytes; /* of a stream's shards; 0: as recorded (shards.h) */
+    double shard_bytes; /* of a stream's shards; 0: as recorded (requests.c) */
     int kept;           /* 1: no request opens a connection */
     int even_hosts;     /* 1: no host is slower than the others */
     double cached;      /* share of the reads served from the page cache, 0..1 */

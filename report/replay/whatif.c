@@ -338,7 +338,7 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
         st = widen(c, &least, BASE, c->samples, out, err);
         st = st == PP_OK ? widen(c, &most, BASE, c->samples, out, err) : st;
     }
-    if (st == PP_OK && k->batch > 0 && !k->step_stated && !(k->step_ns > 0)) {
+    if (st == PP_OK && k->batch > 0) {
         struct pp_knobs fixed = *k; /* how a step and the hand-over grow with the batch takes two sizes to
                                        know: from not at all to in proportion */
         fixed.per_batch = 1;

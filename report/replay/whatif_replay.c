@@ -65,7 +65,7 @@ static int in_line(const struct pp_costs *c)
     return c->bandwidth > 0 || c->reads_per_s > 0;
 }
 
-/* Follows the samples in their order, as a client that hedges would (hedge.h): what is late
+/* Follows the samples in their order, as a client that hedges would (requests.c): what is late
  * depends on the answers before, and how many are made again on a budget. The second request draws from the
  * recorded first bytes, so long as what makes a request late is its own. */
 static double hedged(const struct pp_costs *c, struct pp_hedge *h, double first, size_t i)

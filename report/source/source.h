@@ -72,7 +72,7 @@ void pp_source_close(struct pp_source *source);
  * are. source: of pp_source_open. */
 pp_status pp_source_judge(struct pp_source *source, const char *loader, struct pp_err *err);
 
-/* Requests that were read of the same file before (kept_requests.h) are not read again by each_request of
+/* Requests that were read of the same file before (kept_requests.c) are not read again by each_request of
  * this source, which is of this thread. kept is borrowed until the source is closed; NULL: all are read. */
 struct pp_kept_requests;
 void pp_source_keep_requests(struct pp_source *source, struct pp_kept_requests *kept);

@@ -19,7 +19,7 @@ enum pp_metric_from {
     PP_FROM_COUNTERS, /* counters and costs, without a replay: they hold where it misses the run (signals.h)
                        */
     PP_FROM_REPLAY,   /* signals of the costs, and replays of them (signals.h) */
-    PP_FROM_THREADS,  /* looks at the job's native threads in the stalls (measure/threads.h) */
+    PP_FROM_THREADS,  /* looks at the job's native threads in the stalls (measure/stalls.h) */
     PP_FROM_GPU,      /* the GPU's own records (CUPTI) */
 };
 
@@ -135,7 +135,7 @@ enum pp_metric_from {
     X(LEAD_UNPICKLE, "lead_unpickle", "replay: one tensor vs. the best other change", SHARE, REPLAY) \
     X(LEAD_NO_WORKERS, "lead_no_workers", "replay: no workers vs. the best other change", SHARE, REPLAY) \
     X(LEAD_CPUS, "lead_cpus", "replay: exclusive CPUs vs. the best other change", SHARE, REPLAY) \
-    X(G_INPUT, "g_input", "replay: best gain of a change to the input", GAIN, REPLAY) \
+    X(G_INPUT, "g_input", "replay: best sure gain of a change to the input", GAIN, REPLAY) \
     X(PREFETCH_PART, "prefetch_part", "replay: prefetch share of storage gain", SHARE, REPLAY) \
     X(HELPER_PART, "helper_part", "workers' CPU time in other threads", SHARE, COUNTERS) \
     X(WORKER_THREADS, "worker_threads", "threads of a worker", COUNT, COUNTERS) \

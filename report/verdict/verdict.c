@@ -310,12 +310,13 @@ static int hides(const struct pp_facts *f)
 #define KEEPS_UP \
     "The input pipeline keeps up: no change to it can gain more than about {data_wait}. Optimise the step itself."
 #define READY \
-    "Batches are made in time: the workers have nothing to do for {worker_idle} of the stalls, and no change to the input gains 15 % in the replay. What is left is the hand-over of each batch; larger batches have fewer of them."
+    "Batches are made in time: the workers have nothing to do for {worker_idle} of the stalls, and no change to the input gains 15 % for sure in the replay. What is left is the hand-over of each batch; larger batches have fewer of them."
 #define STEP_LACKS_CPU "Batches come in time, but the training step waits for a CPU {stretch} of the time. "
+#define CROWDED_BY_ANY STEP_LACKS_CPU "Free CPUs or cheaper samples shorten it."
 #define CROWDED_BY_ITSELF \
     STEP_LACKS_CPU \
     "Other processes use only {contended}: the workers and other threads of the job take the CPUs. Cheaper samples or fewer threads free them."
-#define CROWDED_BY_OTHERS STEP_LACKS_CPU "Other processes use {contended} of the CPUs."
+#define CROWDED_BY_OTHERS STEP_LACKS_CPU "Of the CPUs {contended} are used by {others}."
 #define COPIES \
     "Batches come in time. Copies from pageable memory take the training thread {copy_blocks} of the time."
 #define COPIES_GAIN \
@@ -327,8 +328,10 @@ static const char *keeps_up(const double *m)
 {
     if (m[PP_METRIC_DATA_WAIT] >= pp_level_moderate->at_least)
         return READY;
-    if (m[PP_METRIC_STRETCH] >= PP_LEAST_SHARE)
-        return m[PP_METRIC_CONTENDED] < PP_LEAST_SHARE ? CROWDED_BY_ITSELF : CROWDED_BY_OTHERS;
+    if (m[PP_METRIC_STRETCH] >= PP_LEAST_SHARE && !(m[PP_METRIC_COPY_BLOCKS] >= m[PP_METRIC_STRETCH]))
+        return m[PP_METRIC_CONTENDED] < PP_LEAST_SHARE    ? CROWDED_BY_ITSELF
+               : m[PP_METRIC_CONTENDED] >= PP_LEAST_SHARE ? CROWDED_BY_OTHERS
+                                                          : CROWDED_BY_ANY;
     if (!(m[PP_METRIC_COPY_BLOCKS] >= PP_LEAST_SHARE))
         return KEEPS_UP;
     return m[PP_METRIC_G_PINNED] > m[PP_METRIC_DATA_WAIT] ? COPIES_GAIN : COPIES;
@@ -444,7 +447,7 @@ static void judge_level(const struct judge *j)
         return;
     }
     if (!bound) {
-        if (f->metric[PP_METRIC_STRETCH] >= PP_LEAST_SHARE)
+        if (strncmp(keeps_up(f->metric), STEP_LACKS_CPU, strlen(STEP_LACKS_CPU)) == 0 && !f->failed)
             v->stretched = f->metric[PP_METRIC_STRETCH];
         set_confidence(j, NULL, 0);
         v->next_step = f->failed && f->ended_remedy

@@ -234,7 +234,7 @@ static const char *missing_signals(const struct judge *j)
             j,
             f->metric[PP_METRIC_G_INPUT] >= PP_WORTH_A_FIX
                 ? "the workers have nothing to do for {worker_idle} of the stalls, and batches are late on their way; the best change to the input gains {g_input} in the replay"
-                : "the workers have nothing to do for {worker_idle} of the stalls, batches are late on their way, and no change that can be replayed gains 15 %");
+                : "the workers have nothing to do for {worker_idle} of the stalls, batches are late on their way, and no change that can be replayed gains 15 % for sure");
     if (isnan(f->metric[PP_METRIC_OWNER_BLOCKED]))
         return "CPU time and run-queue delay were not recorded";
     if (isnan(f->metric[PP_METRIC_CPUS]))

@@ -203,10 +203,6 @@ const struct pp_rule pp_outside_rules[] = {
      .said =
          "copies come from pageable memory. The training thread spends {copy_blocks} of the time in them, because each waits for the GPU's earlier work",
      .remedy = PP_REMEDY_PINNED},
-    {"loader", "lock", WHEN(AT_LEAST(STEP_LOCKED, WORTH_A_FIX)),
-     .said =
-         "threads of the job hold the interpreter's lock (GIL). The training step waits for it {step_locked} of the time, and more threads make that longer",
-     .remedy = PP_REMEDY_LOCK},
     {"loader", "iterator-per-step",
      WHEN(AT_LEAST(EPOCH, WORTH_A_FIX), AT_LEAST(ITERATOR_OF, 2, "an iterator of one batch gives no more")),
      .said =
@@ -246,6 +242,10 @@ const struct pp_rule pp_outside_rules[] = {
      .said =
          "every epoch starts anew and waits for its first batch. Epoch boundaries take {epoch} of the time",
      .remedy = PP_REMEDY_KEEP_WORKERS_PREFETCH},
+    {"loader", "lock", WHEN(AT_LEAST(STEP_LOCKED, WORTH_A_FIX)),
+     .said =
+         "threads of the job hold the interpreter's lock (GIL). The training step waits for it {step_locked} of the time, and more threads make that longer",
+     .remedy = PP_REMEDY_LOCK},
     {"loader", "warm-up", WHEN(AT_LEAST(STARTUP, WORTH_A_FIX)),
      .said = "starting up takes {startup} of the run", .remedy = PP_REMEDY_START_ONCE},
 };

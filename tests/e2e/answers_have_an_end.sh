@@ -4,6 +4,7 @@
 . "$(dirname "$0")/../remote.sh"
 need_pipeprobe
 need_remote
+for name in $(compgen -e OTEL_) $(compgen -e MLFLOW_); do unset "$name"; done
 python3 tests/e2e/answers_have_an_end.py "$T/port" &
 server=$!
 trap 'kill $server 2>/dev/null; cleanup' EXIT

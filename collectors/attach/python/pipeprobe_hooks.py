@@ -905,9 +905,11 @@ def _hook_process_pool(module):
 
 def _hook_joblib(module):
     """It polls for results, by sleeping. No frame of ours is in a traceback."""
+    from collections.abc import Generator
     from itertools import chain, islice, repeat
 
     take = record.timed("take", next)
+    gets = {name: getattr(module.Parallel, name) for name in ("_get_outputs", "_get_sequential_output")}  # both, or none
 
     class Results(chain):
         """Of a generator, whose first is none."""
@@ -918,10 +920,13 @@ def _hook_joblib(module):
             return results
 
         def __getattr__(self, name):  # close()
+            if name == "_generator":
+                raise AttributeError(name)
             return getattr(self._generator, name)
 
-    for name in ("_get_outputs", "_get_sequential_output"):
-        setattr(module.Parallel, name, lambda *args, _get=getattr(module.Parallel, name): Results(_get(*args)))
+    Generator.register(Results)
+    for name, get in gets.items():
+        setattr(module.Parallel, name, (lambda get: lambda *args, **kwargs: Results(get(*args, **kwargs)))(get))
 
 
 def _hook_conditions(module):

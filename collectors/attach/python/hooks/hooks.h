@@ -138,8 +138,8 @@ struct loop_call {
     struct record_local *l; /* NULL: it is none */
     struct record_mark from;
     const PyObject
-        *queue; /* where it takes from; a pipeline of several threads: who gives to it makes as well */
-    int certain;
+        *queue;        /* where it takes from; a pipeline of several threads: who gives to it makes as well */
+    int certain, asks; /* asks: a queue */
     enum { LOOP_WAITS, LOOP_IDLES, LOOP_GIVES } as;
 };
 /* queue: where it takes from or gives to, in this process; NULL: not known, or nothing that is given to. */

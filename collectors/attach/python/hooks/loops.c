@@ -58,7 +58,7 @@ struct loop_call loop_takes(const PyObject *queue, int certain)
     /* Batches that are taken without gradients, as in an evaluation, are not collected into one. */
     if (record_loop_take_is_open(l) && loop_only_looks())
         record_loop_take_closes(l);
-    l->loop.asked += queue != NULL;
+    c.asks = queue != NULL;
     if (record_loop_wait_begin(l, certain, &c.from)) {
         c.l = l;
     } else if (record_process.parent_pid && record_loop_is_made()) {
@@ -93,6 +93,10 @@ void loop_call_ends(struct loop_call *c, PyObject *out)
     if (out) /* one that is emptied at its end has no producer, and its place in memory may be another's next
               */
         note_taken_from(c->queue);
+    struct record_local *l = out && c->asks ? record_local_peek()
+                                            : NULL; /* a poll that found nothing is none */
+    if (l)
+        l->loop.asked++;
     if (!c->l)
         return;
     if (c->as == LOOP_WAITS) {
@@ -124,8 +128,9 @@ PyObject *loops_get(PyObject *function, PyObject *args, PyObject *kwargs, PyObje
 /* From a queue between processes. */
 PyObject *loops_get_queued(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
-    return loop_called(loop_takes(PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL, 0), PyObject_Call,
-                       function, args, kwargs);
+    struct loop_call c = loop_takes(NULL, 0);
+    c.asks = 1;
+    return loop_called(c, PyObject_Call, function, args, kwargs);
 }
 
 /* Of the thread that trains: what it calls may bring a batch (got), or be a part of its step. A thread of

@@ -11,7 +11,7 @@
 
 /* ---- the thread that takes ---- */
 
-/* A thread of PyTorch that has asked a queue so often and called no backward infers. */
+/* A thread of PyTorch that has had so much from queues and called no backward infers. */
 #define INFERS_AFTER 16
 
 /* Not its own: a DataLoader's, a sample's, a process that makes for another one. */
@@ -163,6 +163,7 @@ void record_loop_trains(struct record_local *l)
     else if (record_lane_is_open(&l->consumer.lane))
         put_take(l);
     l->loop.first.stamp = 0;
+    l->loop.asked = 0;
     look_at_own_reads(l);
 }
 

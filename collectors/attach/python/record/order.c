@@ -225,7 +225,7 @@ void record_order_end(const struct record_iteration *it)
     uint8_t *newest = NULL;
     if (!order.buf || order.forks != record_forks())
         return;
-    for (size_t at = 0; at < order.used; at += sizeof(b) + b.bytes) {
+    for (size_t at = 0; at + sizeof(b) <= order.used; at += sizeof(b) + b.bytes) {
         memcpy(&b, order.buf + at, sizeof(b));
         if (b.magic == PP_ORDER_MAGIC && b.loader == it->loader && b.epoch == it->epoch)
             newest = order.buf + at;

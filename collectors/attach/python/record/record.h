@@ -204,7 +204,7 @@ struct record_loop {
     int making;                     /* what it makes is a sample in work */
     int waits;                      /* it takes from others, and loads nothing itself */
     int loads;                      /* its reads are watched: it may load what it trains on */
-    unsigned asked;                 /* queues for something, so often */
+    unsigned asked;                 /* so often a queue gave it something */
 };
 
 struct record_local {

@@ -55,7 +55,8 @@ uint64_t record_state_begin(const char *const text[PP_STATE_TEXTS], int lasts)
         end = put_text(end, text[i], PP_STATE_TEXT_MAX);
     pthread_t self = pthread_self();
     const char *loader = record_use_at_end() ? "ended" : "going on";
-    if (record_uses.newest != PP_NO_BATCH && self != record_uses.taker && self != record_uses.trainer)
+    if (record_uses.trained && record_uses.newest != PP_NO_BATCH && self != record_uses.taker &&
+        self != record_uses.trainer)
         loader = "later"; /* of a state that was copied before */
     end = put_text(end, strcmp(text[0], "save") == 0 ? loader : text[PP_STATE_TEXTS - 1], PP_STATE_TEXT_MAX);
     s->bytes = (size_t)(end - s->behind);

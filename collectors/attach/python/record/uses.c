@@ -131,7 +131,7 @@ void record_use_trained(void)
 void record_use_ended(uint32_t loader)
 {
     for (unsigned i = 0; i < LOADERS; i++)
-        if (runs[i].head.batches && runs[i].head.loader == loader) {
+        if ((runs[i].head.batches || runs[i].head.samples) && runs[i].head.loader == loader) {
             runs[i].ended = 1;
             give_up_others(&runs[i]);
         }

@@ -26,21 +26,13 @@ static void a_call_says_what_a_thread_waits_for(void **state)
         uint64_t ran_ns;
         char does;
     } rows[] = {
-        {"running\n", 0, 0, 'R'},
-        {"-1 0x7ffe 0x7f01\n", 0, 0, 'D'},
-        {NULL, SYS_openat, 0, 'r'},
-        {NULL, SYS_pread64, 0, 'r'},
+        {"running\n", 0, 0, 'R'},        {"-1 0x7ffe 0x7f01\n", 0, 0, 'D'},
+        {NULL, SYS_openat, 0, 'r'},      {NULL, SYS_pread64, 0, 'r'},
         {NULL, SYS_futex, 0, 'g'}, /* in the runtime */
-        {"202 0xffffffc0 0x189\n", 0, 0, 'f'},
-        {"202 0xffffff7f 0x189\n", 0, 0, 'f'},
-        {NULL, SYS_recvfrom, 0, 'n'},
-        {NULL, SYS_nanosleep, 0, 's'},
-        {NULL, SYS_epoll_pwait, 0, 'n'},
-        {NULL, SYS_epoll_pwait, UINT64_C(2000000000), 'f'},
-        {NULL, SYS_sched_yield, 0, 'o'},
-        {"", 0, 0, 'o'},
-        {"nonsense", 0, 0, 'o'},
-        {"999999 0x0\n", 0, 0, 'o'},
+        {NULL, SYS_recvfrom, 0, 'n'},    {NULL, SYS_nanosleep, 0, 's'},
+        {NULL, SYS_epoll_pwait, 0, 'n'}, {NULL, SYS_epoll_pwait, UINT64_C(2000000000), 'f'},
+        {NULL, SYS_sched_yield, 0, 'o'}, {"", 0, 0, 'o'},
+        {"nonsense", 0, 0, 'o'},         {"999999 0x0\n", 0, 0, 'o'},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -48,6 +40,10 @@ static void a_call_says_what_a_thread_waits_for(void **state)
         assert_int_equal(pp_thread_blocked_in(getpid(), rows[i].syscall ? rows[i].syscall : text,
                                               rows[i].ran_ns, &python),
                          rows[i].does);
+    }
+    for (int above = 0; above < 2; above++) { /* no lock of the runtime */
+        snprintf(text, sizeof(text), "%ld %s 0x189\n", (long)SYS_futex, above ? "0xffffffc0" : "0xffffff7f");
+        assert_int_equal(pp_thread_blocked_in(getpid(), text, 0, &python), 'f');
     }
     assert_int_equal(pipe(ends), 0);
     snprintf(text, sizeof(text), "%ld 0x%x 0x0\n", (long)SYS_read, (unsigned)ends[0]);

@@ -36,7 +36,8 @@ static pp_status each_look(void *ctx, const struct pp_thread_walk *to, struct pp
     for (uint32_t b = 0; b < BATCHES && looks.stalled; b++) {
         uint64_t t = FAKE_T0 + b * CYCLE_MS * FAKE_MS;
         to->look(to->ctx, &(struct pp_thread_look_row){t + 10 * FAKE_MS, looks.stalled});
-        to->look(to->ctx, &(struct pp_thread_look_row){t + 40 * FAKE_MS, looks.stepping});
+        for (uint64_t ms = 40; ms <= 45; ms += 5)
+            to->look(to->ctx, &(struct pp_thread_look_row){t + ms * FAKE_MS, looks.stepping});
     }
     return PP_OK;
 }
@@ -125,6 +126,22 @@ static void looks_in_stalls_give_the_cause(void **state)
     }
 }
 
+/* The training thread waits for the interpreter's lock in its steps, at two of three looks; or is at work. */
+static void steps_that_wait_for_the_lock_say_so(void **state)
+{
+    static const char *const stepping[] = {"gRff", "RRff"};
+    looks.threads = pool, looks.n = 4, looks.stalled = "ffff";
+    for (size_t i = 0; i < 2; i++) {
+        struct fake_run *f = waiting(0.9, 0);
+        looks.stepping = stepping[i];
+        struct pp_report *r = judged(f);
+        const char *cause = r->verdict.cause ? r->verdict.cause : "";
+        assert_int_equal(strstr(cause, "The training step waits for it 67 % of the time") != NULL, i == 0);
+        pp_report_free(r);
+        fake_free(f);
+    }
+}
+
 /* Threads with spans that are not what the trainer waits for: idle ones while it loads by itself (Grain's
  * DataLoader), and one that is blocked with tasks for others (Keras's enqueuer). */
 static void looks_tell_more_than_who_is_not_at_work(void **state)
@@ -195,6 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(looks_in_stalls_give_the_cause),
+        cmocka_unit_test(steps_that_wait_for_the_lock_say_so),
         cmocka_unit_test(looks_tell_more_than_who_is_not_at_work),
         cmocka_unit_test(without_looks_nothing_is_known),
         cmocka_unit_test(rows_of_a_stranger_do_no_harm),
