@@ -284,8 +284,7 @@ static void add_threads(const struct pp_facts_from *from, int has_costs, struct 
 {
     const struct pp_thread_work *w = &from->gathered->threads;
     double *m = f->metric, all = pp_thread_work_all(w), computing = w->computes + w->ready;
-    if (w->steps >= PP_LEAST_LOOKS)
-        m[PP_METRIC_STEP_LOCKED] = w->step_locked / (w->steps + w->looks);
+    m[PP_METRIC_STEP_LOCKED] = pp_thread_steps_locked(w);
     if (!(w->looks > 0))
         return;
     m[PP_METRIC_THREADS_LOOKS] = w->looks;

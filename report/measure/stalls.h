@@ -5,6 +5,8 @@
 #include "report/measure/tally.h"
 #include "report/measure/timeline.h"
 
+#include <math.h>
+
 /* Who held the batch while the trainer waited: the lanes' time during the stalls, and the phase that owns it.
  *
  * Time is thread-time: with four workers a stall of 1 s is 4 s of worker time. The stage with the largest
@@ -57,6 +59,13 @@ static inline double pp_thread_work_all(const struct pp_thread_work *w)
 /* Of those that would compute: of two threads that hold it by turns one waits for it, all the time but when
  * they change. */
 #define PP_LOCKED_MUCH 0.3
+#define PP_LOCKED_STEPS 0.15 /* of the time: what a fix has to gain */
+/* Of the time: the trainer's steps wait for it. NAN: too few looks. */
+static inline double pp_thread_steps_locked(const struct pp_thread_work *w)
+{
+    return w->steps >= PP_LEAST_LOOKS ? w->step_locked / (w->steps + w->looks) : NAN;
+}
+
 static inline double pp_thread_work_locked(const struct pp_thread_work *w)
 {
     double all = w->locked + pp_thread_work_all(w);

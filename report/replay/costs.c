@@ -514,7 +514,8 @@ pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, 
     struct pp_thread_work looks = {0};
     if (st == PP_OK)
         st = pp_thread_work_read(source, p->whole, &looks, err);
-    c->threads_locked = looks.looks >= PP_LEAST_LOOKS && pp_thread_work_locked(&looks) >= PP_LOCKED_MUCH;
+    c->threads_locked = pp_thread_steps_locked(&looks) >= PP_LOCKED_STEPS ||
+                        (looks.looks >= PP_LEAST_LOOKS && pp_thread_work_locked(&looks) >= PP_LOCKED_MUCH);
     if (st == PP_OK) {
         pp_costs_sum_up(p);
         st = refuse(c, p->whole, source->path, err);

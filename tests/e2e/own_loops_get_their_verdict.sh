@@ -54,9 +54,13 @@ locked() { # FORM MODE lock|none: where others computed, the looks say all the s
     cp "$T/report.json" "$OUT"
     judged is "$1 $2: whether its threads wait for the interpreter's lock" "$waits" "$([ "$3" = lock ] && echo 1 || echo 0)"
     [ "$3" = lock ] || { judged is "$1 $2: the lock is no cause" "$(json "$OUT" '$.verdict.l2' | grep -c '^lock$')" 0; return; }
+    "$PP" whatif "$R" --set workers=4 --json >"$T/whatif.json" 2>"$T/whatif.err"
+    if [ "$(sqlite3 :memory: "SELECT json_extract(w, '$.competing_threads') + json_extract(w, '$.competing_groups') < 0.3 FROM (SELECT CAST(readfile('$T/whatif.json') AS TEXT) AS w)" 2>&1)" != 1 ]; then
+        skip "$1 $2: the cause" "other processes used the CPUs, which the lock would free"
+        return
+    fi
     judged is "$1 $2: the cause" "$(json "$OUT" '$.verdict.l2')" lock
     judged like "$1 $2: processes are what helps" "$(json "$OUT" '$.verdict.next_step')" 'processes instead of threads'
-    "$PP" whatif "$R" --set workers=4 --json >"$T/whatif.json" 2>/dev/null || return 0 # the replay is off: it says so
     judged holds "$1 $2: more threads gain nothing" "$(json "$T/whatif.json" '$.predictions[0].gain') < 0.1"
 }
 for form in pool threadpool completed; do locked $form transform lock; done
