@@ -1,6 +1,7 @@
 #!/bin/bash
 # A job whose hot operation is known: the report names its line with its share, what is as hot and not waited for is no cause, and half of the operation,
 # made in the running job in turns, gains about what was predicted.
+# alone
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
@@ -29,11 +30,18 @@ refuses "no such op" 2 "the largest are: Blur" "$PP" whatif "$T/job.sqlite" --se
 # Half of it, in turns, in the job itself.
 (sleep 3; for s in 0.5 1 0.5 1 0.5 1; do echo $s >"$T/scale.new"; mv "$T/scale.new" "$T/scale"; sleep 2; done) &
 echo 1 >"$T/scale"
+used() { awk '/^cpu / { printf "%.2f", ($2 + $3 + $4 + $7 + $8 + $9) / 100 }' /proc/stat; } # CPU seconds of everybody, stolen ones too
+before=$(used)
 run timeout 60 "$PYTHON" tests/jobs/hot_line.py 15 "$T/scale"
+others=$(awk -v used="$(used)" -v before="$before" -v job="$(tail -n 1 "$OUT")" 'BEGIN { print (used - before - job) / 15 }')
+sed -i '$d' "$OUT"
 # Each turn against the one before it: what the machine did between them lies in how far these gains are apart.
 read -r low high < <(awk 'NR > 2 { g = $1 == 0.5 ? $2 / last : last / $2; if (!n++ || g < low) low = g; if (g > high) high = g } { last = $2 } END { print low - 1, high - 1 }' "$OUT")
-echo "# half of Blur: predicted $predicted, measured $low to $high"
-holds "half of it gains what was predicted, or a tenth beside it" "$predicted > $low - 0.1 && $predicted < $high + 0.1"
+echo "# half of Blur: predicted $predicted, measured $low to $high; others used $others CPUs"
+if [ "$(awk -v o="$others" 'BEGIN { print (o > 0.2) }')" = 1 ]; then
+    skip "half of it gains what was predicted, or a tenth beside it" "other processes used $others CPUs"
+else holds "half of it gains what was predicted, or a tenth beside it" "$predicted > $low - 0.1 && $predicted < $high + 0.1"
+fi
 for format in folded speedscope pprof; do
     run timeout 60 "$PP" export "$T/job.sqlite" --to $format -o "$T/out.$format"
     is "export to $format" "$rc" 0

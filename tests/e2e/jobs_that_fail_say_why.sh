@@ -39,12 +39,12 @@ ends status 3 failed "its own messages say why" ""
 ends bad 139 failed "SIGSEGV ended it" "faulthandler"
 
 # Hanging, interrupted as a terminal does it.
-interrupted() { # KIND SECONDS: of them after its workers have begun
+interrupted() { # KIND SECONDS: of them after both its workers have begun
     "$PYTHON" -c 'import signal, os, sys; os.setpgrp(); signal.signal(signal.SIGINT, signal.default_int_handler); os.execv(sys.argv[1], sys.argv[1:])' \
         "$PP" exec -f -o "$1.sqlite" -- "$PYTHON" "$JOB" "$1" >"$OUT" 2>"$ERR" &
     local exec=$!
     for _ in $(seq 200); do
-        [ "$(sqlite3 "$1.sqlite" "SELECT count(*) FROM thread WHERE lane = 'worker'" 2>/dev/null || echo 0)" -ge 1 ] && break
+        [ "$(sqlite3 "$1.sqlite" "SELECT count(*) FROM thread WHERE lane = 'worker'" 2>/dev/null || echo 0)" -ge 2 ] && break
         sleep 0.2
     done
     sleep "$2"
