@@ -74,6 +74,7 @@ $(B)/pipeprobe: $(B)/tui/cli/main.o $(B)/libpipeprobe-all.a
 # Alone knows the commit, so that a new one compiles nothing else.
 $(B)/tui/cli/main.o: CPPFLAGS += -DPP_COMMIT='"$(COMMIT)"'
 $(B)/tui/cli/main.o: $(B)/commit
+$(B)/probe/device/cuda.o: probe/device/kernel.ptx
 $(patsubst %.c,$(B)/%.o,$(shell grep -rlw PP_VERSION --include='*.c' $(HALVES) mk/tools tests/bench)): $(B)/version
 .PHONY: always
 $(B)/commit: STATE = $(COMMIT)

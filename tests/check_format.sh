@@ -17,7 +17,7 @@ if [ -z "$format" ]; then
 fi
 
 # Generated, and not C in the end: the PTX.
-sources() { find include probe collectors report tui samples mk tests -name '*.[ch]' ! -name kernel.ptx.h -print0 | sort -z; }
+sources() { find include probe collectors report tui samples mk tests -name '*.[ch]' -print0 | sort -z; }
 
 if [ "${1:-}" = --rewrite ]; then
     sources | xargs -0 "$format" -i

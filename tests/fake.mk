@@ -18,4 +18,4 @@ NVCC ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc
 .PHONY: ptx
 ptx:
 	$(Q)test -n '$(NVCC)' || { echo 'make ptx needs nvcc (NVCC=/path/to/nvcc)'; exit 1; }
-	$(Q)mkdir -p build && bash probe/device/ptx.sh '$(NVCC)' >build/kernel.ptx.h && mv build/kernel.ptx.h probe/device/kernel.ptx.h
+	$(Q)mkdir -p build && bash probe/device/ptx.sh '$(NVCC)' >build/kernel.ptx && mv build/kernel.ptx probe/device/kernel.ptx

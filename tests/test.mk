@@ -388,7 +388,7 @@ help:
 	'make soak-attach  a recorded PyTorch job for an hour or 1,000 epochs: memory, files and recording stay flat; MINUTES= EPOCHS= PYTHON=' \
 	'make gpu-check    with an NVIDIA GPU: what only a GPU can show, as one table' \
 	'make gpu-check-kit  the same to carry to a machine that can build nothing, as an archive; NVJPEG=FILE brings nvJPEG' \
-	'make ptx          the step kernel again, by nvcc, into probe/device/kernel.ptx.h' \
+	'make ptx          the step kernel again, by nvcc, into probe/device/kernel.ptx' \
 	'make golden       rewrites kept outputs for review' \
 	'make pages        first pages of eight recordings by an older program and by this one, as text and pictures; RECORDINGS=DIR OLD=PROGRAM' \
 	'make docs-reference  rewrites docs/reference/commands.md and the report in README.md from the program; make check-docs compares' \

@@ -11,11 +11,15 @@
 #include "probe/device/ops.h"
 
 #include "probe/base/err.h"
-#include "probe/device/kernel.ptx.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The kernels' text, ended by a NUL; make runs in the directory that the path starts from. */
+__asm__(".pushsection .rodata\n.global pp_kernel_ptx\n.hidden pp_kernel_ptx\n"
+        "pp_kernel_ptx: .incbin \"probe/device/kernel.ptx\"\n.byte 0\n.popsection");
+extern const char pp_kernel_ptx[];
 
 #define MAX_COPY_BUFFERS 64
 #define DEFAULT_COPY_BUFFERS 2

@@ -1,4 +1,4 @@
-// What runs on the device: the trainer's step, and the normalisation of batches that were copied as bytes. Built into kernel.ptx.h by `make ptx`; see docs/guide/gpu.md.
+// What runs on the device: the trainer's step, and the normalisation of batches that were copied as bytes. Built into kernel.ptx by `make ptx`; see docs/guide/gpu.md.
 
 static __device__ __forceinline__ unsigned long long now_ns(void)
 {

@@ -188,22 +188,21 @@ else
 fi
 
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
-made_by=$(sed -n '1s/.* nvcc \([0-9.]*\);.*/\1/p' probe/device/kernel.ptx.h)
-if [ -z "$nvcc" ]; then skip "kernel.ptx.h is what nvcc makes of kernel.cu" "nvcc is not installed"
-elif ! "$nvcc" --version | grep -q "V$made_by"; then skip "kernel.ptx.h is what nvcc makes of kernel.cu" "it was made by nvcc $made_by, here is another"
+made_by=$(sed -n '1s/.* nvcc \([0-9.]*\);.*/\1/p' probe/device/kernel.ptx)
+if [ -z "$nvcc" ]; then skip "kernel.ptx is what nvcc makes of kernel.cu" "nvcc is not installed"
+elif ! "$nvcc" --version | grep -q "V$made_by"; then skip "kernel.ptx is what nvcc makes of kernel.cu" "it was made by nvcc $made_by, here is another"
 else
-    bash probe/device/ptx.sh "$nvcc" >"$T/kernel.ptx.h" 2>"$T/ptx.err"
-    check "kernel.ptx.h is what nvcc makes of kernel.cu" cmp "$T/kernel.ptx.h" probe/device/kernel.ptx.h
+    bash probe/device/ptx.sh "$nvcc" >"$T/kernel.ptx" 2>"$T/ptx.err"
+    check "kernel.ptx is what nvcc makes of kernel.cu" cmp "$T/kernel.ptx" probe/device/kernel.ptx
 fi
 if ! command -v python3 >/dev/null; then skip "the checked-in PTX, interpreted, gives the table's values" "python3 is not installed"
-else check "the checked-in PTX, interpreted, gives the table's values" python3 tests/e2e/kernel_ptx.py probe/device/kernel.ptx.h
+else check "the checked-in PTX, interpreted, gives the table's values" python3 tests/e2e/kernel_ptx.py probe/device/kernel.ptx
 fi
 ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null)
 if [ -z "$ptxas" ]; then skip "the checked-in PTX assembles" "ptxas is not installed"
 else
-    sed -n 's/^ *"\(.*\)\\n"$/\1/p' probe/device/kernel.ptx.h >"$T/kernel.ptx"
     for arch in sm_75 sm_90; do
-        check "the checked-in PTX assembles for $arch" "$ptxas" -arch=$arch -o "$T/kernel.cubin" "$T/kernel.ptx"
+        check "the checked-in PTX assembles for $arch" "$ptxas" -arch=$arch -o "$T/kernel.cubin" probe/device/kernel.ptx
     done
 fi
 done_testing

@@ -1,11 +1,11 @@
-"""kernel_ptx.py kernel.ptx.h: the checked-in PTX of the kernels that normalise, resize and work, interpreted instruction by instruction over small grids, against
+"""kernel_ptx.py kernel.ptx: the checked-in PTX of the kernels that normalise, resize and work, interpreted instruction by instruction over small grids, against
 what the table and the weights say. No GPU is needed; an instruction or a form that is not known here fails the test."""
 import random
 import re
 import struct
 import sys
 
-text = "\n".join(m.encode().decode("unicode_escape").rstrip("\n") for m in re.findall(r'^\s*"(.*)"$', open(sys.argv[1]).read(), re.M))
+text = open(sys.argv[1]).read()
 kernels = {name: (re.findall(r"\.param \.(\w+) (\w+)", head), body.strip().split("\n"))
            for name, head, body in re.findall(r"\.visible \.entry (\w+)\((.*?)\)\n\{\n(.*?)\n\}", text, re.S)}
 BITS = {"u8": 8, "u16": 16, "b16": 16, "u32": 32, "s32": 32, "b32": 32, "f32": 32, "u64": 64, "s64": 64, "b64": 64}
