@@ -31,14 +31,20 @@ else
 	$(Q)for f in $(FUZZ_NAMES); do build/address-undefined/tests/fuzz/fuzz_$$f --seconds $(FUZZ_SECONDS) || exit 1; done
 endif
 
-# Once a night: FUZZ_INPUTS changed files for each target that reads files or answers, traces of other profilers among them.
+# Once a night: FUZZ_INPUTS changed files for each target, and of those that read several formats for each file to start with, traces of other profilers
+# among them. It goes on behind a crash, and ends with the counts, build/fuzz-nightly.txt. FUZZ_ONLY: the names of some.
 FUZZ_INPUTS ?= 10000
+FUZZ_ONLY ?= $(FUZZ_NAMES)
+FUZZ_OF_FORMATS := formats image trace
 FUZZ_TRACES := $(wildcard tests/recordings/*.xplane.pb.gz tests/recordings/dftracer/*)
 .PHONY: fuzz-nightly
 fuzz-nightly:
 	$(Q)$(MAKE) SAN=address,undefined fuzz-bins
 	$(Q)mkdir -p build/fuzz-traces && for f in $(FUZZ_TRACES); do gzip -dcf $$f >build/fuzz-traces/$$(basename $$f .gz) || exit 1; done
-	$(Q)for f in $(FUZZ_NAMES); do from=; [ $$f != trace ] || from=$$(printf -- '--from %s ' build/fuzz-traces/*); \
-	  echo "fuzz_$$f"; timeout 3600 build/address-undefined/tests/fuzz/fuzz_$$f --inputs $(FUZZ_INPUTS) $$from || exit 1; done
+	$(Q)for f in $(FUZZ_ONLY); do from=; [ $$f != trace ] || from=$$(printf -- '--from %s ' build/fuzz-traces/*); \
+	  how=--inputs; case ' $(FUZZ_OF_FORMATS) ' in *" $$f "*) how=--each ;; esac; \
+	  timeout 7200 build/address-undefined/tests/fuzz/fuzz_$$f $$how $(FUZZ_INPUTS) $$from >build/fuzz-$$f.log 2>&1; rc=$$?; \
+	  echo "fuzz_$$f: exit status $$rc, $$(tail -n 1 build/fuzz-$$f.log)"; done | tee build/fuzz-nightly.txt
+	$(Q)! grep -v 'exit status 0,' build/fuzz-nightly.txt
 
 -include $(FUZZ:=.d) $(B)/tests/fuzz/driver.d $(B)/tests/fuzz/scratch.d

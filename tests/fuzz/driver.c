@@ -1,7 +1,9 @@
 /* A small mutation driver for machines without libFuzzer: fuzz_NAME [--seconds S] [--inputs N]
- * [--seed N] [--from FILE]... [FILE ...].
+ * [--each N] [--seed N] [--from FILE]... [FILE ...].
  *
  * It ends after so many seconds, or inputs, whichever comes first; inputs alone have no limit of time.
+ * --each: so many from each input to start with, whose turns come one after the other: of a target that
+ * reads several formats, each gets as many.
  * --from: a further input to start from, besides the target's own. Takes a seed input, changes it in a few
  * places (bits, bytes, numbers at their limits, cut, pieces moved or doubled) and hands it over, each in an
  * allocation of its exact size. FILEs are run as they are. Before each input its bytes lie in fuzz-last.bin
@@ -114,19 +116,21 @@ int main(int argc, char **argv)
     struct input seed[SEEDS_MAX];
     unsigned seeds = 0;
     double seconds = 0;
-    uint64_t rng_seed = pp_now_ns(), runs = 0, most = UINT64_MAX, began = pp_now_ns(), slowest = 0;
+    uint64_t rng_seed = pp_now_ns(), runs = 0, most = UINT64_MAX, each = 0, began = pp_now_ns(), slowest = 0;
     for (; argc > 2 && strncmp(argv[1], "--", 2) == 0; argv += 2, argc -= 2) {
         if (strcmp(argv[1], "--seconds") == 0)
             seconds = atof(argv[2]);
         else if (strcmp(argv[1], "--inputs") == 0)
             most = strtoull(argv[2], NULL, 0);
+        else if (strcmp(argv[1], "--each") == 0)
+            each = strtoull(argv[2], NULL, 0);
         else if (strcmp(argv[1], "--from") == 0)
             seeds += seeds < SEEDS_MAX / 2 && read_file(argv[2], &seed[seeds]);
         else
             rng_seed = strtoull(argv[2], NULL, 0);
     }
     if (seconds <= 0)
-        seconds = most == UINT64_MAX ? 3 : 1e6;
+        seconds = most == UINT64_MAX && !each ? 3 : 1e6;
     for (int i = 1; i < argc; i++) {
         struct input file;
         if (!read_file(argv[i], &file))
@@ -140,13 +144,14 @@ int main(int argc, char **argv)
         seeds++;
     for (unsigned i = 0; i < seeds; i++)
         run_exactly(seed[i].data, seed[i].size);
+    most = each ? each * seeds : most;
     struct last *last = open_last();
     struct pp_rng r = pp_rng_key(rng_seed, 0, 0, 0);
     printf("# seed %llu, %u inputs to start from\n", (unsigned long long)rng_seed, seeds);
     fflush(stdout);
     for (uint64_t until = pp_now_ns() + (uint64_t)(seconds * 1e9);
          seeds && runs < most && pp_now_ns() < until; runs++) {
-        const struct input *from = &seed[pp_rng_below(&r, seeds)];
+        const struct input *from = &seed[runs % seeds];
         size_t size = from->size < INPUT_MAX ? from->size : INPUT_MAX;
         memcpy(data, from->data, size);
         size = mutate(&r, data, size);
