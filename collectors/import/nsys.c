@@ -17,10 +17,9 @@
 
 /* ---- another program's database ----
  *
- * An SQLite file of another program, read by name of table and column. What the store's
- * reader holds against a stranger's file holds here: opened to read only through its file system, no view,
- * trigger, virtual table or generated column runs, and reading that takes more steps, pages or bytes of text
- * than a file of that size can need ends. One thread at a time. */
+ * Read by name of table and column. What the store's reader holds against a stranger's file holds here: its
+ * file system, read only; no view, trigger, virtual table or generated column runs; reading that takes more
+ * steps, pages or bytes of text than a file of that size can need ends. One thread at a time. */
 
 struct pp_foreign_db {
     sqlite3 *db;
@@ -59,7 +58,7 @@ static pp_status fail_read(struct pp_foreign_db *d, struct pp_err *err)
     return pp_db_fail(d->db, err, "cannot read", d->path);
 }
 
-/* Close it with foreign_db_close, also after a failure. */
+/* Close d->db, also after a failure. */
 static pp_status foreign_db_open(struct pp_foreign_db *d, const char *path, struct pp_err *err)
 {
     char uri[3 * PATH_MAX + 64];
@@ -83,12 +82,6 @@ static pp_status foreign_db_open(struct pp_foreign_db *d, const char *path, stru
     pp_schema_distrust(d->db);
     sqlite3_progress_handler(d->db, STEPS_BETWEEN, count_steps, d);
     return PP_OK;
-}
-
-static void foreign_db_close(struct pp_foreign_db *d)
-{
-    sqlite3_close(d->db);
-    d->db = NULL;
 }
 
 /* PP_OK: a row; PP_END: none any more. */
@@ -204,8 +197,9 @@ struct nsys {
     struct pp_imported *im;
     struct pp_import_facts *facts;
     struct pp_import_names names;
-    sqlite3_stmt *string; /* NULL: no StringIds */
-    struct cached *cache;
+    sqlite3_stmt *string; /* the row of an id; NULL: no StringIds */
+    sqlite3_blob *text;
+    struct cached cache[CACHE];
     char domain[DOMAINS][64]; /* by domainId; "": the default, or not named */
 };
 
@@ -217,7 +211,7 @@ static void copy_text(sqlite3_stmt *st, int i, char *to, size_t size)
     snprintf(to, size, "%.*s", (int)size - 1, text ? text : "");
 }
 
-/* "" where there is none. */
+/* "" where there is none. Of a text of megabytes the bytes that are kept are read, and no others. */
 static pp_status string_of(struct nsys *n, sqlite3_stmt *st, int i, char *to, struct pp_err *err)
 {
     int64_t id = sqlite3_column_int64(st, i);
@@ -227,14 +221,24 @@ static pp_status string_of(struct nsys *n, sqlite3_stmt *st, int i, char *to, st
         return PP_OK;
     struct cached *c = &n->cache[(uint64_t)id % CACHE];
     if (!c->any || c->id != id) {
-        *c = (struct cached){.id = id, .any = 1};
-        sqlite3_reset(n->string);
+        *c = (struct cached){.id = id};
         sqlite3_bind_int64(n->string, 1, id);
         status = foreign_db_step(&n->db, n->string, err);
-        if (status == PP_OK)
-            copy_text(n->string, 0, c->text, TEXT);
-        c->any = status == PP_OK || status == PP_END;
+        if (status == PP_OK) {
+            int64_t row = sqlite3_column_int64(n->string, 0);
+            int code = n->text ? sqlite3_blob_reopen(n->text, row)
+                               : sqlite3_blob_open(n->db.db, "main", "StringIds", "value", row, 0, &n->text);
+            int size = code == SQLITE_OK ? sqlite3_blob_bytes(n->text) : 0;
+            if (size > 0)
+                code = sqlite3_blob_read(n->text, c->text, size < TEXT ? size : TEXT - 1, 0);
+            if (code != SQLITE_OK) { /* a number, which is no name, or damaged */
+                status = code == SQLITE_ERROR ? PP_OK : fail_read(&n->db, err);
+                sqlite3_blob_close(n->text);
+                n->text = NULL;
+            }
+        }
         status = status == PP_END ? PP_OK : status;
+        c->any = status == PP_OK;
         sqlite3_reset(n->string);
     }
     snprintf(to, TEXT, "%s", c->text);
@@ -442,21 +446,18 @@ static pp_status read_trace(const char *path, const struct pp_namemap *map, stru
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
     n->im = im;
     n->facts = pp_imported_facts(im);
-    n->cache = calloc(CACHE, sizeof(*n->cache));
     n->facts->collectives_wait = n->facts->processes = 1;
     n->facts->steps_are = "an NVTX range such as ProfilerStep#N, or one that --map calls step";
     n->facts->waits_are = "enumerate(DataLoader)#..., or a range that --map calls data_wait";
     n->facts->instead =
         "record again with nsys profile --pytorch=autograd-nvtx or torch.autograd.profiler.emit_nvtx()";
     pp_status status = pp_import_names_open(&n->names, map, known_names, 0, path, err);
-    if (status == PP_OK && !n->cache)
-        status = pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
     if (status == PP_OK)
         status = foreign_db_open(&n->db, path, err);
     if (status == PP_OK)
         status = foreign_db_select(&n->db, "StringIds", "value id", &strings, err);
     if (status == PP_OK && strings &&
-        sqlite3_prepare_v2(n->db.db, "SELECT value FROM main.StringIds WHERE id = ?", -1, &n->string, NULL) !=
+        sqlite3_prepare_v2(n->db.db, "SELECT rowid FROM main.StringIds WHERE id = ?", -1, &n->string, NULL) !=
             SQLITE_OK)
         n->string = NULL; /* without its columns: names stay empty */
     sqlite3_finalize(strings);
@@ -470,10 +471,10 @@ static pp_status read_trace(const char *path, const struct pp_namemap *map, stru
             status = status == PP_END ? PP_OK : status;
         }
     }
+    sqlite3_blob_close(n->text);
     sqlite3_finalize(n->string);
-    foreign_db_close(&n->db);
+    sqlite3_close(n->db.db);
     pp_import_names_close(&n->names);
-    free(n->cache);
     free(n);
     return status;
 }

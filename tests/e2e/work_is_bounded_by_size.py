@@ -74,18 +74,23 @@ def blanks(path):
         f.write(packer.compress(b'"traceEvents":[]}') + packer.flush())
 
 
-def nsys(path):
+def nsys(path, key="PRIMARY KEY", texts=None):
     """Ranges that name, in turn, a string of 7 MiB and another that has its place in a cache of 4096 names."""
     db = sqlite3.connect(path)
     db.execute("PRAGMA page_size=65536")
     db.executescript(
-        "CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs INTEGER); CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);"
+        "CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs INTEGER); CREATE TABLE StringIds(id INTEGER %s, value TEXT);" % key +
         "CREATE TABLE NVTX_EVENTS(start INTEGER, end INTEGER, eventType INTEGER, text TEXT, textId INTEGER, globalTid INTEGER, domainId INTEGER);"
     )
-    db.executemany("INSERT INTO StringIds VALUES(?, ?)", [(1, "A" * (7 << 20)), (4097, "b"), (2, "ProfilerStep#1")])
+    db.executemany("INSERT INTO StringIds VALUES(?, ?)", texts or [(1, "A" * (7 << 20)), (4097, "b"), (2, "ProfilerStep#1")])
     rows = ((i * 1000, i * 1000 + 900, 2 if i < 20 else (1, 4097)[i % 2]) for i in range(20000))
     db.executemany("INSERT INTO NVTX_EVENTS VALUES(?, ?, 59, NULL, ?, 16777217, 0)", rows)
     db.commit()
+
+
+def nsys_scan(path):
+    """The same ranges, and 60,000 names without an index: the last is looked for among all."""
+    nsys(path, "", [(2, "ProfilerStep#1")] + [(10000 + i, "x") for i in range(60000)] + [(1, "a"), (4097, "b")])
 
 
 def arrow(path):

@@ -17,7 +17,8 @@ imports() {
 imports xplane x.xplane.pb.gz "^0 .*20 steps"
 imports kineto k.json.gz "^0 .*20 steps"
 imports blanks b.json.gz "^4 .*unpacks to more than 200 times its size"
-imports nsys n.sqlite "^4 .*reading it would take much longer than its size allows"
+imports nsys n.sqlite "^0 .*20 steps"
+imports nsys_scan s.sqlite "^4 .*reading it would take much longer than its size allows"
 
 if ! "$python" -c 'import h5py, pyarrow' 2>/dev/null; then
     skip "files of columns end too" "h5py and pyarrow are not installed"

@@ -7,7 +7,6 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/shipped.h"
 
-#include <ctype.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +106,7 @@ static void print_line(struct printing *p, char *line)
         p->in_code = !p->in_code;
     } else if (p->in_code || (!p->text[0] && strncmp(line, "    ", 4) == 0)) {
         fprintf(p->page.out, "%s%s\n", p->in_code ? "    " : "", line);
-    } else if (!*text) {
+    } else if (!*text || strncmp(text, "![", 2) == 0) { /* a picture is none here */
         end_paragraph(p);
         p->blank = 1;
     } else if (hashes && line[hashes] == ' ') {
@@ -116,11 +115,9 @@ static void print_line(struct printing *p, char *line)
     } else if (*line == '|') {
         end_paragraph(p);
         print_row(p, line);
-    } else if (is_item || isdigit((unsigned char)*text)) {
+    } else {
         if (is_item)
             end_paragraph(p), p->lead = "- ", p->indent = 2, text += 2;
-        pp_text_add(p->text, TEXT, "%s%s", p->text[0] ? " " : "", text);
-    } else {
         pp_text_add(p->text, TEXT, "%s%s", p->text[0] ? " " : "", text);
     }
 }
