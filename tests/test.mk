@@ -288,6 +288,11 @@ golden: all unit helpers
 pages: all
 	$(Q)python3 mk/tools/pages.py --old "$(OLD)" --new $(B)/pipeprobe --recordings "$(RECORDINGS)" --docs docs/internals
 
+# The pictures of README and guides, of the recording that the tests keep (chromium and Pillow: PYTHON=).
+.PHONY: docs-pictures
+docs-pictures: all
+	$(Q)$(or $(PYTHON),/usr/bin/python3) mk/tools/pictures.py $(B)/pipeprobe tests/recordings/train.sqlite docs/pictures
+
 # The pages that quote the program: docs/reference/commands.md and the report in README.md.
 .PHONY: docs-reference check-docs
 docs-reference: all
@@ -391,6 +396,7 @@ help:
 	'make ptx          the step kernel again, by nvcc, into probe/device/kernel.ptx' \
 	'make golden       rewrites kept outputs for review' \
 	'make pages        first pages of eight recordings by an older program and by this one, as text and pictures; RECORDINGS=DIR OLD=PROGRAM' \
+	'make docs-pictures  the pictures of README and guides, from a kept recording, into docs/pictures' \
 	'make docs-reference  rewrites docs/reference/commands.md and the report in README.md from the program; make check-docs compares' \
 	'' \
 	'SAN=address,undefined or SAN=thread   a sanitizer build beside the plain one, e.g. make SAN=thread unit' \

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """site.py OUT: the documentation as a site, from the same Markdown: OUT/source is laid out for mkdocs, OUT/site is what it makes. README.md is the
-first page; files of the tree that pages link to lie below files/. Prints each link that leads nowhere, and then ends with 1. Needs mkdocs."""
+first page; files of the tree that pages link to lie below files/; each verdict and each command has a page beside the one that has all. Prints each link
+that leads nowhere, and then ends with 1. Needs mkdocs."""
 
 import os
 import re
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 
+OF_MANY = {"reference/verdicts.md": re.compile(" / |no cause named|^not measured"), "reference/commands.md": re.compile("^pipeprobe ")}
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 CONFIG = """site_name: pipeprobe
 docs_dir: source
@@ -51,9 +53,32 @@ def stage(source):
             return m.group(1) + os.path.relpath(at, os.path.dirname(to) or ".") + ("#" + mark if mark else "") + m.group(3)
 
         with open(path) as f:
-            text = f.read()
+            text = LINK.sub(moved, f.read())
+        if to in OF_MANY:
+            text = a_page_each(source, to, text)
         with open(os.path.join(source, to), "w") as f:
-            f.write(LINK.sub(moved, text))
+            f.write(text)
+
+
+def a_page_each(source, to, text):
+    """The sections of a page whose heading says what they are of, as pages; the page itself then names them."""
+    folder, links = to[: -len(".md")], []
+    os.makedirs(os.path.join(source, folder), exist_ok=True)
+    parts = re.split(r"^(#{2,3} .*)$", text, flags=re.M)
+
+    def below(m):
+        target = m.group(2)
+        return m.group(0) if "://" in target else m.group(1) + (("../" + os.path.basename(to)) if target[0] == "#" else "../") + target + m.group(3)
+
+    for heading, body in zip(parts[1::2], parts[2::2]):
+        title = heading.lstrip("# ")
+        if not OF_MANY[to].search(title):
+            continue
+        name = re.sub(r"[^a-z0-9]+", "-", title.replace("pipeprobe ", "").lower()).strip("-")
+        links.append("[%s](%s/%s.md)" % (title, os.path.basename(folder), name))
+        with open(os.path.join(source, folder, name + ".md"), "w") as f:
+            f.write("# %s\n%s\n[%s](../%s)\n" % (title, LINK.sub(below, body), parts[0].split("\n")[0].lstrip("# "), os.path.basename(to)))
+    return text.replace("\n\n", "\n\nA page each: " + ", ".join(links) + ".\n\n", 1)
 
 
 def nav():

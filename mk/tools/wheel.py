@@ -50,7 +50,7 @@ def description():
     links to files that are not there."""
     with open("README.md") as f:
         text = f.read()
-    text = re.sub(r"^<!--.*?-->\n+", "", text, flags=re.M | re.S)
+    text = re.sub(r"^(<!--.*?-->|!\[[^\n]*)\n+", "", text, flags=re.M | re.S)
     chapters = re.split(r"^(?=## )", text, flags=re.M)
     kept = [c for c in chapters if not c.startswith(("## Install", "## Documentation"))]
     with open("docs/guide/python.md") as f:
@@ -79,7 +79,7 @@ def platform_of(paths):
     """The platform tag that holds for all of these ELF files, and why."""
     glibc, machine, newest, why = OLDEST_GLIBC, None, (0, 0), "no glibc is needed"
     for path in paths:
-        told = subprocess.run(["objdump", "-p", path], check=True, stdout=subprocess.PIPE, universal_newlines=True).stdout
+        told = subprocess.run([os.environ.get("OBJDUMP", "objdump"), "-p", path], check=True, stdout=subprocess.PIPE, universal_newlines=True).stdout
         form = re.search(r"file format (\S+)", told).group(1)
         if machine not in (None, FORMATS.get(form, form)):
             sys.exit("wheel.py: %s is for another machine than the files before it" % path)

@@ -11,11 +11,22 @@ if ! python3 -c 'import mkdocs' 2>/dev/null; then
 fi
 run timeout 200 "$python" mk/tools/site.py "$T/site"
 is "the site is made, and every link leads somewhere" "$rc" 0
-like "all pages are in it" "$(cat "$OUT")" "^[5-9][0-9] pages, [0-9]{3,} links$"
+like "all pages are in it" "$(cat "$OUT")" "^1[0-9][0-9] pages, [0-9]{3,} links$"
 check "the first page is the README" grep -q 'A GPU that waits for data' "$T/site/site/index.html"
 check "and there is a search" test -s "$T/site/site/search/search_index.json"
 check "each guide has its page" test "$(ls "$T/site/site/guide" | wc -l)" -eq "$(ls docs/guide/*.md | wc -l)"
+is "each verdict has its page" "$(ls "$T/site/site/reference/verdicts" | wc -l)" "$(grep -cE '^### (.* / |.*no cause named|not measured)' docs/reference/verdicts.md)"
+is "each command has its page" "$(ls "$T/site/site/reference/commands" | sed 's/.html$//' | sort | paste -sd' ')" "$(sed -n 's/^## pipeprobe //p' docs/reference/commands.md | sort | paste -sd' ')"
+for page in index guide/reading-a-report guide/dashboard; do check "$page has its picture" grep -qE '<img [^>]*src="[^"]*pictures/' "$T/site/site/$page.html"; done
 check "files that pages link to are there" test -s "$T/site/site/files/samples/container/Containerfile"
+
+is "pages and samples name this version" "$(grep -rohE 'pipeprobe[-:][0-9]+\.[0-9]+\.[0-9]+' README.md docs samples --include=*.md --include=*.yaml | sed 's/.*[-:]//' | sort -u)" "$(sed -n 's/^VERSION := //p' Makefile)"
+
+# ---- the pictures are of this program ----
+if [ -x "$PP" ]; then
+    run python3 mk/tools/pictures.py "$PP" tests/recordings/train.sqlite "$T/pictures" --text
+    for picture in report dashboard; do check "docs/pictures/$picture.svg is what make docs-pictures makes" cmp "$T/pictures/$picture.svg" docs/pictures/$picture.svg; done
+fi
 
 # ---- samples that the pages name ----
 run sh -n samples/slurm/verdict_to_comment.sh
