@@ -84,7 +84,7 @@ $(B)/commit $(B)/version: always
 
 $(B)/libpipeprobe-all.a: $(OBJ)
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 packages:
 	$(Q)CC='$(CC)' bash tests/deps.sh --missing build
@@ -101,7 +101,7 @@ $(B)/samples/%: $(B)/samples/%.o $(B)/libpipeprobe-all.a
 
 $(B)/libtest-support.a: $(SUPPORT)
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/libtest-support.a $(B)/libpipeprobe-all.a
 	$(call say,LINK,$@)

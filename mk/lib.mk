@@ -12,7 +12,7 @@ $(B)/probe/trace/api.o $(B)/lib/probe/trace/api.o $(B)/pic/probe/trace/api.o: CP
 
 $(B)/libpipeprobe.a: $(LIB_OBJ)
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 # Only what the public headers declare is to be seen: mk/libpipeprobe.map.
 link_lib_so = $(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=mk/libpipeprobe.map $(if $(SAN),,-Wl$(comma)--no-undefined) -o $@ $(LIB_OBJ) $(1)

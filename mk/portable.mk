@@ -60,6 +60,23 @@ wheel-built: portable-folder
 	$(Q)mkdir -p $(DIST) && rm -f $(DIST)/pipeprobe-$(VERSION)-py3-none-*.whl
 	$(Q)python3 mk/tools/wheel.py $(PORTABLE_DIR) $(WHEEL_PACKAGE) $(VERSION) $(DIST)
 
+# The same for aarch64, on another machine, into build/aarch64: Debian's cross compiler, with Debian's packages for arm64 unpacked into build/aarch64-root.
+# tests/roots.sh has its test, with qemu-user.
+CROSS := aarch64-linux-gnu
+CROSS_ROOT := $(CURDIR)/build/aarch64-root
+CROSS_PACKAGES := libc6-dev libjpeg-dev libpng-dev libsqlite3-dev libarchive-dev libxxhash-dev libzstd-dev zlib1g-dev libjansson-dev libncurses-dev libwebp-dev \
+  libcurl4-openssl-dev libmicrohttpd-dev python3-dev nettle-dev libacl1-dev liblzma-dev liblz4-dev libbz2-dev libxml2-dev libicu-dev
+.PHONY: wheel-aarch64 wheel-aarch64-built
+wheel-aarch64: deps
+	$(Q)CC='$(CC)' bash tests/deps.sh cross
+	$(Q)$(MAKE) $(JOBS) SAN= wheel-aarch64-built
+wheel-aarch64-built: $(B)/mk/tools/gen_docs $(CROSS_ROOT)/complete
+	$(Q)OBJDUMP=$(CROSS)-objdump PKG_CONFIG_SYSROOT_DIR=$(CROSS_ROOT) PKG_CONFIG_LIBDIR=$(CROSS_ROOT)/usr/lib/$(CROSS)/pkgconfig:$(CROSS_ROOT)/usr/share/pkgconfig \
+	  $(MAKE) B=build/aarch64 CC='$(CROSS)-gcc --sysroot=$(CROSS_ROOT)' AR=$(CROSS)-ar STRIP=$(CROSS)-strip RUN_DOCS=$(GEN_DOCS) DIST=$(DIST)/aarch64 \
+	  PYTHON_INCLUDE=$$(echo $(CROSS_ROOT)/usr/include/python3.*) NVTX_INCLUDE='$(NVTX_INCLUDE)' wheel-built
+$(CROSS_ROOT)/complete: mk/tools/sysroot.py
+	$(Q)rm -rf $(CROSS_ROOT) && python3 mk/tools/sysroot.py $(CROSS_ROOT) arm64 $(CROSS_PACKAGES) && touch $@
+
 # The sources of HEAD, with their commit: builds without git and without a network (what `make deps` installs must be there). Same commit, same bytes.
 .PHONY: dist
 dist:

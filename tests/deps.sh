@@ -1,6 +1,6 @@
 #!/bin/bash
 # tests/deps.sh [--missing] SET: finds out which packages of the set are missing and installs only these, by their Debian names. The sets: build, python, decoders, formats,
-# remote, metrics, test, checkers, speed, peers, servers, cuda, nsight, portable. --missing installs nothing: it names them, and the command that does.
+# remote, metrics, test, checkers, speed, peers, servers, cuda, nsight, portable, cross. --missing installs nothing: it names them, and the command that does.
 #
 # Found by trying: a program by `command -v`, a library by compiling and linking a three-line program. Nothing missing means nothing
 # is run. As root apt-get is called, else through sudo; when it cannot be done, one sentence says what is needed.
@@ -106,6 +106,11 @@ libcupti-dev|link|stdint.h cuda.h cupti.h|
 nsight-systems|run|nsys|
 ROWS
         ;;
+    cross) # for make wheel-aarch64
+        cat <<'ROWS'
+gcc-aarch64-linux-gnu|run|aarch64-linux-gnu-gcc|
+ROWS
+        ;;
     portable)
         cat <<'ROWS'
 zlib1g-dev|link|zlib.h|-l:libz.a
@@ -194,7 +199,7 @@ add_non_free() {
 
 only_name=
 [ "${1:-}" != --missing ] || { only_name=1; shift; }
-set=${1:?usage: tests/deps.sh [--missing] build|python|decoders|formats|remote|metrics|test|checkers|speed|peers|servers|cuda|nsight|portable}
+set=${1:?usage: tests/deps.sh [--missing] build|python|decoders|formats|remote|metrics|test|checkers|speed|peers|servers|cuda|nsight|portable|cross}
 [ "$set" != servers ] || PATH=$PATH:$unpacked/usr/bin:$unpacked/usr/sbin:/usr/sbin
 command -v "$CC" >/dev/null || { echo "pipeprobe needs a C compiler: on Debian the package gcc (looked for $CC)." >&2; exit 1; }
 packages=$(missing "$set" | tr '\n' ' ')

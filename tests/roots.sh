@@ -3,27 +3,31 @@
 # tests/recordings with the distribution's own PyTorch, or PyPI's where it has none from 1.13 on (5 GB). Needs root, debootstrap and the distributions' packages; what is
 # not to be had is skipped by name.
 #
-# ROOTS=DIR keeps them (build/roots, 1.5 GB each). ONLY=REGEX chooses rows. WHEEL names the wheel (build/pipeprobe-*.whl, make wheel).
+# ROOTS=DIR keeps them (build/roots, 1.5 GB each). ONLY=REGEX chooses rows. WHEEL names the wheel (build/pipeprobe-*.whl, make wheel), WHEEL_AARCH64 that of
+# make wheel-aarch64, which runs by qemu-user where the kernel knows it (binfmt_misc).
 . "$(dirname "$0")/lib.sh"
 ROOTS=${ROOTS:-$PWD/build/roots} ONLY=${ONLY:-.} WHEEL=${WHEEL:-$(ls -t build/pipeprobe-*.whl 2>/dev/null | head -1)}
+WHEEL_AARCH64=${WHEEL_AARCH64:-$(ls -t build/aarch64/pipeprobe-*.whl 2>/dev/null | head -1)}
 [ -s "$WHEEL" ] || skip_all "there is no wheel: make wheel"
 [ "$(id -u)" = 0 ] || skip_all "chroot needs root"
 
-# name | suite | mirror | keyring | what else apt looks into
+# name | suite | mirror | keyring | what else apt looks into | another machine
 rows() {
     cat <<'ROWS'
-Debian 12|bookworm|http://deb.debian.org/debian|debian-archive-keyring|
-Debian 13|trixie|http://deb.debian.org/debian|debian-archive-keyring|
-Ubuntu 22.04|jammy|http://archive.ubuntu.com/ubuntu|ubuntu-archive-keyring|universe
-Ubuntu 24.04|noble|http://archive.ubuntu.com/ubuntu|ubuntu-archive-keyring|universe
+Debian 12|bookworm|http://deb.debian.org/debian|debian-archive-keyring||
+Debian 13|trixie|http://deb.debian.org/debian|debian-archive-keyring||
+Debian 12 on aarch64|bookworm|http://deb.debian.org/debian|debian-archive-keyring||arm64
+Ubuntu 20.04|focal|http://archive.ubuntu.com/ubuntu|ubuntu-archive-keyring|universe|
+Ubuntu 22.04|jammy|http://archive.ubuntu.com/ubuntu|ubuntu-archive-keyring|universe|
+Ubuntu 24.04|noble|http://archive.ubuntu.com/ubuntu|ubuntu-archive-keyring|universe|
 ROWS
 }
 
-# The root's own /proc and /dev/shm, gone with the command.
+# The root's own /proc, /sys and /dev/shm, gone with the command.
 inside() { # ROOT COMMAND...
     local root=$1
     shift
-    unshare -m sh -c 'mount -t proc proc "$0/proc" && mount -t tmpfs shm "$0/dev/shm" && exec chroot "$0" "$@"' "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 "$@"
+    unshare -m sh -c 'mount -t proc proc "$0/proc" && mount -t sysfs -o ro sysfs "$0/sys" && mount -t tmpfs shm "$0/dev/shm" && exec chroot "$0" "$@"' "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 "$@"
 }
 
 # Where the distribution has none, or one before 1.13, of which no worker is recorded. Fetched by this machine's pip, which knows how to reach it.
@@ -36,8 +40,14 @@ torch_of_pypi() { # ROOT
 }
 
 # Sets $why where it cannot be had.
-make_root() { # SUITE MIRROR KEYRING COMPONENTS
-    local root=$ROOTS/$1
+make_root() { # SUITE MIRROR KEYRING COMPONENTS ARCHITECTURE
+    local root=$ROOTS/$1${5:+-$5}
+    if [ -n "$5" ] && [ "$(uname -m)" != aarch64 ]; then
+        why="there is no wheel for aarch64: make wheel-aarch64"
+        [ -s "$WHEEL_AARCH64" ] || return 1
+        why="the kernel does not start aarch64's programs: apt-get install qemu-user-static, and with binfmt_misc mounted: cat /usr/lib/binfmt.d/qemu-aarch64.conf >/proc/sys/fs/binfmt_misc/register"
+        [ -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ] || return 1
+    fi
     [ ! -e "$root.done" ] || return 0
     why="debootstrap is not installed"
     command -v debootstrap >/dev/null || return 1
@@ -46,14 +56,14 @@ make_root() { # SUITE MIRROR KEYRING COMPONENTS
     mkdir -p "$ROOTS" && rm -rf "$root"
     local script=/usr/share/debootstrap/scripts/$1 # an older debootstrap knows no newer Ubuntu, whose script is that of all
     [ -e "$script" ] || script=${script%/*}/gutsy
-    timeout 900 debootstrap --variant=minbase --components="main${4:+,$4}" --include=python3,python3-venv,python3-pip,procps "$1" "$root" "$2" "$script" >"$T/root.log" 2>&1 &&
+    timeout 1800 debootstrap ${5:+--arch="$5"} --variant=minbase --components="main${4:+,$4}" --include=python3,python3-venv,python3-pip,procps "$1" "$root" "$2" "$script" >"$T/root.log" 2>&1 &&
         { inside "$root" apt-get install -y -qq --no-install-recommends python3-torch python3-torchvision python3-pil; torch_of_pypi "$root"; } >>"$T/root.log" 2>&1 && touch "$root.done"
     why="no root file system: $(grep -E '^[EW]:' "$T/root.log" | tail -n 1)"
     [ -e "$root.done" ]
 }
 
-tried() { # NAME ROOT
-    local name=$1 root=$2 home=$2/tmp/pipeprobe
+tried() { # NAME ROOT WHEEL
+    local name=$1 root=$2 home=$2/tmp/pipeprobe WHEEL=$3
     rm -rf "$home" && mkdir -p "$home"
     cp "$WHEEL" tests/recordings/train.py "$home" && cp -r "$T/images" "$home"
     run inside "$root" python3 -m venv --system-site-packages /tmp/pipeprobe/env
@@ -62,7 +72,7 @@ tried() { # NAME ROOT
     is "$name: pip install" "$rc $(cat "$ERR")" "0 "
     like "$name: its Python, glibc and PyTorch" "$(inside "$root" /tmp/pipeprobe/env/bin/python -c 'import os, sys, torch; print("Python", sys.version.split()[0], os.confstr("CS_GNU_LIBC_VERSION"), "PyTorch", torch.__version__)')" "^Python 3\."
     echo "# $name: $(inside "$root" /tmp/pipeprobe/env/bin/python -c 'import os, sys, torch; print("Python", sys.version.split()[0], os.confstr("CS_GNU_LIBC_VERSION"), "PyTorch", torch.__version__)')"
-    run inside "$root" sh -c 'cd /tmp/pipeprobe && timeout 200 env/bin/pipeprobe exec -o train.sqlite -- env/bin/python train.py images'
+    run inside "$root" sh -c 'cd /tmp/pipeprobe && timeout 400 env/bin/pipeprobe exec -o train.sqlite -- env/bin/python train.py images'
     is "$name: the job's status" "$rc" 0
     like "$name: the first screen" "$(cat "$ERR" "$OUT")" "Training runs at [0-9.]+ samples/s and waits for data [0-9]+ % of the time|INCONCLUSIVE|inconclusive"
     is "$name: every hook fits" "$(sql "$home/train.sqlite" "SELECT value FROM meta WHERE section = 'process_note'")" ""
@@ -101,9 +111,10 @@ container() {
 
 need_pipeprobe
 "$MAKE_DATASET" "$T/images" --n 240 --size 320x240 --classes 3 >/dev/null || fail "images" </dev/null
-while IFS='|' read -r name suite mirror keyring components; do
+while IFS='|' read -r name suite mirror keyring components arch; do
     [[ $name =~ $ONLY ]] || continue
-    if make_root "$suite" "$mirror" "$keyring" "$components"; then tried "$name" "$ROOTS/$suite"; else skip "$name" "$why"; fi
+    if make_root "$suite" "$mirror" "$keyring" "$components" "$arch"; then tried "$name" "$ROOTS/$suite${arch:+-$arch}" "$([ -n "$arch" ] && echo "$WHEEL_AARCH64" || echo "$WHEEL")"
+    else skip "$name" "$why"; fi
 done < <(rows)
 [[ container =~ $ONLY ]] && container
 skip "RHEL 9 and its like" "their packages come by dnf alone; the wheel's tag (manylinux_2_28) admits their glibc 2.34"

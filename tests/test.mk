@@ -301,8 +301,8 @@ docs-reference: all
 check-docs: all
 	$(Q)bash tests/check_docs.sh
 
-# Man pages and completion, from the option tables that the program is linked with. A generator built for another machine cannot be run: make them
-# there, or leave them out with DOCS=.
+# Man pages and completion, from the option tables that the program is linked with. A generator built for another machine cannot be run: RUN_DOCS names
+# one of this machine; DOCS= leaves them out.
 DOCS ?= $(DIST)/docs
 GEN_DOCS := $(B)/mk/tools/gen_docs
 GEN_DOCS_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard mk/tools/*.c))
@@ -314,8 +314,9 @@ $(GEN_DOCS): $(GEN_DOCS_OBJ) $(B)/libpipeprobe-all.a
 
 -include $(GEN_DOCS_OBJ:.o=.d)
 
-man: $(GEN_DOCS)
-	$(Q)rm -rf $(DOCS) && mkdir -p $(dir $(DOCS)) && $(GEN_DOCS) $(DOCS)
+RUN_DOCS ?= $(GEN_DOCS)
+man: $(RUN_DOCS)
+	$(Q)rm -rf $(DOCS) && mkdir -p $(dir $(DOCS)) && $(RUN_DOCS) $(DOCS)
 
 # What `pipeprobe help TOPIC` and `man` read; a wheel has both, too.
 .PHONY: install-pages install-man
@@ -353,6 +354,7 @@ help:
 	'make demo         installs what is missing, builds, diagnoses a slow pipeline (under a minute)' \
 	'make install      PREFIX=/usr/local DESTDIR=; make uninstall takes it away' \
 	'make wheel        the Python package with the program in it, for pip install: build/pipeprobe-VERSION-py3-none-PLATFORM.whl' \
+	'make wheel-aarch64  the same for aarch64, by a cross compiler (200 MB of Debian packages below build); its test is make test-roots' \
 	'make deb          a Debian package, build/pipeprobe_VERSION-1_ARCH.deb' \
 	'make portable     one binary with its libraries linked in, to carry to another machine; with the hooks for PyTorch, as an archive' \
 	'make dist         the sources of HEAD as an archive that builds without git and a network; make docs-site: the documentation as a site' \

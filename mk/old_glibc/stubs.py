@@ -41,7 +41,7 @@ def file_of(compiler, name):
 def symbols(path, most):
     """{name: (version, address, size, is weak, is data)}: of each the newest version that is not beyond `most`. And the names whose newest one is."""
     rows, later = {}, set()
-    for line in told("objdump", "-T", path).splitlines():
+    for line in told(os.environ.get("OBJDUMP", "objdump"), "-T", path).splitlines():
         match = ROW.match(line)
         if not match or match.group(3) in ("*UND*", "*ABS*"):
             continue
@@ -77,11 +77,11 @@ def write_stub(compiler, directory, library, rows):
 
 def make(compiler, wanted, directory, call_object):
     most = number(wanted)
-    if os.uname().machine not in ("x86_64", "aarch64"):
+    if told(*compiler, "-dumpmachine").split("-")[0] not in ("x86_64", "aarch64"):
         raise LookupError("calls.c speaks of x86-64 and aarch64")
     libc = file_of(compiler, "libc.so.6")
     if not symbols(libc, most)[1]:
-        raise LookupError("this machine's glibc is no newer")
+        raise LookupError("its glibc is no newer")
     stubs = {}
     for library in FROM:
         rows, later = symbols(libc if library == "libc.so.6" else file_of(compiler, library), most)
@@ -91,6 +91,8 @@ def make(compiler, wanted, directory, call_object):
     paths = [write_stub(compiler, directory, library, rows) for library, rows in stubs.items() if rows]
     with open(file_of(compiler, "libc.so")) as f:
         parts = re.findall(r"\S+libc_nonshared\.a|\S+ld-linux\S+", f.read())
+    root = told(*compiler, "-print-sysroot").strip()
+    parts = [root + part if os.path.exists(root + part) else part for part in parts]
     return ["-nodefaultlibs", call_object, "-Wl,--as-needed", "-Wl,--start-group"] + paths + parts + ["-lgcc", "-lgcc_eh", "-Wl,--end-group"]
 
 

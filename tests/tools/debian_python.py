@@ -30,7 +30,7 @@ def fetch(path):
 
 def index():
     """Package name -> its fields."""
-    arch = subprocess.check_output(["dpkg", "--print-architecture"], text=True).strip()
+    arch = os.environ.get("DEBIAN_ARCH") or subprocess.check_output(["dpkg", "--print-architecture"], text=True).strip()
     text = lzma.decompress(fetch("dists/%s/main/binary-%s/Packages.xz" % (SUITE, arch))).decode()
     packages = {}
     for block in text.split("\n\n"):
