@@ -748,7 +748,7 @@ def mosaic():
             train(x["x"].float()[:, None])
             if i % SAVE == 0:
                 save(epoch=epoch, loader=loader.state_dict())
-        save(epoch=epoch + 1, loader=loader.state_dict())
+        save(epoch=epoch, loader=loader.state_dict())  # of the epoch that is over: what is left of it, nothing, comes first
 
 
 if __name__ == "__main__":
