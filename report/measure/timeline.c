@@ -545,6 +545,8 @@ pp_status pp_timeline_build_each(const struct pp_source *source, struct pp_timel
     pp_status status = source->each_chunk(source->ctx, &wanted, each_chunk, &p, &out->bad_chunks, err);
     if (p.no_memory)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the stalls of %s", source->path);
+    p.batch.warmup |= out->has_step &&
+                      !p.batch.step_ns; /* the run ended before its step did: half of a cycle */
     close_batch(&p);
     out->n_gaps -= p.gaps;
     sum_gaps(out);

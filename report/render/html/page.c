@@ -98,21 +98,18 @@ static void put_tile(FILE *out, const char *name, enum pp_html_form form, double
 static void put_tiles(FILE *out, const struct pp_report *r)
 {
     const struct pp_report_phase *wait = pp_report_find_phase(r, PP_PHASE_DATA_WAIT);
-    size_t starved = 0;
-    while (starved < r->n_spent && r->spent[starved].kind != PP_SPENT_CPU)
-        starved++;
-    int lacks = starved < r->n_spent && r->spent[starved].share >= 0.005;
-    char cpu_key[64];
-    snprintf(cpu_key, sizeof(cpu_key), "spent.%zu.share", starved);
+    double lacks = r->starved_s > 0 && !r->verdict.outside && !(r->collective_share >= 0.005)
+                       ? r->verdict.exposed_share - r->data_wait_share
+                       : NAN; /* as the first sentence says it */
+    const char *all = r->boundary_s > 0 ? "between boundaries" : "of the time";
     const struct {
         const char *name;
         enum pp_html_form form;
         double value;
         const char *key, *of;
     } shown[] = {
-        {"Waits for data", PP_HTML_SHARE, r->data_wait_share, "data_wait_share",
-         r->boundary_s > 0 ? "between boundaries" : "of the time"},
-        {"Waits for a CPU", PP_HTML_SHARE, lacks ? r->spent[starved].share : NAN, cpu_key, "of the time"},
+        {"Waits for data", PP_HTML_SHARE, r->data_wait_share, "data_wait_share", all},
+        {"Waits for a CPU", PP_HTML_SHARE, lacks, NULL, all},
         {"Accelerator utilisation", PP_HTML_SHARE, r->accelerator_utilization_share,
          "accelerator_utilization_share", "AU: steps / all time"},
         {"Other ranks", PP_HTML_SHARE, r->collective_share, "collective_share", "of the time waited for"},
