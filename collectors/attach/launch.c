@@ -235,11 +235,11 @@ int pp_launch_wait(struct pp_launch *l)
             continue;
         last = info.si_signo;
         /* What SIGUSR1 and SIGUSR2 ask for is the program's affair (SLURM's warning, a dump of stacks),
-         * unless it ends of them; a SIGHUP that we were started to ignore is ignored by the program as well
-         * (nohup).
+         * unless it ends of them; what we were started to ignore is ignored by the program as well (nohup; a
+         * script's background job ignores SIGINT).
          */
         struct sigaction now;
-        int ignored = last == SIGHUP && sigaction(last, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+        int ignored = sigaction(last, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
         if (last != SIGUSR1 && last != SIGUSR2 && !ignored)
             l->signalled = last;
         /* Ctrl-C and Ctrl-\ go to the whole foreground group: the program has them already. */
