@@ -93,7 +93,7 @@ static const struct cause {
     {BY_WORKER,
      {0},
      NULL,
-     "Mend the sample, or skip it in the data set; num_workers=0 raises it in the trainer, under a debugger."},
+     "Fix the sample, or skip it in the data set; num_workers=0 raises it in the trainer, under a debugger."},
     {BY_FIRST_HANG,
      {0},
      NULL,

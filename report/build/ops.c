@@ -14,7 +14,8 @@
 #define A_CAUSE 0.1    /* of the stall */
 #define LARGE_LINE 0.2 /* of the steps, at least, with its interval */
 #define HALF 0.5
-#define NARROWEST 0.003 /* of the flame graph: two pixels */
+#define MORE_MOST_S 3600 /* nobody records for longer to learn of a line */
+#define NARROWEST 0.003  /* of the flame graph: two pixels */
 enum { REPLAYED = 8, OFFERED = 4, FLAMES = 600, CELL = 40, TEXT = 400 };
 
 /* ---- rows ---- */
@@ -204,12 +205,12 @@ void pp_ops_tell(const struct pp_costs *c, int replayed, struct pp_arena *arena,
     if (!o->n_ops)
         return;
     if (o->missing_s > 0)
-        r->why_no_ops = isfinite(o->missing_s)
+        r->why_no_ops = o->missing_s < MORE_MOST_S
                             ? pp_arena_printf(
                                   arena,
                                   "record %.0f s more: the report then names the lines that cost the stall",
                                   o->missing_s)
-                            : "the trainer waited for no batch that stacks were seen of";
+                            : "the trainer waited too seldom for the batches whose stacks were seen";
     if (o->missing_s > 0 && isfinite(o->missing_s))
         return;
     list_ops(c, replayed, arena, r);

@@ -22,6 +22,7 @@
 #define LITTLE_LEFT 0.2, "XProf's limit of highly input-bound: more of it left would be the job's own"
 #define CROWDED 0.6, "more than 2.5 runnable threads per usable CPU"
 #define CHEAPER_FIRST -0.03, "gains as much as 25 % less work (within 3 %), so it is advised first"
+#define AS_GOOD -0.03, "gains as much as the best other change (within 3 %), so it is advised first"
 #define OPTION_FIRST -0.03, "within 3 % of what gains most: an option is cheaper than other hardware"
 #define GAINS_MOST 0, "what gains most comes first"
 #define MOST_MEETINGS PP_MOST_MEETINGS, "twice as often as all other ranks together"
@@ -29,7 +30,7 @@
 #define MOST_TIME 0.5, "more than half of its time"
 #define MOST_OF_WAIT PP_LEAST_EXPLAINED, "more than half of the wait"
 #define LOCKED_MUCH \
-    "of two threads that hold it by turns one waits, but when they change: half, less those moments"
+    "two threads that share the lock: one of them waits nearly always, which is just under half"
 #define MOST_IDLE_TIME 0.5, "more than half of its idle time"
 #define MOST_CPU_WORK 0.5, "more than half of the CPU work"
 #define SATURATED 0.9, "utilisation law: a bottleneck's utilisation is near 1; 10 % for the system's own work"

@@ -314,7 +314,7 @@ const struct pp_check pp_checks[] = {
      "activate the job's environment, or name its Python: pipeprobe doctor PYTHON"},
     {NULL, "PyTorch hooks", look_hooks, "exec records unmodified PyTorch jobs",
      "this part of a job, or all of it, is not recorded"},
-    {NULL, "reads timed", pp_look_reads, "slow storage can be told from slow decoding",
+    {NULL, "reads timed", pp_look_reads, "slow storage and slow decoding are measured separately",
      "reading counts as decoding"},
     {NULL, "attach", pp_look_attach, "attach PID records a running job",
      "attach PID looks from outside: no gains"},

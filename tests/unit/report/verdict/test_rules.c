@@ -568,19 +568,20 @@ static void test_blocked_work_is_no_want_of_cpu(void **state)
 static void test_few_dear_samples_are_late_batches(void **state)
 {
     static const struct {
-        double tail, order;
+        double tail, order, blocked; /* of computing, or of all their time */
         const char *l1, *l2;
-    } rows[] = {{30, 0.3, "loader", "straggler-sample"},
-                {30, 0, "transform", "augment"},
-                {3, 0.3, "transform", "augment"}};
+    } rows[] = {{30, 0.3, 0.1, "loader", "straggler-sample"}, {30, 0, 0.1, "transform", "augment"},
+                {3, 0.3, 0.1, "transform", "augment"},        {30, 0.3, 0.85, "loader", "straggler-sample"},
+                {30, 0.1, 0.85, "transform", "augment"},      {3, 0.3, 0.85, "transform", "augment"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct pp_arena arena = {0};
         struct pp_report_verdict v;
         struct pp_facts f = starved_facts(0.6, 0);
         f.starved = f.starved_alone = 0;
-        f.metric[PP_METRIC_OWNER] = PP_PHASE_TRANSFORM, f.metric[PP_METRIC_OWNER_BLOCKED] = 0.1;
+        f.metric[PP_METRIC_OWNER] = PP_PHASE_TRANSFORM, f.metric[PP_METRIC_OWNER_BLOCKED] = rows[i].blocked;
         f.metric[PP_METRIC_W_WORK] = 0.99, f.metric[PP_METRIC_TRANSFORM_PART] = 0.9;
-        f.metric[PP_METRIC_WORK_TAIL] = rows[i].tail, f.metric[PP_METRIC_G_ORDER] = rows[i].order;
+        f.metric[rows[i].blocked > 0.5 ? PP_METRIC_SAMPLE_TAIL : PP_METRIC_WORK_TAIL] = rows[i].tail,
+                                                                 f.metric[PP_METRIC_G_ORDER] = rows[i].order;
         pp_verdict_judge(&f, &arena, &v);
         if (!v.l1 || !v.l2 || strcmp(v.l1, rows[i].l1) != 0 || strcmp(v.l2, rows[i].l2) != 0)
             fail_msg("row %zu: %s", i, v.cause ? v.cause : v.reason);
