@@ -221,12 +221,7 @@ static void text_row(const struct pp_page *p, const struct pp_section_rows *rows
     char text[MOST_COLUMNS][CELL + 2], words[PP_CELL_TEXT];
     const char *cell[MOST_COLUMNS];
     const struct pp_section_column *wrapped = NULL;
-    int width[MOST_COLUMNS], n = 0;
-    if (is_narrow(p, s)) {
-        if (row)
-            narrow_row(p, rows, row);
-        return;
-    }
+    int width[MOST_COLUMNS], n = 0, cut = 0;
     for (size_t i = 0; i < s->n_columns; i++) {
         const struct pp_section_column *c = &s->columns[i];
         if (!c->head[PP_IN_TEXT] || c->flags & PP_CELL_BELOW)
@@ -237,10 +232,15 @@ static void text_row(const struct pp_page *p, const struct pp_section_rows *rows
         }
         snprintf(text[n], sizeof(text[n]), "%s%s", n == 0 ? "  " : "",
                  row ? text_cell(rows, c, row, words) : c->head[PP_IN_TEXT]);
+        cut |= row && c->width < 0 && i + 1 < s->n_columns && !(c->flags & PP_CELL_BAR) &&
+               strlen(text[n]) + (c[1].width < 0) > (size_t)-c->width;
         cell[n] = text[n];
         width[n++] = c->width;
     }
-    if (wrapped)
+    if (cut || is_narrow(p, s)) {
+        if (row)
+            narrow_row(p, rows, row);
+    } else if (wrapped)
         pp_page_row_text(p, width, cell, n, wrapped->width, text_cell(rows, wrapped, row, words));
     else
         pp_page_row(p, row ? PP_TONE_PLAIN : PP_TONE_STRONG, width, cell, n);

@@ -79,6 +79,6 @@ static const struct pp_section_column step_lines[] = {
     {.form = "place", .head = {EVERYWHERE("line")}, .width = -18},
     {.form = "share", .head = {NUMBERS("of the steps")}, .width = 14},
     {.form = "cpu_share", .head = {NUMBERS("on CPU")}, .width = 8},
-    {.form = "callee", .head = {EVERYWHERE("  calls")}, .width = -1},
+    {.form = "  {callee}", .head = {EVERYWHERE("  calls")}, .width = -1},
 };
 SECTION(step_lines, FOLDED, TEXT("Lines of the training steps"), HTML("Lines of the training steps"));

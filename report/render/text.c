@@ -433,9 +433,9 @@ static void put_setup(const struct pp_page *p, const struct pp_report *r)
         else if (!pp_section_is_internal(&r->environment[i]))
             add_pair(&machine, &r->environment[i]);
     if (others.text[0])
-        pp_page_text(p, PP_TONE_PLAIN, "Beside it   ", 12, 5, others.text);
+        pp_page_text(p, PP_TONE_PLAIN, "Beside it   ", 12, 0, others.text);
     if (machine.text[0])
-        pp_page_text(p, PP_TONE_PLAIN, "Machine     ", 12, 2, machine.text);
+        pp_page_text(p, PP_TONE_PLAIN, "Machine     ", 12, 0, machine.text);
     if (r->made)
         pp_page_text(p, PP_TONE_PLAIN, "Made        ", 12, 0, r->made);
 }
