@@ -1,6 +1,6 @@
 """A PyTorch job with a loader of its own: own_loops.py FILES FORM transform|released|sleeps|storage|bound [BATCHES [MS]]
 
-FORM: inline, pool, thread, imap, threadpool, condition, mpqueue, async, asyncqueue, taskqueue,
+FORM: inline, pool, thread, imap, threadpool, condition, event, semaphore, mpqueue, async, asyncqueue, taskqueue,
 completed, processes, joblib. A sample is a file, read and worked on for MS (4); released: without the
 interpreter's lock; sleeps: not worked on, for as long; storage: on a slow mount
 that is the reading; bound: the step is what takes long. Prints the losses and the time per batch, in all and in waiting."""
@@ -12,7 +12,7 @@ root, form, mode = sys.argv[1:4]
 batches = int(sys.argv[4]) if len(sys.argv) > 4 else 100
 work_ns = int(float(sys.argv[5]) * 1e6) if len(sys.argv) > 5 else 4000000
 files = sorted(glob.glob(root + "/*"))
-SIZE, BLOCK = 8, bytes(1 << 20)
+SIZE, BLOCK, WORKERS = 8, bytes(1 << 20), int(os.environ.get("WORKERS", 2))
 
 
 def load(path):
@@ -68,7 +68,7 @@ def inline():
 
 
 def pool():
-    with concurrent.futures.ThreadPoolExecutor(2) as ex:
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as ex:
         ahead = None
         for p in paths():
             new = [ex.submit(load, f) for f in p]
@@ -81,18 +81,18 @@ def pool():
 def joblib():
     import joblib
 
-    for b in joblib.Parallel(n_jobs=2, backend="threading", return_as="generator")(joblib.delayed(load_batch)(p) for p in paths()):
+    for b in joblib.Parallel(n_jobs=WORKERS, backend="threading", return_as="generator")(joblib.delayed(load_batch)(p) for p in paths()):
         yield stack(b)
 
 
 def completed():
-    with concurrent.futures.ThreadPoolExecutor(2) as ex:
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as ex:
         for p in paths():
             yield stack([f.result() for f in concurrent.futures.as_completed([ex.submit(load, f) for f in p])])
 
 
 def processes():
-    with concurrent.futures.ProcessPoolExecutor(2) as ex:
+    with concurrent.futures.ProcessPoolExecutor(WORKERS) as ex:
         for b in ex.map(load_batch, paths()):
             yield stack(b)
 
@@ -121,13 +121,13 @@ def mpqueue():
 
 
 def imap():
-    with multiprocessing.Pool(2) as p:
+    with multiprocessing.Pool(WORKERS) as p:
         for b in p.imap(load_batch, paths()):
             yield stack(b)
 
 
 def threadpool():
-    with multiprocessing.pool.ThreadPool(2) as p:
+    with multiprocessing.pool.ThreadPool(WORKERS) as p:
         for paths_ in paths():
             yield stack(p.map(load, paths_))
 
@@ -148,6 +148,46 @@ def condition():
             changed.wait_for(lambda: ready)
             b = ready.pop(0)
             changed.notify_all()
+        if b is None:
+            return
+        yield stack(b)
+
+
+def semaphore():
+    q, room = queue.SimpleQueue(), threading.Semaphore(2)
+
+    def fill():
+        for p in paths():
+            room.acquire()
+            q.put(load_batch(p))
+        q.put(None)
+
+    threading.Thread(target=fill, daemon=True).start()
+    for b in taken(q):
+        room.release()
+        yield b
+
+
+def event():
+    ready, full, taken = [], threading.Event(), threading.Event()
+
+    def fill():
+        for b in itertools.chain(map(load_batch, paths()), [None]):
+            while len(ready) >= 4:
+                taken.wait(0.5)
+                taken.clear()
+            ready.append(b)
+            full.set()
+
+    threading.Thread(target=fill, daemon=True).start()
+    while True:
+        full.wait()
+        b = ready.pop(0)
+        if not ready:
+            full.clear()
+            if ready:
+                full.set()
+        taken.set()
         if b is None:
             return
         yield stack(b)

@@ -933,6 +933,7 @@ def _hook_conditions(module):
     """Not those of threading itself: a thread that starts another one waits for an Event, and for no batch."""
     if not record.is_timed(module.Condition.wait):
         _hook_method(module.Condition, "wait", "condition", module.Condition.wait_for)
+        _hook_method(module.Event, "wait", "condition", module.Event.wait)
 
 
 def _hook_event_loop(module):

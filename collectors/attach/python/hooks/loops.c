@@ -170,14 +170,16 @@ static int is_called_by_module_of(PyObject *its)
     return is;
 }
 
-/* For another thread, or for what an event loop polls. A maker that waits makes nothing meanwhile. callback:
- * Condition.wait_for, by whose module's other waits (an Event's, a thread's start) nothing is taken. */
+/* For another thread, or for what an event loop polls. A maker that waits, for a semaphore too, makes nothing
+ * meanwhile. callback: wait_for of Condition or wait of Event, by whose module's other waits (a thread's
+ * start) nothing is taken. */
 PyObject *loops_wait(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
-    if (callback && (record_process.has_loader || is_called_by_module_of(callback)))
-        return PyObject_Call(function, args, kwargs);
     struct record_local *l = record_is_on() ? record_local_peek() : NULL;
-    if (!l || !l->loop.making)
+    int makes = l && l->loop.making;
+    if (callback && (record_process.has_loader || (!makes && is_called_by_module_of(callback))))
+        return PyObject_Call(function, args, kwargs);
+    if (!makes)
         return wait_in(function, args, kwargs, 1);
     record_make_pauses(l, 0);
     PyObject *out = PyObject_Call(function, args, kwargs);
