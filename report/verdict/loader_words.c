@@ -132,6 +132,11 @@ int pp_loader_words_lack(const struct pp_loader_words *w, const char *knob)
 
 /* ---- what they are told ---- */
 
+#define PAGE_LOCKED \
+    "Feed fn.external_source page-locked or device arrays: DALI's own buffers are page-locked."
+#define AHEAD \
+    "Have DALI run ahead of the step: exec_async and exec_pipelined (the defaults), and prefetch_queue_depth of 2 or more."
+
 /* Sentences that DALI has no word for. */
 static const struct {
     enum pp_remedy_id id;
@@ -141,14 +146,10 @@ static const struct {
      "Deepen the prefetch (prefetch_queue_depth), or keep very large images out of the data: batches come in order, and a slow one holds those behind it."},
     {PP_REMEDY_PREFETCH_OR_ORDER,
      "Deepen the prefetch (prefetch_queue_depth): one slow sample delays the finished batches behind it."},
-    {PP_REMEDY_PINNED,
-     "Feed fn.external_source page-locked or device arrays: DALI's own buffers are page-locked."},
-    {PP_REMEDY_COPY_AS_PINNED,
-     "Feed fn.external_source page-locked or device arrays: DALI's own buffers are page-locked."},
-    {PP_REMEDY_COPY_BUFFERS,
-     "Have DALI run ahead of the step: exec_async and exec_pipelined (the defaults), and prefetch_queue_depth of 2 or more."},
-    {PP_REMEDY_ASYNC_COPY,
-     "Have DALI run ahead of the step: exec_async and exec_pipelined (the defaults), and prefetch_queue_depth of 2 or more."},
+    {PP_REMEDY_PINNED, PAGE_LOCKED},
+    {PP_REMEDY_COPY_AS_PINNED, PAGE_LOCKED},
+    {PP_REMEDY_COPY_BUFFERS, AHEAD},
+    {PP_REMEDY_ASYNC_COPY, AHEAD},
     {PP_REMEDY_LESS_OR_OVERLAPPED,
      "Copy less (device=\"mixed\" copies the encoded bytes), or have DALI run ahead of the step (prefetch_queue_depth of 2 or more)."},
     {PP_REMEDY_SLOW_WORKER,
@@ -364,20 +365,16 @@ static int is_as_in_pytorch(const char *text)
             strncmp(text, "the same in the training loop", strlen("the same in the training loop")) == 0);
 }
 
-/* What it has besides: the next step has said the rest. */
-static const char *without_same(const char *text)
-{
-    static const char same[] = "the same; ";
-    return text && strncmp(text, same, sizeof(same) - 1) == 0 ? text + sizeof(same) - 1 : text;
-}
-
 static void speak_as_dali(struct pp_report_verdict *v, struct pp_arena *arena)
 {
+    static const char same[] = "the same; "; /* the next step has said that */
+    const char *dali = v->remedy ? v->remedy->dali : NULL;
     v->action.python = v->action.words = NULL;
     if (v->remedy && is_as_in_pytorch(v->remedy->dali))
         v->action.words = pp_action_plain(v->remedy->pytorch, arena);
     else if (v->remedy)
-        v->action.dali = pp_action_plain(without_same(v->remedy->dali), arena);
+        v->action.dali = pp_action_plain(
+            dali && strncmp(dali, same, sizeof(same) - 1) == 0 ? dali + sizeof(same) - 1 : dali, arena);
 }
 
 void pp_loader_words_speak(struct pp_report *r, struct pp_arena *arena)
@@ -389,7 +386,8 @@ void pp_loader_words_speak(struct pp_report *r, struct pp_arena *arena)
     int reads = are_threads_enough(r);
     if (v->next_step)
         v->next_step = next_step(w, v, reads, arena);
-    v->cause = v->cause ? pp_loader_words_sentence(w, reads, v->cause, arena) : NULL;
+    v->cause = pp_loader_words_sentence(w, reads, v->cause, arena);
+    v->then = pp_loader_words_sentence(w, reads, v->then, arena);
     speak_of_changes(w, reads, r, arena);
     if (is_dali(w))
         speak_as_dali(v, arena);
