@@ -149,6 +149,8 @@ static void put_prediction(struct asked *a, const char *what, const struct pp_pr
     pp_json_put_num(&a->json, "low", p->low * a->known);
     pp_json_put_num(&a->json, "high", p->high * a->known);
     pp_json_put_num(&a->json, "gain", p->gain);
+    pp_json_put_num(&a->json, "gain_low", p->gain_low);
+    pp_json_put_num(&a->json, "gain_high", p->gain_high);
     pp_json_put_num(&a->json, "data_wait_share", p->data_wait_share);
     pp_json_put_num(&a->json, "reads_waiting", p->reads_waiting);
     pp_json_object_end(&a->json);
