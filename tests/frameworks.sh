@@ -139,6 +139,7 @@ dali() {
 }
 
 # Loaders of other frameworks: the same batches, each wait recorded and as long as the job's own clock says, and the cause of what was made slow.
+OWN_WORDS='[[:space:]](INFO|WARNING) |resource_tracker' # of Ray, and of Grain's processes at their end: now and then, without us too
 LOADERS='grain grain_processes grain_loader nodes spdl tensorflow keras dali ray'
 [ -z "$slice" ] || LOADERS=nodes # which is beside the newest torch
 . tests/slow_fs.sh
@@ -151,7 +152,7 @@ loader_of() { # FRAMEWORK MODE BATCHES CAUSE
     is "$name: it runs without" "$rc" 0
     run timeout "$LIMIT" "$PP" exec -q --force -o "$R" -- "$PYTHON" "$job" "$1" "$dir" "$2" "$3"
     is "$name: exit status and batches" "$rc $(cat "$OUT")" "0 $(cat "$T/plain.out")"
-    is "$name: standard error" "$(masked "$ERR" | grep -vE '[[:space:]](INFO|WARNING) ')" "$(masked "$T/plain.err" | grep -vE '[[:space:]](INFO|WARNING) ')"
+    is "$name: standard error" "$(masked "$ERR" | grep -vE "$OWN_WORDS")" "$(masked "$T/plain.err" | grep -vE "$OWN_WORDS")"
     is "$name: every hook fits" "$(sql "$R" "SELECT value FROM meta WHERE section = 'process_note'")" ""
     [ "$1" != keras ] || is "$name: whose loader it is" "$(sql "$R" "SELECT value FROM meta WHERE section = 'config' AND key = 'loader'")" keras
     is "$name: each batch is a wait" "$(sql "$R" "SELECT count(DISTINCT batch) FROM v_span WHERE phase = 'data_wait'")" "$3"
