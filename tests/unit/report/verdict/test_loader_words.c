@@ -240,7 +240,7 @@ static void a_setting_is_written_as_its_loader_has_it(void **state)
         struct pp_report_verdict *v = &r.verdict;
         v->l0 = "input-bound", v->l1 = rows[i].l1;
         v->remedy = &pp_remedies[PP_REMEDY_MORE_WORKERS];
-        v->next_step = v->remedy->sentence;
+        v->next_step = v->then = v->remedy->sentence;
         v->fixes = fixes, v->n_fixes = 1;
         fixes[0].is_argument = 1;
         pp_changes_advise(&r, &arena);
@@ -248,6 +248,7 @@ static void a_setting_is_written_as_its_loader_has_it(void **state)
         pp_loader_words_speak(&r, &arena);
         assert_string_equal(v->action.python, rows[i].python);
         assert_string_equal(v->fixes[0].change, rows[i].change);
+        assert_string_equal(v->then, v->next_step);
         assert_string_equal(v->fixes[0].set, "num_workers=8");
         assert_int_equal(v->fixes[0].is_argument, 0);
         assert_ptr_equal(v->action.fix, &v->fixes[0]);
