@@ -37,7 +37,8 @@ struct pp_process_file {
     char
         seen[32]; /* another kind of loader that was imported when the interpreter ended: "grain"; "": none */
     uint32_t own_loop; /* it takes batches that its own threads and processes make, and no DataLoader */
-    char command[4096 - 592 - 388];
+    char mixed[256];   /* of its loaders, what a report mixes: a sentence; "": nothing */
+    char command[4096 - 592 - 388 - 256];
 };
 
 _Static_assert(sizeof(struct pp_process_file) == 4096, "one page");

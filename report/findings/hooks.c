@@ -28,6 +28,26 @@ static void on_note(void *ctx, const char *key, const char *value, const char *u
         x->first = pp_arena_copy(x->arena, value);
 }
 
+/* What the process said of its loaders; or that several of its threads train. */
+static const char *mixed(const struct pp_findings_from *from)
+{
+    const struct pp_timeline *tl = from->timeline;
+    const struct pp_thread_row *rows, *judged = NULL;
+    size_t n = from->source->threads(from->source->ctx, &rows), threads = 0;
+    const char *said = from->source->meta(from->source->ctx, "config", "loaders_mixed");
+    for (size_t i = 0; i < n && tl->has_trainer; i++)
+        judged = rows[i].id == tl->trainer ? &rows[i] : judged;
+    for (size_t i = 0; i < n && judged; i++)
+        threads += rows[i].lane == PP_LANE_TRAINER && rows[i].pid == judged->pid && rows[i].recorded;
+    return said ? pp_arena_copy(from->arena, said)
+           : threads > 1
+               ? pp_arena_printf(from->arena,
+                                 "%zu threads took batches: the one that took most, %.0f of them, is "
+                                 "judged, and the rate is its own",
+                                 threads, (double)tl->batches)
+               : NULL;
+}
+
 static const char *words_of(const struct pp_report_loader *l, struct pp_arena *arena)
 {
     return l->at ? pp_arena_printf(arena, "the one at %s", l->at) : l->dataset ? l->dataset : "?";
@@ -131,12 +151,14 @@ void pp_measure_hooks(const struct pp_findings_from *from, struct pp_finding_val
     const struct pp_source *source = from->source;
     const char *stored = source->meta(source->ctx, "config", "python_hooks");
     struct notes notes = {.arena = from->arena};
-    if (!stored || strcmp(stored, "none") == 0 || !from->report->n_loaders)
+    if (!stored || strcmp(stored, "none") == 0 ||
+        (!from->report->n_loaders && !source->meta(source->ctx, "config", "loader")))
         return;
     const char *hooks = pp_arena_copy(from->arena, stored); /* lent until the source is asked again */
     if (!hooks || source->each_meta(source->ctx, "process_note", on_note, &notes, NULL) != PP_OK)
         return;
     f->text[PP_FINDING_HOOKS] = hooks;
+    f->text[PP_FINDING_LOADERS_MIXED] = mixed(from);
     f->text[PP_FINDING_HOOKS_NOTE] = notes.first;
     f->number[PP_FINDING_HOOKS_LEFT_OUT] = (double)notes.n;
     f->number[PP_FINDING_HOOKS_MORE] = notes.n > 1 ? (double)(notes.n - 1) : NAN;

@@ -66,9 +66,14 @@ static int is_trainer(struct pass *p, uint32_t thread)
     size_t at = pp_thread_at(p->threads, p->n_threads, thread);
     if (at == p->n_threads || p->threads[at].lane != PP_LANE_TRAINER)
         return 0;
+    const struct pp_thread_row *most = &p->threads[at];
+    for (size_t i = 0; i < p->n_threads; i++) /* of several that train in one process */
+        if (p->threads[i].lane == PP_LANE_TRAINER && p->threads[i].pid == most->pid &&
+            p->threads[i].recorded > most->recorded)
+            most = &p->threads[i];
     p->tl->has_trainer = 1;
-    p->tl->trainer = thread;
-    return 1;
+    p->tl->trainer = most->id;
+    return thread == most->id;
 }
 
 static void add_stall(struct pass *p, const struct pp_span *s)

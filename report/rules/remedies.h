@@ -147,6 +147,7 @@ enum pp_remedy_id {
     PP_REMEDY_HOOKS,
     PP_REMEDY_TIMED_READS,
     PP_REMEDY_SEVERAL_LOADERS,
+    PP_REMEDY_MIXED_LOADERS,
     /* of the audit and of the ranks of a job */
     PP_REMEDY_SAMPLER_OF_RANKS,
     PP_REMEDY_SPLIT_BY_RANK,

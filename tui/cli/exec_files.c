@@ -61,6 +61,8 @@ static void take_process(void *ctx, const struct pp_process_file *f)
         snprintf(g->totals->data, sizeof(g->totals->data), "%s", f->data);
     if (f->seen[0] && !g->totals->seen[0])
         snprintf(g->totals->seen, sizeof(g->totals->seen), "%s", f->seen);
+    if (f->mixed[0])
+        pp_store_meta_text(store, "config", "loaders_mixed", f->mixed);
     g->totals->own_loop |= f->own_loop != 0;
     g->totals->files++;
     unsigned k = 0;

@@ -859,7 +859,35 @@ def _waiter_made(waiter):
     waiter.event.wait = record.timed("take", waiter.event.wait)
 
 
+_tasks = {}  # how often a pool of threads ran each function
+
+
+@_guard
+def _task_made(item, *args, **kwargs):
+    function = getattr(item, "fn", None) or item.task[0]
+    name = getattr(getattr(function, "func", function), "__qualname__", "")  # of a partial, what it calls
+    if name in _tasks or len(_tasks) < 16:
+        _tasks[name] = _tasks.get(name, 0) + 1
+
+
+def _mixed():
+    """Of the loaders of this process: what a report mixes, as a sentence."""
+    has_loader, taken, aside = record.loops()
+    if has_loader and taken + aside >= _SAID_FROM:
+        return "beside the DataLoader's, about %d batches of %s were taken, which are not judged: record the job without the DataLoader for that" % (
+            taken + aside, _seen() or "a loop of the job's own")
+    tasks = sorted(((n, name) for name, n in list(_tasks.items()) if n >= _SAID_FROM), reverse=True)
+    if taken and tasks[1:] and not has_loader:
+        said = ["%s (%d tasks)" % (name.replace("<locals>.", "")[-40:], n) for n, name in tasks[:3]]
+        return "a pool of threads runs %s: all count as making batches; give other work a pool of its own" % " and ".join(said)
+    return ""
+
+
+_SAID_FROM = 10  # batches, or tasks
+
+
 def _hook_pool_task(module):
+    _hook_method(module._WorkItem, "__init__", "after", _task_made)
     _replace(module._WorkItem, "task", "run")
     _replace(module.ThreadPoolExecutor, "dispatch", "submit")
 
@@ -1246,6 +1274,10 @@ _OTHER_LOADERS = ("grain", "nvidia.dali", "ray.data", "spdl.pipeline", "torchdat
 _gives = ""  # of them or of others, the one that gave batches, where importing it does not say so
 
 
+def _seen():
+    return _gives or next((name for name in _OTHER_LOADERS if name in sys.modules), "")
+
+
 def _brief(line, most):
     """With its end, where the name of a file is."""
     return line if len(line) <= most else line[: most - 45] + "..." + line[-42:]
@@ -1257,7 +1289,7 @@ def _say_how_it_ended():
     error = getattr(sys, "last_value", None)
     if not record.session():
         return
-    record.seen(_gives or next((name for name in _OTHER_LOADERS if name in sys.modules), ""))
+    record.seen(_seen(), (_extra("what a report mixes", _mixed) or "")[:250])
     if error is None:
         return
     try:

@@ -142,15 +142,16 @@ static const struct {
 };
 
 /* 1: it was said that the job uses another loader. */
-static int say_other_loader(const char *seen, const char *subject)
+static int say_other_loader(const char *seen, const char *note, const char *subject)
 {
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
         if (strcmp(others[i].module, seen) == 0) {
-            exec_say("%s uses %s, whose batches exec does not time, so nothing was recorded. What works: %s",
-                     subject, others[i].loader,
-                     others[i].works ? others[i].works
-                                     : "two ranges in the training loop, data_wait and step (pipeprobe help "
-                                       "recording-your-own-job)");
+            exec_say(
+                "%s uses %s, whose batches exec did not time, so nothing was recorded%s%s. What works: %s",
+                subject, others[i].loader, *note ? ": " : "", note,
+                others[i].works ? others[i].works
+                                : "two ranges in the training loop, data_wait and step (pipeprobe help "
+                                  "recording-your-own-job)");
             return 1;
         }
     return 0;
@@ -172,10 +173,10 @@ static void explain_nothing(const struct exec_record *r, char *const *program, i
     else if (*r->unhooked)
         exec_say("no process of %s reported, so nothing was recorded: the hooks cannot be loaded into %s",
                  program[0], r->unhooked);
+    else if (say_other_loader(t->seen, t->note, report ? report->subject : program[0]))
+        ;
     else if (t->note[0])
         exec_say("nothing of %s was recorded: %s", program[0], t->note);
-    else if (say_other_loader(t->seen, report ? report->subject : program[0]))
-        ;
     else if (t->hooked)
         exec_say(
             "nothing was recorded: %s %s and made no NVTX range. Without a DataLoader, mark data_wait and step "

@@ -45,7 +45,7 @@ struct loop_call loop_takes(const PyObject *queue, int certain)
     struct loop_call c = {.as = LOOP_WAITS, .certain = certain, .queue = queue};
     struct record_local *l = record_is_on() && !record_process.has_loader ? record_local() : NULL;
     if (!l) {
-        c.queue = NULL;
+        c.queue = record_process.has_loader ? queue : NULL;
         return c;
     }
     if (l->loop.making) {
@@ -56,7 +56,7 @@ struct loop_call loop_takes(const PyObject *queue, int certain)
         return c;
     }
     /* Batches that are taken without gradients, as in an evaluation, are not collected into one. */
-    if (record_loop_take_is_open(l) && loop_only_looks())
+    if (l->loop.first.stamp && l->consumer.trains && loop_only_looks())
         record_loop_take_closes(l);
     c.asks = queue != NULL;
     if (record_loop_wait_begin(l, certain, &c.from)) {
@@ -90,6 +90,8 @@ struct loop_call loop_gives(const PyObject *queue)
 
 void loop_call_ends(struct loop_call *c, PyObject *out)
 {
+    if (out && record_process.has_loader && c->as == LOOP_WAITS && (c->certain || c->queue))
+        record_loop_beside(record_local_peek());
     if (out) /* one that is emptied at its end has no producer, and its place in memory may be another's next
               */
         note_taken_from(c->queue);

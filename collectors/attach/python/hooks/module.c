@@ -45,54 +45,47 @@ static PyObject *session(PyObject *self, PyObject *nothing)
     return PyLong_FromUnsignedLong(record_session());
 }
 
+/* One text, or two. */
+static PyObject *say(PyObject *args, void (*one)(const char *), void (*two)(const char *, const char *))
+{
+    const char *first, *second;
+    if (!PyArg_ParseTuple(args, one ? "s" : "ss", &first, &second))
+        return NULL;
+    if (record_is_on() && one)
+        one(first);
+    else if (record_is_on())
+        two(first, second);
+    Py_RETURN_NONE;
+}
+
 static PyObject *off(PyObject *self, PyObject *args)
 {
-    const char *why;
-    if (!PyArg_ParseTuple(args, "s", &why))
-        return NULL;
-    if (record_is_on())
-        record_off(why);
-    Py_RETURN_NONE;
+    return say(args, record_off, NULL);
 }
 
 static PyObject *note(PyObject *self, PyObject *args)
 {
-    const char *what;
-    if (!PyArg_ParseTuple(args, "s", &what))
-        return NULL;
-    if (record_is_on())
-        record_note(what);
-    Py_RETURN_NONE;
+    return say(args, record_note, NULL);
 }
 
 static PyObject *made_of(PyObject *self, PyObject *args)
 {
-    const char *versions, *data;
-    if (!PyArg_ParseTuple(args, "ss", &versions, &data))
-        return NULL;
-    if (record_is_on())
-        record_made_of(versions, data);
-    Py_RETURN_NONE;
+    return say(args, NULL, record_made_of);
 }
 
 static PyObject *ended(PyObject *self, PyObject *args)
 {
-    const char *how;
-    if (!PyArg_ParseTuple(args, "s", &how))
-        return NULL;
-    if (record_is_on())
-        record_ended(how);
-    Py_RETURN_NONE;
+    return say(args, record_ended, NULL);
 }
 
 static PyObject *seen(PyObject *self, PyObject *args)
 {
-    const char *loader;
-    if (!PyArg_ParseTuple(args, "s", &loader))
-        return NULL;
-    if (record_is_on())
-        record_seen(loader);
-    Py_RETURN_NONE;
+    return say(args, NULL, record_seen);
+}
+
+static PyObject *loops(PyObject *self, PyObject *nothing)
+{
+    return Py_BuildValue("iII", record_process.has_loader, record_process.taken, record_process.aside);
 }
 
 static PyObject *gpu_end(PyObject *self, PyObject *nothing)
@@ -483,7 +476,9 @@ static PyMethodDef functions[] = {
     {"off", off, METH_VARARGS, "off(why): off for good in this process"},
     {"note", note, METH_VARARGS, "note(what): what was left out, into the recording"},
     {"made_of", made_of, METH_VARARGS, "made_of(versions, data): of the process, into the recording"},
-    {"seen", seen, METH_VARARGS, "seen(loader): one that is not recorded, into the recording"},
+    {"seen", seen, METH_VARARGS, "seen(loader, mixed): one that is no DataLoader, what a report mixes"},
+    {"loops", loops, METH_NOARGS,
+     "loops(): a DataLoader gave batches; batches of none, before and beside it"},
     {"ended", ended, METH_VARARGS, "ended(how): by an exception, into the recording"},
     {"gpu_end", gpu_end, METH_NOARGS, "gpu_end(): of the GPU's records, before the process ends"},
     {"gpu_yield", gpu_yield, METH_VARARGS, "gpu_yield(to): likewise, for another profiler of the job"},

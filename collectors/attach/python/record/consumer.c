@@ -406,7 +406,7 @@ void record_loop_took(struct record_local *l, const struct record_mark *from, co
 {
     struct record_about about = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
     if (got > 0)
-        about.batch = l->loop.taken++;
+        about.batch = l->loop.taken++, record_process.taken++;
     about.flags = got < 0 ? PP_SPAN_ERROR : 0;
     put_span(l, got ? PP_PHASE_DATA_WAIT : PP_PHASE_EPOCH_BOUNDARY, from, to, &about);
     if (got <= 0)
@@ -414,6 +414,12 @@ void record_loop_took(struct record_local *l, const struct record_mark *from, co
     step_begins(l, to, &about);
     record_gpu_batch(about.batch, l->consumer.role != RECORD_PREFETCHER);
     record_own_loop(1);
+}
+
+void record_loop_beside(const struct record_local *l)
+{
+    int own = l && l->consumer.trains && !l->consumer.taking && l->slot < 0 && !l->sample.depth;
+    record_process.aside += own && record_is_on() && !givers[0]; /* else they are a DataLoader's */
 }
 
 /* ---- within a step: checkpoints, and waits for other ranks ---- */

@@ -43,11 +43,6 @@ static void put_take(struct record_local *l)
     o->got = 0;
 }
 
-int record_loop_take_is_open(const struct record_local *l)
-{
-    return l->loop.first.stamp && l->consumer.trains;
-}
-
 void record_loop_take_closes(struct record_local *l)
 {
     if (!l->loop.waiting && record_lane_is_open(&l->consumer.lane))

@@ -43,6 +43,7 @@ static void fork_child(void)
         self->loop = (struct record_loop){0};
     }
     record_process.own_loop = 0;
+    record_process.taken = record_process.aside = 0;
     pthread_mutex_init(&locals_lock, NULL);
 }
 
@@ -209,11 +210,13 @@ void record_made_of(const char *versions, const char *data)
     snprintf(f->versions, sizeof(f->versions), "%s", versions);
 }
 
-void record_seen(const char *loader)
+void record_seen(const char *loader, const char *mixed)
 {
     struct pp_process_file *f = process_file();
-    if (f)
-        snprintf(f->seen, sizeof(f->seen), "%s", loader);
+    if (!f)
+        return;
+    snprintf(f->seen, sizeof(f->seen), "%s", loader);
+    snprintf(f->mixed, sizeof(f->mixed), "%s", mixed);
 }
 
 void record_off(const char *why)

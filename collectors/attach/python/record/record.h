@@ -232,6 +232,7 @@ extern struct record_process {
     int has_loader;             /* a DataLoader is iterated: what else passes batches is a part of that */
     int has_framework;          /* another framework's loader is imported, whose waits are known by name */
     int own_loop;               /* batches are taken without a DataLoader */
+    uint32_t taken, aside;      /* such batches; those that were taken beside a DataLoader's */
     int64_t parent_pid;         /* of a process of multiprocessing: who started it; 0: it is none */
     enum { RECORD_CONTENT_NONE, RECORD_CONTENT_PART, RECORD_CONTENT_WHOLE } content; /* of samples, hashed */
 } record_process;
@@ -280,7 +281,7 @@ void record_ended(const char *how);
  * counts. */
 void record_made_of(const char *versions, const char *data);
 /* Another kind of loader that the process has imported. */
-void record_seen(const char *loader);
+void record_seen(const char *loader, const char *mixed);
 /* Batches are taken without a DataLoader; not any more: for the processes that make them. */
 void record_own_loop(int on);
 /* The job has imported PyTorch's DataLoader: said in the process file, where there is one. */
@@ -530,6 +531,8 @@ void record_got_handed(struct record_local *l, const struct record_mark *from, s
 
 /* The parts of a wait that loop.c puts. until: of the step that is running. */
 int record_is_trainer(struct record_local *l);
+/* A batch of no DataLoader came to the thread, in a job that has one. */
+void record_loop_beside(const struct record_local *l);
 void record_loop_step_ends(struct record_local *l, const struct record_mark *until);
 /* got: as record_take_end's; the step begins behind it */
 void record_loop_took(struct record_local *l, const struct record_mark *from, const struct record_mark *to,
@@ -555,9 +558,7 @@ int record_loop_wait_begin(struct record_local *l, int certain, struct record_ma
 void record_loop_wait_end(struct record_local *l, int certain, const struct record_mark *from, int got);
 /* A pass of backward: what was waited for until now is its batch. */
 void record_loop_trains(struct record_local *l);
-/* The job is in a take whose waits may be far apart: grad is enabled, so that the batch will be trained on.
- */
-int record_loop_take_is_open(const struct record_local *l);
+/* Of a take whose waits may be far apart, that grad is not enabled: the batch is not trained on. */
 void record_loop_take_closes(struct record_local *l);
 
 /* Whether this thread may make what is taken. */
