@@ -75,6 +75,8 @@ pp_status pp_gather(const struct pp_source *source, const struct pp_timeline *tl
     pp_status drawn = draws ? pp_series_end(p.series, source, arena, r, &out->targets,
                                             status == PP_OK ? err : NULL)
                             : PP_OK;
+    if (!replays && !source->glance && drawn == PP_OK)
+        drawn = pp_ops_read(source, tl, &out->costs.ops, status == PP_OK ? err : NULL);
     pp_status looked = pp_thread_work_read(source, tl, &out->threads, status == PP_OK ? err : NULL);
     return status != PP_OK ? status : drawn != PP_OK ? drawn : looked;
 }

@@ -297,9 +297,14 @@ static void name_step(struct pp_report *r, struct pp_arena *arena)
     char share[CELL];
     if (!r->n_step_lines || s->low < LARGE_LINE || r->gpu || v->outside || r->ended_remedy)
         return;
-    const char *line = pp_arena_printf(arena, "The line that takes most of a step: %s, %s, %s.",
+    const struct pp_report_step_line *next = r->n_step_lines > 1 && s[1].low >= LARGE_LINE ? &s[1] : NULL;
+    const char *line = pp_arena_printf(arena, "The line that takes most of a step: %s, %s, %s",
                                        s->callee ? s->callee : s->name, s->place,
                                        pp_text_share(share, CELL, s->share));
+    line = next ? pp_arena_printf(arena, "%s; then %s, %s, %s.", line,
+                                  next->callee ? next->callee : next->name, next->place,
+                                  pp_text_share(share, CELL, next->share))
+                : pp_arena_printf(arena, "%s.", line);
     if (strcmp(v->l0, "not-input-bound") == 0)
         v->next_step = pp_arena_printf(arena, "%s %s", v->next_step, line);
     else if (strcmp(v->l0, "cpu-starved") == 0 && !v->then)

@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOSTLY 0.8   /* a function that hands on: one of its lines has so much of it, in one call */
-#define NAMES_IT 0.6 /* from which part on what a line calls is its name */
-#define COMMON 0.3   /* code that so much of an op is spent in is listed */
+#define MOSTLY 0.8      /* a function that hands on: one of its lines has so much of it, in one call */
+#define NAMES_IT 0.6    /* from which part on what a line calls is its name */
+#define SECOND_CALL 0.2 /* of a line: from which part on a second call is named beside the first */
+#define SEEN 4          /* samples, at least, of such a call */
+#define COMMON 0.3      /* code that so much of an op is spent in is listed */
 #define Z80 1.2816
 enum { DEEPEST = 8, VOTES = 64, NAME = 64, CODE = 512 };
 
@@ -143,6 +145,16 @@ static size_t most_of(const struct votes *v)
     return best;
 }
 
+/* Of those of one function; SIZE_MAX: it has none. */
+static size_t hottest_of(const struct votes *v, uint32_t a)
+{
+    size_t hot = SIZE_MAX;
+    for (size_t i = 0; i < v->n; i++)
+        if (v->row[i].a == a && (hot == SIZE_MAX || v->row[i].n > v->row[hot].n))
+            hot = i;
+    return hot;
+}
+
 static const char *place_of(const struct grouping *g, uint32_t function, uint32_t line)
 {
     const struct pp_stack_function *f = &g->s->functions[function];
@@ -198,17 +210,29 @@ static void name_line(const struct grouping *g, const struct op_key *key, const 
     op->place = place_of(g, key->what, key->line);
     op->name = op->word = name_of(g, key->what);
     if (next->n && next->row[to].n >= NAMES_IT * op->n) {
-        size_t hot = SIZE_MAX;
-        for (size_t i = 0; i < lines->n; i++)
-            if (lines->row[i].a == next->row[to].a &&
-                (hot == SIZE_MAX || lines->row[i].n > lines->row[hot].n))
-                hot = i;
+        size_t hot = hottest_of(lines, next->row[to].a);
         op->name = op->word = name_of(g, next->row[to].a);
         op->place = hot != SIZE_MAX ? place_of(g, lines->row[hot].a, lines->row[hot].b) : op->place;
     } else if (callee->n && callee->row[lib].n >= NAMES_IT * op->n) {
         op->word = library_name_of(g, callee->row[lib].a);
         op->name = pp_arena_printf(&g->out->arena, "%s in %s", op->word, op->name);
     }
+}
+
+/* Of a line that calls two dear functions: both names, and the line that calls them. */
+static void name_both(const struct grouping *g, const struct op_key *key, const struct votes *calls,
+                      struct pp_op *op)
+{
+    size_t one = most_of(calls), two = SIZE_MAX;
+    for (size_t i = 0; i < calls->n; i++)
+        if (i != one && (two == SIZE_MAX || calls->row[i].n > calls->row[two].n))
+            two = i;
+    if (two == SIZE_MAX || calls->row[two].n < fmax(SECOND_CALL * op->n, SEEN) ||
+        calls->row[one].n + calls->row[two].n < NAMES_IT * op->n)
+        return;
+    op->name = pp_arena_printf(&g->out->arena, "%s and %s in %s", library_name_of(g, calls->row[one].a),
+                               library_name_of(g, calls->row[two].a), name_of(g, key->what));
+    op->place = place_of(g, key->what, key->line);
 }
 
 /* Which code most of it is spent in, as "PIL/Image.py:Image.resize". */
@@ -247,12 +271,13 @@ static void describe(const struct grouping *g, size_t first_op, const uint32_t *
                      const struct op_key *key)
 {
     struct pp_op *to = &g->out->ops[first_op + op];
-    struct votes next = {0}, lines = {0}, callee = {0}, user = {0};
+    struct votes next = {0}, lines = {0}, callee = {0}, user = {0}, calls = {0};
     const struct pp_stack_frame *frames = g->s->frames;
     for (uint32_t i = 0; i < g->s->n_frames; i++) {
         if (op_of[i] != op || !(g->sum[i].n > 0))
             continue;
-        uint32_t begins = g->key[i].frame, lib = pp_stack_first(g->s, g->v, begins, i, PP_CODE_LIBRARY), u;
+        uint32_t begins = g->key[i].frame, lib = pp_stack_first(g->s, g->v, begins, i, PP_CODE_LIBRARY),
+                 u = PP_STACK_NONE;
         if (key->kind == OP_MEMBER &&
             (u = pp_stack_first(g->s, g->v, begins, i, PP_CODE_USER)) != PP_STACK_NONE) {
             vote(&user, frames[u].function, frames[u].line, g->sum[i].n);
@@ -264,12 +289,18 @@ static void describe(const struct grouping *g, size_t first_op, const uint32_t *
         if (lib != PP_STACK_NONE && lib != begins &&
             !pp_function_is_private(g->s->functions[frames[lib].function].name))
             vote(&callee, frames[lib].function, 0, g->sum[i].n);
+        if (key->kind == OP_LINE && i != begins) {
+            u = lib != PP_STACK_NONE && (u == PP_STACK_NONE || frames[lib].depth < frames[u].depth) ? lib : u;
+            if (u != PP_STACK_NONE && u != begins)
+                vote(&calls, frames[u].function, 0, g->sum[i].n);
+        }
     }
     if (key->kind == OP_MEMBER)
         name_member(g, key, &user, to);
-    else if (key->kind == OP_LINE)
+    else if (key->kind == OP_LINE) {
         name_line(g, key, &next, &lines, &callee, to);
-    else
+        name_both(g, key, &calls, to);
+    } else
         to->name = to->word = name_of(g, key->what);
     size_t lib = most_of(&callee);
     if (callee.n && callee.row[lib].n >= COMMON * to->n && to->place)
@@ -428,12 +459,14 @@ static int by_n(const void *a, const void *b)
     return (x->n < y->n) - (x->n > y->n);
 }
 
-/* By the innermost frame of the user's code: who calls whom above it is the loop. */
+/* By the innermost frame of the user's code: who calls whom above it is the loop. The loop's lines are told
+ * apart; of a function that it calls all lines count as one, and its place is the line that has most. */
 static void add_steps(struct grouping *g)
 {
     struct pp_ops *o = g->out;
-    struct votes lines = {0};
-    for (size_t i = 0; i < g->s->n_samples; i++) {
+    struct votes lines = {0}, spots = {0};
+    char *loops = pp_ops_loops(g->s, g->joined);
+    for (size_t i = 0; loops && i < g->s->n_samples; i++) {
         uint32_t user = g->s->samples[i].frame, lib = PP_STACK_NONE;
         if (g->joined[i].phase != PP_PHASE_STEP)
             continue;
@@ -446,21 +479,26 @@ static void add_steps(struct grouping *g)
         if (user == PP_STACK_NONE)
             continue;
         const struct pp_stack_frame *f = &g->s->frames[user];
-        size_t k = vote(&lines, f->function, f->line, 1);
+        int loop = loops[f->function];
+        size_t k = vote(&lines, f->function, loop ? f->line : 0, 1);
+        vote(&spots, f->function, f->line, 1);
         struct pp_op_step *step = k == o->n_steps && k < VOTES ? pp_arena_push(&o->arena, (void **)&o->steps,
                                                                                &o->n_steps, sizeof(*step))
                                                                : NULL;
         if (step)
-            *step = (struct pp_op_step){.name = name_of(g, f->function),
-                                        .place = place_of(g, f->function, f->line)};
+            *step = (struct pp_op_step){.name = name_of(g, f->function)};
         if (k >= o->n_steps)
             continue;
         o->steps[k].n++;
         o->steps[k].cpu += g->s->samples[i].state == 'R' || !g->s->samples[i].state;
-        if (lib != PP_STACK_NONE && !o->steps[k].callee)
+        if (loop && lib != PP_STACK_NONE && !o->steps[k].callee)
             o->steps[k].callee = library_name_of(g, g->s->frames[lib].function);
     }
+    free(loops);
     for (size_t i = 0; i < o->n_steps; i++) {
+        size_t hot = hottest_of(&spots, lines.row[i].a);
+        o->steps[i].place = place_of(g, lines.row[i].a,
+                                     lines.row[i].b || hot == SIZE_MAX ? lines.row[i].b : spots.row[hot].b);
         o->steps[i].share = o->steps[i].n / o->step_n;
         interval_of(o->steps[i].share, o->step_n, &o->steps[i].share_low, &o->steps[i].share_high);
     }
@@ -486,17 +524,6 @@ static uint32_t called_between(const struct grouping *g, uint32_t frame, const c
     return called != PP_STACK_NONE ? called : user;
 }
 
-/* The outermost constructor; PP_STACK_NONE: there is none. */
-static uint32_t constructor_in(const struct pp_stacks *s, uint32_t frame)
-{
-    uint32_t found = PP_STACK_NONE;
-    for (uint32_t at = frame; at != PP_STACK_NONE; at = s->frames[at].parent) {
-        const char *dot = strrchr(s->functions[s->frames[at].function].name, '.');
-        found = dot && strcmp(dot, ".__init__") == 0 ? at : found;
-    }
-    return found;
-}
-
 static void add_between(struct grouping *g)
 {
     struct pp_op_step *to = &g->out->between;
@@ -512,7 +539,7 @@ static void add_between(struct grouping *g)
         if (g->joined[i].phase != PP_OPS_BETWEEN)
             continue;
         uint32_t frame = g->s->samples[i].frame, at = called_between(g, frame, loops),
-                 init = constructor_in(g->s, frame), line = at;
+                 init = pp_stack_constructor(g->s, frame), line = at;
         n++;
         while (line != PP_STACK_NONE && g->v[line].kind != PP_CODE_USER)
             line = frames[line].parent;
@@ -565,36 +592,4 @@ pp_status pp_ops_group(struct pp_ops *out, const struct pp_ops_joined *joined, d
     return fine && !pp_arena_failed(&out->arena)
                ? PP_OK
                : pp_fail(err, PP_E_NO_MEMORY, "no memory for the stacks of %s", what);
-}
-
-pp_status pp_ops_read(const struct pp_source *source, const struct pp_timeline *tl, struct pp_ops *out,
-                      struct pp_err *err)
-{
-    *out = (struct pp_ops){0};
-    pp_status status = pp_stacks_read(source, &out->stacks, err);
-    if (status != PP_OK || !out->stacks.n_samples || !tl->has_steady_state)
-        return status;
-    struct pp_ops_joined *joined = pp_ops_join(source, tl, out, &status, err);
-    if (joined)
-        status = pp_ops_group(out, joined, (double)(tl->end_ns - tl->start_ns) / 1e9, source->path, err);
-    free(joined);
-    return status;
-}
-
-void pp_ops_free(struct pp_ops *ops)
-{
-    pp_stacks_free(&ops->stacks);
-    pp_arena_free(&ops->arena);
-    *ops = (struct pp_ops){0};
-}
-
-const struct pp_op *pp_ops_find(const struct pp_ops *ops, const char *name, size_t length)
-{
-    for (size_t i = 0; i < ops->n_ops; i++) {
-        const char *names[] = {ops->ops[i].word, ops->ops[i].path, ops->ops[i].place};
-        for (size_t k = 0; k < 3; k++)
-            if (names[k] && strncmp(names[k], name, length) == 0 && !names[k][length])
-                return &ops->ops[i];
-    }
-    return NULL;
 }

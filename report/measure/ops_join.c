@@ -4,6 +4,9 @@
 #include "probe/base/rng.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#define NEARLY_ALL 0.9 /* of the samples of steps: a function in so many is the loop, or all of a step */
 
 /* What a batch cost the trainer, and the workers. Numbers of batches are far apart: each loader has its own.
  */
@@ -237,4 +240,61 @@ struct pp_ops_joined *pp_ops_join(const struct pp_source *source, const struct p
     if (*status != PP_OK)
         free(j.to), j.to = NULL;
     return j.to;
+}
+
+struct pp_ops_joined *pp_ops_join_all(const struct pp_stacks *s)
+{
+    struct pp_ops_joined *joined = calloc(s->n_samples, sizeof(*joined));
+    for (size_t i = 0; joined && i < s->n_samples; i++)
+        joined[i].phase = s->samples[i].thread == s->samples[0].thread ? PP_PHASE_STEP : PP_PHASE_NONE;
+    return joined;
+}
+
+char *pp_ops_loops(const struct pp_stacks *s, const struct pp_ops_joined *joined)
+{
+    double *in = calloc(s->n_functions + 1, sizeof(*in)), n = 0;
+    char *loops = calloc(s->n_functions + 1, 1);
+    for (size_t i = 0; in && i < s->n_samples; i++) {
+        n += joined[i].phase == PP_PHASE_STEP;
+        for (uint32_t at = s->samples[i].frame; joined[i].phase == PP_PHASE_STEP && at != PP_STACK_NONE;
+             at = s->frames[at].parent)
+            in[s->frames[at].function]++;
+    }
+    for (size_t i = 0; in && loops && i < s->n_functions; i++)
+        loops[i] = in[i] >= NEARLY_ALL * n;
+    free(in);
+    return loops;
+}
+
+pp_status pp_ops_read(const struct pp_source *source, const struct pp_timeline *tl, struct pp_ops *out,
+                      struct pp_err *err)
+{
+    *out = (struct pp_ops){0};
+    pp_status status = pp_stacks_read(source, &out->stacks, err);
+    if (status != PP_OK || !out->stacks.n_samples || (!tl->has_steady_state && tl->has_step))
+        return status;
+    struct pp_ops_joined *joined = tl->has_steady_state ? pp_ops_join(source, tl, out, &status, err)
+                                                        : pp_ops_join_all(&out->stacks);
+    if (joined)
+        status = pp_ops_group(out, joined, (double)(tl->end_ns - tl->start_ns) / 1e9, source->path, err);
+    free(joined);
+    return status;
+}
+
+void pp_ops_free(struct pp_ops *ops)
+{
+    pp_stacks_free(&ops->stacks);
+    pp_arena_free(&ops->arena);
+    *ops = (struct pp_ops){0};
+}
+
+const struct pp_op *pp_ops_find(const struct pp_ops *ops, const char *name, size_t length)
+{
+    for (size_t i = 0; i < ops->n_ops; i++) {
+        const char *names[] = {ops->ops[i].word, ops->ops[i].path, ops->ops[i].place};
+        for (size_t k = 0; k < 3; k++)
+            if (names[k] && strncmp(names[k], name, length) == 0 && !names[k][length])
+                return &ops->ops[i];
+    }
+    return NULL;
 }

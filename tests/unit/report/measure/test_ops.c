@@ -63,15 +63,33 @@ enum {
     INIT_CSV = 20,
     EVALUATE,
     LOOP,
+    EVALUATE_TOO, /* another line of it */
     LEAVES
 };
 static const struct pp_stack_row frames[] = {
-    {1, 0, 1, 300, 0},         {2, 1, 2, 50, 0},     {3, 2, 3, 51, 0},      {4, 3, 4, 40, 1},
-    {5, 4, 5, 94, 3},          {6, 5, 6, 29, 3},     {BLUR, 6, 7, 1305, 0}, {8, 5, 8, 22, 4},
-    {NOISE, 8, 14, 1, 0},      {10, 4, 9, 7, 0},     {CSV, 10, 10, 111, 0}, {COLLATE, 2, 11, 140, 0},
-    {13, 3, 12, 60, 0},        {HOT, 13, 14, 1, 0},  {STEP, 0, 13, 80, 0},  {FOLDED, 6, 14, 3, 0},
-    {ALL, 10, 15, 9, 0},       {18, 0, 13, 70, 0},   {19, 18, 16, 31, 0},   {INIT_CSV, 19, 10, 111, 0},
-    {EVALUATE, 18, 17, 90, 0}, {LOOP, 0, 13, 71, 0},
+    {1, 0, 1, 300, 0},
+    {2, 1, 2, 50, 0},
+    {3, 2, 3, 51, 0},
+    {4, 3, 4, 40, 1},
+    {5, 4, 5, 94, 3},
+    {6, 5, 6, 29, 3},
+    {BLUR, 6, 7, 1305, 0},
+    {8, 5, 8, 22, 4},
+    {NOISE, 8, 14, 1, 0},
+    {10, 4, 9, 7, 0},
+    {CSV, 10, 10, 111, 0},
+    {COLLATE, 2, 11, 140, 0},
+    {13, 3, 12, 60, 0},
+    {HOT, 13, 14, 1, 0},
+    {STEP, 0, 13, 80, 0},
+    {FOLDED, 6, 14, 3, 0},
+    {ALL, 10, 15, 9, 0},
+    {18, 0, 13, 70, 0},
+    {19, 18, 16, 31, 0},
+    {INIT_CSV, 19, 10, 111, 0},
+    {EVALUATE, 18, 17, 90, 0},
+    {LOOP, 0, 13, 71, 0},
+    {EVALUATE_TOO, 18, 17, 93, 0},
 };
 
 struct made {
@@ -225,6 +243,48 @@ static void test_what_runs_between_epochs_is_named(void **state)
     }
 }
 
+/* A function that a step calls is one row, whatever its lines, with the line that has most; the loop's lines
+ * are told apart. */
+static void test_a_function_of_a_step_is_one(void **state)
+{
+    static const uint32_t turn[] = {EVALUATE, EVALUATE_TOO, EVALUATE_TOO, STEP, LOOP};
+    (void)state;
+    struct made m = make(6);
+    for (size_t i = 0, k = 0; i < m.n; i++)
+        if (m.samples[i].stack == STEP)
+            m.samples[i].stack = turn[k++ % 5];
+    struct pp_ops ops = read_ops(&m);
+    assert_int_equal(ops.n_steps, 3);
+    assert_string_equal(ops.steps[0].name, "evaluate");
+    assert_string_equal(ops.steps[0].place, "train.py:93");
+    assert_true(fabs(ops.steps[0].share - 0.6) < 0.02);
+    assert_true(fabs(ops.steps[1].share - 0.2) < 0.02 && strcmp(ops.steps[1].name, "main") == 0);
+    pp_ops_free(&ops);
+    drop(&m);
+}
+
+/* A job of whom no step is known, as of one without a loader: all of its first thread. */
+static void test_a_job_without_steps_has_its_line(void **state)
+{
+    struct made m = {.run = calloc(1, sizeof(*m.run)),
+                     .frames = frames,
+                     .n_frames = sizeof(frames) / sizeof(*frames)};
+    uint32_t trainer = fake_thread(m.run, PP_LANE_TRAINER, "trainer");
+    (void)state;
+    fake_span(m.run, trainer, PP_PHASE_DATA_WAIT, FAKE_T0, FAKE_MS)->batch = 0;
+    for (uint64_t i = 0; i < 100; i++) {
+        add_sample(&m, FAKE_T0 + i * 100 * FAKE_MS, trainer, i % 4 ? EVALUATE : LOOP, 'R');
+        add_sample(&m, FAKE_T0 + i * 100 * FAKE_MS, trainer + 1, CSV, 'R');
+    }
+    struct pp_ops ops = read_ops(&m);
+    assert_true(ops.steps_known && ops.n_steps == 2 && ops.step_n == 100);
+    assert_string_equal(ops.steps[0].name, "evaluate");
+    assert_string_equal(ops.steps[0].place, "train.py:90");
+    assert_true(fabs(ops.steps[0].share - 0.75) < 0.01);
+    pp_ops_free(&ops);
+    drop(&m);
+}
+
 static void test_members_have_their_share_and_their_line(void **state)
 {
     struct made m = make(6);
@@ -270,6 +330,28 @@ static void test_lines_without_members(void **state)
 }
 
 /* A library's function has its package, which a short name needs. */
+/* A line that calls two dear functions has both names; of one that is a tenth, the other's alone. */
+static void test_a_line_with_two_calls(void **state)
+{
+    static const struct {
+        size_t every;
+        const char *name;
+    } rows[] = {{3, "DictReader.__next__ and numpy.all in load"}, {10, "DictReader.__next__ in load"}};
+    (void)state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(*rows); r++) {
+        struct made m = make(0);
+        for (size_t i = 0, k = 0; i < m.n; i++)
+            if (m.samples[i].stack == NOISE)
+                m.samples[i].stack = k++ % rows[r].every ? CSV : ALL;
+        struct pp_ops ops = read_ops(&m);
+        assert_string_equal(ops.ops[0].name, rows[r].name);
+        assert_string_equal(ops.ops[0].word, "DictReader.__next__");
+        assert_string_equal(ops.ops[0].place, "files.py:7");
+        pp_ops_free(&ops);
+        drop(&m);
+    }
+}
+
 static void test_a_function_of_a_library_has_its_package(void **state)
 {
     struct made m = make(0);
@@ -387,10 +469,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_members_have_their_share_and_their_line),
         cmocka_unit_test(test_lines_without_members),
+        cmocka_unit_test(test_a_line_with_two_calls),
         cmocka_unit_test(test_a_function_of_a_library_has_its_package),
         cmocka_unit_test(test_folded_code_is_its_callers),
         cmocka_unit_test(test_what_nobody_waits_for_weighs_nothing),
         cmocka_unit_test(test_what_runs_between_epochs_is_named),
+        cmocka_unit_test(test_a_function_of_a_step_is_one),
+        cmocka_unit_test(test_a_job_without_steps_has_its_line),
         cmocka_unit_test(test_too_few_samples_are_silent),
         cmocka_unit_test(test_rows_that_do_not_hold_together),
         cmocka_unit_test(test_code_is_told_by_its_file),
