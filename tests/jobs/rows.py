@@ -223,6 +223,38 @@ def unequal_streams(root):
 
 
 @row("torch", "PIL")
+def no_loader(root):
+    """What gives itself to torch's iterators and is no DataLoader, with the attributes that they ask for alone."""
+    from torch.utils.data import dataloader
+
+    paths = files(root)
+
+    class Batches:
+        num_workers, prefetch_factor, timeout, pin_memory, pin_memory_device, persistent_workers = 2, 2, 0, False, "", False
+        drop_last = _auto_collation = False
+        in_order = True
+        generator = worker_init_fn = multiprocessing_context = _IterableDataset_len_called = None
+        _dataset_kind = dataloader._DatasetKind.Iterable
+        _index_sampler = dataloader._InfiniteConstantSampler()
+
+        def __init__(self):
+            self.dataset = range(6)
+
+        def _get_shared_seed(self):
+            return None
+
+        def collate_fn(self, batch):
+            return pixels(paths[batch]), batch
+
+        def __iter__(self):
+            return dataloader._MultiProcessingDataLoaderIter(self)
+
+    batches = Batches()
+    for epoch in range(2):
+        train("epoch %d" % epoch, batches, count=lambda batch: 0)
+
+
+@row("torch", "PIL")
 def two_loaders(root):
     from torch.utils.data import DataLoader
 

@@ -283,6 +283,7 @@ def _iterator_made(iterator, loader, *args, **kwargs):
     if _replaced_late and loader.num_workers and _start_method(loader) != "fork":
         _put_back()
     if record.session():
+        loader = loader if hasattr(loader, "batch_sampler") else _stand_in(iterator, loader)
         _iteration_begins(iterator, loader, _state_of(loader), 0)
 
 
@@ -298,6 +299,7 @@ def _iteration_begins(iterator, loader, state, round_):
         bool(getattr(loader, "in_order", True)),
         not state["lengths"][1] and _comes_later(loader),
         state.get("made_again", False),
+        getattr(loader, "_dataset_kind", 0) == 1,
     )
     if not isinstance(loader, _Loader):
         facts = _extra("facts of iterations", pipeprobe_origin.facts_of, loader, iterator._base_seed, round_)
@@ -337,9 +339,9 @@ def _late_state(sampler):
 
 
 class _Loader:
-    """What an iterator knows of the loader that made it, under the loader's own names."""
+    """What an iterator knows of the loader that made it, under the loader's own names; maker: what made it and is no DataLoader."""
 
-    def __init__(self, iterator):
+    def __init__(self, iterator, maker=None):
         index, batched = iterator._index_sampler, iterator._auto_collation
         self.batch_sampler = index if batched else None
         self.sampler = getattr(index, "sampler", None) if batched else index
@@ -355,11 +357,28 @@ class _Loader:
         self._dataset_kind = iterator._dataset_kind
         self.multiprocessing_context = self
         self._workers = getattr(iterator, "_workers", None)
+        for name in vars(self):
+            setattr(self, name, getattr(maker, name, getattr(self, name)))
 
     def get_start_method(self):
         import multiprocessing
 
         return getattr(self._workers[0], "_start_method", None) or multiprocessing.get_start_method()
+
+
+_stand_ins = []  # (weak reference to a maker of iterators, what stands for it)
+
+
+def _stand_in(iterator, maker):
+    """For what gives itself to torch's iterators and is no DataLoader, as fastai does: the same one while it lives."""
+    import weakref
+
+    _stand_ins[:] = [(of, loader) for of, loader in _stand_ins if of() is not None]
+    for of, loader in _stand_ins:
+        if of() is maker:
+            return loader
+    _stand_ins.append((weakref.ref(maker), _Loader(iterator, maker)))
+    return _stand_ins[-1][1]
 
 
 @_guard

@@ -235,8 +235,8 @@ PyObject *iterator_index(PyObject *function, PyObject *args, PyObject *kwargs, P
     }
     struct record_iteration *it = iteration_of_self(args, &held);
     if (it) {
-        int batched = PyList_Check(index) || PyTuple_Check(index); /* else a key, None for a stream's next */
-        Py_ssize_t n = batched ? PyObject_Size(index) : index != Py_None;
+        int batched = PyList_Check(index) || PyTuple_Check(index); /* else a key */
+        Py_ssize_t n = batched ? PyObject_Size(index) : !it->stream;
         if (!it->resumed) /* of a part of an epoch nothing can be said */
             note_order(it, index, batched, n);
         it->length[it->sent++ % RECORD_LENGTHS] = n > 0 ? (uint32_t)n : 0;

@@ -354,14 +354,15 @@ static PyObject *arguments(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* iteration(loader, epoch, round, base_seed, batch_size, batches, samples, in_order, ask lengths, made_again)
+/* iteration(loader, epoch, round, base_seed, batch_size, batches, samples, in_order, ask lengths, made_again,
+ * stream)
  * -> what is set as the iterator's attribute */
 static PyObject *iteration(PyObject *self, PyObject *args)
 {
     struct record_iteration it = {0};
     unsigned long long seed, batches, samples;
-    if (!PyArg_ParseTuple(args, "IIIKIKKp|pp", &it.loader, &it.epoch, &it.round, &seed, &it.batch_size,
-                          &batches, &samples, &it.in_order, &it.ask_lengths, &it.made_again))
+    if (!PyArg_ParseTuple(args, "IIIKIKKp|ppp", &it.loader, &it.epoch, &it.round, &seed, &it.batch_size,
+                          &batches, &samples, &it.in_order, &it.ask_lengths, &it.made_again, &it.stream))
         return NULL;
     it.base_seed = seed;
     it.batches = batches;

@@ -89,6 +89,7 @@ struct record_iteration {
     int looked_at;   /* the batch that was taken last is one of record_about's */
     int resumed;     /* the recording began in the middle of it */
     int ask_lengths; /* before its first batch: they were not to be had when it began */
+    int stream;      /* of an iterable data set: its keys are of no samples */
     int made_again;  /* its loader is not the one of the epoch before, and has the same arguments */
 };
 
