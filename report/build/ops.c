@@ -11,8 +11,7 @@
 
 #define LISTED 0.02 /* of the stall or of all work */
 #define WORTH_REPLAYING 0.04
-#define A_CAUSE 0.1    /* of the stall */
-#define LARGE_LINE 0.2 /* of the steps, at least, with its interval */
+#define A_CAUSE 0.1 /* of the stall */
 #define HALF 0.5
 #define MORE_MOST_S 3600 /* nobody records for longer to learn of a line */
 #define NARROWEST 0.003  /* of the flame graph: two pixels */
@@ -295,10 +294,10 @@ static void name_step(struct pp_report *r, struct pp_arena *arena)
     struct pp_report_verdict *v = &r->verdict;
     const struct pp_report_step_line *s = r->step_lines;
     char share[CELL];
-    if (!r->n_step_lines || s->low < LARGE_LINE || r->gpu || v->outside || r->ended_remedy)
+    if (!r->n_step_lines || s->low < PP_LARGE_LINE || r->gpu || v->outside || r->ended_remedy)
         return;
-    const struct pp_report_step_line *next = r->n_step_lines > 1 && s[1].low >= LARGE_LINE ? &s[1] : NULL;
-    const char *line = pp_arena_printf(arena, "The line that takes most of a step: %s, %s, %s",
+    const struct pp_report_step_line *next = r->n_step_lines > 1 && s[1].low >= PP_LARGE_LINE ? &s[1] : NULL;
+    const char *line = pp_arena_printf(arena, "What takes most of a step: %s, %s, %s",
                                        s->callee ? s->callee : s->name, s->place,
                                        pp_text_share(share, CELL, s->share));
     line = next ? pp_arena_printf(arena, "%s; then %s, %s, %s.", line,
@@ -328,8 +327,8 @@ void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
                                                     : "";
     const char *cause = second ? pp_arena_printf(arena, "%s and %s are %s of the stall%s",
                                                  named(op, 0, arena), named(second, 0, arena), share, gains)
-                               : pp_arena_printf(arena, "%s is %s of the stall%s", named(op, 1, arena), share,
-                                                 gains);
+                               : pp_arena_printf(arena, "%s %s %s of the stall%s", named(op, 1, arena),
+                                                 strstr(op->name, " and ") ? "are" : "is", share, gains);
     const char *step = pp_arena_printf(arena, "Make %s cheaper. %s", with_place(op, " (", ")", arena),
                                        advice_on(op, v, now));
     if (!now) {

@@ -154,7 +154,7 @@ void pp_measure_hooks(const struct pp_findings_from *from, struct pp_finding_val
     if (!stored || strcmp(stored, "none") == 0 ||
         (!from->report->n_loaders && !source->meta(source->ctx, "config", "loader")))
         return;
-    const char *hooks = pp_arena_copy(from->arena, stored); /* lent until the source is asked again */
+    const char *hooks = pp_arena_copy(from->arena, stored);
     if (!hooks || source->each_meta(source->ctx, "process_note", on_note, &notes, NULL) != PP_OK)
         return;
     f->text[PP_FINDING_HOOKS] = hooks;

@@ -291,7 +291,7 @@ static void describe(const struct grouping *g, size_t first_op, const uint32_t *
             vote(&callee, frames[lib].function, 0, g->sum[i].n);
         if (key->kind == OP_LINE && i != begins) {
             u = lib != PP_STACK_NONE && (u == PP_STACK_NONE || frames[lib].depth < frames[u].depth) ? lib : u;
-            if (u != PP_STACK_NONE && u != begins)
+            if (u != PP_STACK_NONE && !pp_function_is_private(g->s->functions[frames[u].function].name))
                 vote(&calls, frames[u].function, 0, g->sum[i].n);
         }
     }
@@ -305,7 +305,7 @@ static void describe(const struct grouping *g, size_t first_op, const uint32_t *
     size_t lib = most_of(&callee);
     if (callee.n && callee.row[lib].n >= COMMON * to->n && to->place)
         to->callee = library_name_of(g, callee.row[lib].a);
-    if (to->callee && to->word && strcmp(to->callee, to->word) == 0)
+    if (to->callee && to->name && strstr(to->name, to->callee))
         to->callee = NULL;
     to->code = code_of(g, first_op, op_of, op);
 }

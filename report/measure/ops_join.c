@@ -242,26 +242,43 @@ struct pp_ops_joined *pp_ops_join(const struct pp_source *source, const struct p
     return j.to;
 }
 
-struct pp_ops_joined *pp_ops_join_all(const struct pp_stacks *s)
+struct pp_ops_joined *pp_ops_join_all(const struct pp_source *source, const struct pp_stacks *s)
 {
+    const struct pp_thread_row *rows;
+    size_t n_rows = source->threads(source->ctx, &rows), most = 0, n;
+    uint32_t thread = s->samples[0].thread;
+    for (size_t i = 0; i < n_rows; i++) {
+        pp_stacks_between(s, rows[i].id, 0, UINT64_MAX, &n);
+        if (rows[i].tid == rows[i].pid && n > most)
+            thread = rows[i].id, most = n;
+    }
     struct pp_ops_joined *joined = calloc(s->n_samples, sizeof(*joined));
     for (size_t i = 0; joined && i < s->n_samples; i++)
-        joined[i].phase = s->samples[i].thread == s->samples[0].thread ? PP_PHASE_STEP : PP_PHASE_NONE;
+        joined[i].phase = s->samples[i].thread == thread ? PP_PHASE_STEP : PP_PHASE_NONE;
     return joined;
 }
 
+/* Samples of steps are summed into the frames above them, which stand before those that they call; a function
+ * that calls itself counts once. */
 char *pp_ops_loops(const struct pp_stacks *s, const struct pp_ops_joined *joined)
 {
-    double *in = calloc(s->n_functions + 1, sizeof(*in)), n = 0;
-    char *loops = calloc(s->n_functions + 1, 1);
-    for (size_t i = 0; in && i < s->n_samples; i++) {
-        n += joined[i].phase == PP_PHASE_STEP;
-        for (uint32_t at = s->samples[i].frame; joined[i].phase == PP_PHASE_STEP && at != PP_STACK_NONE;
-             at = s->frames[at].parent)
-            in[s->frames[at].function]++;
+    double *below = calloc(s->n_frames + 1, sizeof(*below)), *in = calloc(s->n_functions + 1, sizeof(*in)),
+           n = 0;
+    char *loops = below && in ? calloc(s->n_functions + 1, 1) : NULL;
+    for (size_t i = 0; loops && i < s->n_samples; i++)
+        if (joined[i].phase == PP_PHASE_STEP && s->samples[i].frame != PP_STACK_NONE)
+            n++, below[s->samples[i].frame]++;
+    for (size_t i = s->n_frames; loops && i-- > 0;) {
+        uint32_t at = s->frames[i].parent;
+        if (at != PP_STACK_NONE)
+            below[at] += below[i];
+        while (at != PP_STACK_NONE && s->frames[at].function != s->frames[i].function)
+            at = s->frames[at].parent;
+        in[s->frames[i].function] += at == PP_STACK_NONE ? below[i] : 0;
     }
-    for (size_t i = 0; in && loops && i < s->n_functions; i++)
-        loops[i] = in[i] >= NEARLY_ALL * n;
+    for (size_t i = 0; loops && i < s->n_functions; i++)
+        loops[i] = n > 0 && in[i] >= NEARLY_ALL * n;
+    free(below);
     free(in);
     return loops;
 }
@@ -274,7 +291,9 @@ pp_status pp_ops_read(const struct pp_source *source, const struct pp_timeline *
     if (status != PP_OK || !out->stacks.n_samples || (!tl->has_steady_state && tl->has_step))
         return status;
     struct pp_ops_joined *joined = tl->has_steady_state ? pp_ops_join(source, tl, out, &status, err)
-                                                        : pp_ops_join_all(&out->stacks);
+                                                        : pp_ops_join_all(source, &out->stacks);
+    if (!joined && status == PP_OK)
+        status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the stacks of %s", source->path);
     if (joined)
         status = pp_ops_group(out, joined, (double)(tl->end_ns - tl->start_ns) / 1e9, source->path, err);
     free(joined);

@@ -20,8 +20,9 @@ struct pp_ops_joined {
 struct pp_ops_joined *pp_ops_join(const struct pp_source *source, const struct pp_timeline *timeline,
                                   struct pp_ops *ops, pp_status *status, struct pp_err *err);
 
-/* Of a job that does not say when it waits and when it works: all of its first thread is a step. */
-struct pp_ops_joined *pp_ops_join_all(const struct pp_stacks *stacks);
+/* Of a job that does not say when it waits and when it works: all is a step of the main thread that has most
+ * samples; without one, of the first thread. NULL: no memory. */
+struct pp_ops_joined *pp_ops_join_all(const struct pp_source *source, const struct pp_stacks *stacks);
 /* By function, for free(): nearly all samples of steps are in it: the loop, or what is all of a step. */
 char *pp_ops_loops(const struct pp_stacks *stacks, const struct pp_ops_joined *joined);
 

@@ -86,7 +86,8 @@ struct pp_report_op {
     double gain, gain_low, gain_high; /* of throughput, were it half: replayed */
 };
 
-/* A line of the training thread's steps. */
+/* A line of the training thread's steps, or a function that they call, with its place's line. */
+#define PP_LARGE_LINE 0.2 /* of the steps, at least, with its interval: worth naming */
 struct pp_report_step_line {
     const char *name, *place, *callee;
     double share, low, high, cpu_share; /* of the steps' time */

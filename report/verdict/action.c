@@ -120,15 +120,18 @@ static void say_what_lacks(struct pp_report *r, struct pp_arena *arena)
     /* A PyTorch job whose DataLoaders were recorded needs no ranges: it ended before a second batch. */
     const char *source = pp_action_config(r, "source");
     int batches = source && strcmp(source, "pytorch") == 0 && pp_report_find_phase(r, PP_PHASE_DATA_WAIT);
-    const struct pp_report_step_line *line = batches || !r->n_step_lines ? NULL : r->step_lines;
-    v->remedy = line ? NULL : &pp_remedies[batches ? PP_REMEDY_MORE_BATCHES : PP_REMEDY_ANNOTATE];
+    /* On a GPU a line that waits for it has most of the time, and says nothing. */
+    int has_line = !batches && !r->gpu && !r->has_step && r->n_step_lines &&
+                   r->step_lines->low >= PP_LARGE_LINE;
+    const struct pp_report_step_line *line = has_line ? r->step_lines : NULL;
+    v->remedy = &pp_remedies[batches ? PP_REMEDY_MORE_BATCHES : PP_REMEDY_ANNOTATE];
     char share[32];
     /* of a loop without a loader: its line, and what a loader would do for it */
     v->next_step =
         line
             ? pp_arena_printf(
                   arena,
-                  "See the line that takes most of the job's time: %s, %s, %s. If it makes batches, make it cheaper, or let the workers of a DataLoader make them during the steps.",
+                  "See what takes most of the main thread's time: %s, %s, %s. If it makes batches, make it cheaper, or let the workers of a DataLoader make them during the steps.",
                   line->callee ? line->callee : line->name, line->place,
                   pp_text_share(share, sizeof(share), line->share))
             : v->remedy->sentence;

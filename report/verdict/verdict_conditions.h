@@ -30,7 +30,7 @@
 #define MOST_TIME 0.5, "more than half of its time"
 #define MOST_OF_WAIT PP_LEAST_EXPLAINED, "more than half of the wait"
 #define LOCKED_MUCH \
-    "two threads that share the lock: one of them waits nearly always, which is just under half"
+    "of two threads that share the lock one waits: half of the looks at most, less where a look misses it"
 #define MOST_IDLE_TIME 0.5, "more than half of its idle time"
 #define MOST_CPU_WORK 0.5, "more than half of the CPU work"
 #define SATURATED 0.9, "utilisation law: a bottleneck's utilisation is near 1; 10 % for the system's own work"

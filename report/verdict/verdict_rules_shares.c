@@ -127,7 +127,7 @@ const struct pp_rule pp_cause_rules_shares[] = {
     /* what passes a batch on (a thread of the worker, the trainer that takes it) needs a CPU as well */
     {"transform", "cpu-contended",
      WHEN(OWNER(BIT(NONE)), AT_LEAST(CONTENDED, OTHERS_COUNT), BELOW(IDLE_CPUS, CPUS_ARE_SHORT),
-          AT_LEAST(G_CPUS, WORTH_A_FIX), AT_LEAST(LEAD_CPUS, CHEAPER_FIRST)),
+          AT_LEAST(G_CPUS, WORTH_A_FIX), AT_LEAST(LEAD_CPUS, AS_GOOD)),
      .said = LATE_FOR_CPUS, .remedy = PP_REMEDY_OTHER_LOAD},
     {"transform", "cpu-contended",
      WHEN(OWNER(BIT(NONE)), AT_LEAST(CONTENDED, OTHERS_COUNT), BELOW(IDLE_CPUS, CPUS_ARE_SHORT),
