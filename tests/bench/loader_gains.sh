@@ -35,6 +35,7 @@ slow_mount "$T/files" open_ms=4,read_ms=2 || skip_all "no slow mount: $(head -n 
 printf '%-20s %28s %10s\n' row 'predicted, times' 'measured'
 while IFS='|' read -r name job with set; do
     [[ -z $ROWS || " $ROWS " = *" $name "* ]] || continue
+    [[ $job != *"$GRAIN"* ]] || "$GRAIN" -c 'import grain' 2>/dev/null || { echo "$name 0 skipped: $GRAIN has no grain"; continue; }
     job=${job//@/$T/slow} with=${with//@/$T/slow}
     eval "timeout 120 $PP exec -q --force -o $T/run.sqlite -- env $job" >"$T/exec.out" 2>&1
     "$PP" whatif "$T/run.sqlite" --set "$set" --json >"$T/whatif.json" 2>"$T/whatif.err"

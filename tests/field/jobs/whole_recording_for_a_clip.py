@@ -1,4 +1,4 @@
-"""Five seconds are cut out of recordings of ten minutes, each read from its beginning to its end for that. Fix: only the part is read."""
+"""Five seconds are cut out of recordings of five minutes, each read from its beginning to its end for that. Fix: only the part is read."""
 import os
 import random
 import time
