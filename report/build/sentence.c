@@ -30,8 +30,8 @@ const char *pp_sentence_waits(const struct pp_report *r, const char *of, char *b
 {
     char a[CELL], b[CELL];
     double data = r->data_wait_share, ranks = r->collective_share, all = r->verdict.exposed_share,
-           rest = all - data - (isnan(ranks) ? 0 : ranks);
-    int for_ranks = ranks >= 0.005, apart = for_ranks || rest >= 0.005;
+           rest = pp_report_rest_share(r);
+    int for_ranks = ranks >= 0.005, apart = for_ranks || !isnan(rest);
     pp_text_share(a, CELL, apart ? data : all);
     if (apart)
         snprintf(buf, size, "waits %s%s for data and %s for %s", a, of,

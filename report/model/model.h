@@ -579,4 +579,13 @@ static inline const struct pp_report_phase *pp_report_find_phase(const struct pp
     return NULL;
 }
 
+/* Of what the step waits for what is neither data nor other ranks: a CPU, or the device. NAN: none to speak
+ * of. */
+static inline double pp_report_rest_share(const struct pp_report *r)
+{
+    double ranks = r->collective_share > 0 ? r->collective_share : 0,
+           rest = r->verdict.exposed_share - r->data_wait_share - ranks;
+    return rest >= 0.005 ? rest : NAN;
+}
+
 #endif

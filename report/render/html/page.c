@@ -1,6 +1,7 @@
 /* The HTML report: one file that needs nothing else. Here its frame, the verdict and the headline numbers. */
 #include "report/render/answer.h"
 
+#include "probe/base/text.h"
 #include "report/render/html/parts.h"
 #include "report/render/render.h"
 
@@ -90,8 +91,12 @@ static void put_verdict(FILE *out, const struct pp_report *r)
 static void put_tile(FILE *out, const char *name, enum pp_html_form form, double value, const char *key,
                      const char *of)
 {
+    char text[64];
     fprintf(out, "<div class=\"tile\"><p>%s</p><p class=\"big\">", name);
-    pp_html_num(out, form, value, "%s", key);
+    if (key)
+        pp_html_num(out, form, value, "%s", key);
+    else /* the document has no such number */
+        fputs(pp_text_percent(text, sizeof(text), value), out);
     fprintf(out, "<small>%s</small></p></div>\n", of);
 }
 
@@ -99,9 +104,12 @@ static void put_tiles(FILE *out, const struct pp_report *r)
 {
     const struct pp_report_phase *wait = pp_report_find_phase(r, PP_PHASE_DATA_WAIT);
     double lacks = r->starved_s > 0 && !r->verdict.outside && !(r->collective_share >= 0.005)
-                       ? r->verdict.exposed_share - r->data_wait_share
+                       ? pp_report_rest_share(r)
                        : NAN; /* as the first sentence says it */
     const char *all = r->boundary_s > 0 ? "between boundaries" : "of the time";
+    char p99[64] = "";
+    if (wait)
+        snprintf(p99, sizeof(p99), "phases.%zu.p99_ns", (size_t)(wait - r->phases));
     const struct {
         const char *name;
         enum pp_html_form form;
@@ -115,13 +123,10 @@ static void put_tiles(FILE *out, const struct pp_report *r)
         {"Other ranks", PP_HTML_SHARE, r->collective_share, "collective_share", "of the time waited for"},
         {"Without waits", PP_HTML_RATE, r->headroom_samples_per_s, "verdict.headroom_samples_per_s",
          "samples/s"},
-        {"Wait, p99", PP_HTML_TIME, wait ? (double)wait->p99_ns : NAN, NULL, "per batch"},
+        {"Wait, p99", PP_HTML_TIME, wait ? (double)wait->p99_ns : NAN, p99, "per batch"},
         {"First batch after", PP_HTML_SECONDS, r->first_batch_s, "first_batch_s", "of the run"},
         {"From page cache", PP_HTML_SHARE, r->cache_hit_share, "cache_hit_share", "of bytes read"},
     };
-    char key[64] = "";
-    if (wait)
-        snprintf(key, sizeof(key), "phases.%zu.p99_ns", (size_t)(wait - r->phases));
     fputs("<div class=\"tiles\">", out);
     if (isnan(r->samples_per_s)) /* a foreign program's ranges carry no sample counts */
         put_tile(out, "Throughput", PP_HTML_RATE, r->batches_per_s, "batches_per_s", "batches/s");
@@ -129,8 +134,7 @@ static void put_tiles(FILE *out, const struct pp_report *r)
         put_tile(out, "Throughput", PP_HTML_RATE, r->samples_per_s, "samples_per_s", "samples/s");
     for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
         if (!isnan(shown[i].value))
-            put_tile(out, shown[i].name, shown[i].form, shown[i].value, shown[i].key ? shown[i].key : key,
-                     shown[i].of);
+            put_tile(out, shown[i].name, shown[i].form, shown[i].value, shown[i].key, shown[i].of);
     fputs("<div class=\"tile\"><p>Errors</p><p class=\"big\">", out);
     pp_html_num(out, PP_HTML_COUNT, (double)r->errors, "error_count");
     fputs("<small>", out);

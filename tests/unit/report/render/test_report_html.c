@@ -209,6 +209,25 @@ static void test_words_of_the_first_page(void **state)
     free(report_text);
 }
 
+/* What the step lacks besides data is the first sentence's number, or no tile; the document does not have it.
+ */
+static void test_a_tile_for_what_is_no_number_of_the_document(void **state)
+{
+    for (int i = 0; i < 3; i++) {
+        struct pp_report r = *report_full();
+        r.starved_s = 3;
+        r.collective_share = NAN;
+        r.data_wait_share = 0.5;
+        r.verdict.exposed_share = 0.5 + (double[]){0.08, 0.004, -0.1}[i];
+        to_html(&r);
+        assert_true((strstr(report_text, "<p>Waits for a CPU</p>") != NULL) == (i == 0));
+        assert_true(i > 0 || strstr(report_text, "CPU</p><p class=\"big\">8.0 %<small>"));
+        const char *p99 = strstr(report_text, "<p>Wait, p99</p>");
+        assert_true(p99 && strcspn(strstr(p99, "data-k=\"phases."), "<") < 60);
+        free(report_text);
+    }
+}
+
 /* ---- hostile names ---- */
 
 static void escaped(const char *from, const char *wanted)
@@ -370,6 +389,7 @@ int main(void)
         cmocka_unit_test(test_numbers_are_the_documents),
         cmocka_unit_test(test_predictions_are_drawn),
         cmocka_unit_test(test_words_of_the_first_page),
+        cmocka_unit_test(test_a_tile_for_what_is_no_number_of_the_document),
         cmocka_unit_test(test_escape),
         cmocka_unit_test(test_nothing_becomes_markup),
         cmocka_unit_test(test_needs_nothing_else),
