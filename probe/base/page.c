@@ -26,8 +26,7 @@ static void put(FILE *out, const char *s, size_t n)
         fputc((unsigned char)s[i] < 0x20 || s[i] == 0x7f ? '?' : s[i], out);
 }
 
-/* Columns that n bytes of UTF-8 take, counting every character as one. */
-static int width_of(const char *s, size_t n)
+int pp_page_width(const char *s, size_t n)
 {
     int w = 0;
     for (size_t i = 0; i < n; i++)
@@ -75,7 +74,7 @@ void pp_page_text(const struct pp_page *p, enum pp_tone tone, const char *lead, 
         lead = "";
         indent = BELOW_INDENT;
     }
-    int at = width_of(lead, strlen(lead));
+    int at = pp_page_width(lead, strlen(lead));
     put(p->out, lead, strlen(lead));
     if (at < indent) {
         fprintf(p->out, "%*s", indent - at, "");
@@ -84,7 +83,7 @@ void pp_page_text(const struct pp_page *p, enum pp_tone tone, const char *lead, 
     tone_on(p, tone);
     for (const char *s = text + strspn(text, " "); *s;) {
         size_t len = word_length(s);
-        int w = width_of(s, len), last_line = max_lines && lines == max_lines;
+        int w = pp_page_width(s, len), last_line = max_lines && lines == max_lines;
         if (!empty && at + 1 + w > p->columns - (last_line && s[len] ? 4 : 0)) {
             if (last_line) {
                 fputs(" ...", p->out);
@@ -115,7 +114,7 @@ void pp_page_row_text(const struct pp_page *p, const int *width, const char *con
     size_t at = 0;
     lead[0] = '\0';
     for (int i = 0; i < n; i++) {
-        int w = width_of(cell[i], strlen(cell[i])), pad = abs(width[i]) > w ? abs(width[i]) - w : 0;
+        int w = pp_page_width(cell[i], strlen(cell[i])), pad = abs(width[i]) > w ? abs(width[i]) - w : 0;
         int before = width[i] > 0 ? pad : 0, after = width[i] > 0 ? 0 : pad;
         if (at && !before && lead[at - 1] != ' ')
             before = 1;
@@ -124,7 +123,7 @@ void pp_page_row_text(const struct pp_page *p, const int *width, const char *con
     }
     while (at && lead[at - 1] == ' ')
         lead[--at] = '\0';
-    int least = lead[0] ? width_of(lead, strlen(lead)) + 2 : 0;
+    int least = lead[0] ? pp_page_width(lead, strlen(lead)) + 2 : 0;
     if (text[0])
         pp_page_text(p, PP_TONE_PLAIN, lead, indent > least ? indent : least, 0, text);
     else
@@ -137,12 +136,12 @@ void pp_page_row(const struct pp_page *p, enum pp_tone tone, const int *width, c
     for (int i = 0; i < n; i++) {
         const char *s = cell[i] ? cell[i] : "";
         size_t len = strlen(s);
-        int room = abs(width[i]), w = width_of(s, len), last = i == n - 1;
+        int room = abs(width[i]), w = pp_page_width(s, len), last = i == n - 1;
         while (i == 0 && w > room && len > 0)
-            w = width_of(s, --len);
+            w = pp_page_width(s, --len);
         while (len < strlen(s) && ((unsigned char)s[len] & 0xc0) == 0x80)
             len--; /* do not cut a character in two */
-        w = width_of(s, len);
+        w = pp_page_width(s, len);
         int pad = room > w ? room - w : 0;
         if (width[i] > 0)
             fprintf(p->out, "%*s", pad, "");

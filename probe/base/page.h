@@ -20,6 +20,9 @@ void pp_page_heading(const struct pp_page *p, const char *text);
 void pp_page_text(const struct pp_page *p, enum pp_tone tone, const char *lead, int indent, int max_lines,
                   const char *text);
 
+/* Columns that n bytes of UTF-8 take, counting every character as one. */
+int pp_page_width(const char *s, size_t n);
+
 /* Column i is width[i] wide, negative: to the left; too long a first cell is cut. */
 void pp_page_row(const struct pp_page *p, enum pp_tone tone, const int *width, const char *const *cell,
                  int n);

@@ -184,7 +184,7 @@ static const char *text_cell(const struct pp_section_rows *rows, const struct pp
 static void narrow_row(const struct pp_page *p, const struct pp_section_rows *rows, const void *row)
 {
     const struct pp_section *s = rows->section;
-    char line[2 * PP_CELL_TEXT] = "", words[PP_CELL_TEXT], lead[CELL] = "  ";
+    char line[2 * PP_CELL_TEXT] = "", words[PP_CELL_TEXT], lead[PP_CELL_TEXT + 4] = "  ";
     int n = 0;
     for (size_t i = 0; i < s->n_columns; i++) {
         const struct pp_section_column *c = &s->columns[i];
@@ -214,6 +214,20 @@ static int is_narrow(const struct pp_page *p, const struct pp_section *s)
     return before > p->columns;
 }
 
+/* A cell has no room: a first one would be cut, another would touch the next. */
+static int runs_on(const int *width, const char *const *cell, int n)
+{
+    int does = 0;
+    for (int i = 0; i + 1 < n; i++) {
+        int over = pp_page_width(cell[i], strlen(cell[i])) + width[i],
+            next = pp_page_width(cell[i + 1], strlen(cell[i + 1]));
+        does |= width[i] < 0 &&
+                ((i == 0 && over > 0) || (over >= 0 && next > 0 &&
+                                          (width[i + 1] < 0 ? cell[i + 1][0] != ' ' : next >= width[i + 1])));
+    }
+    return does;
+}
+
 /* One line; row NULL: the heads. The first column stands two to the right. */
 static void text_row(const struct pp_page *p, const struct pp_section_rows *rows, const struct pp_section *s,
                      const void *row)
@@ -221,7 +235,7 @@ static void text_row(const struct pp_page *p, const struct pp_section_rows *rows
     char text[MOST_COLUMNS][CELL + 2], words[PP_CELL_TEXT];
     const char *cell[MOST_COLUMNS];
     const struct pp_section_column *wrapped = NULL;
-    int width[MOST_COLUMNS], n = 0, cut = 0;
+    int width[MOST_COLUMNS], n = 0;
     for (size_t i = 0; i < s->n_columns; i++) {
         const struct pp_section_column *c = &s->columns[i];
         if (!c->head[PP_IN_TEXT] || c->flags & PP_CELL_BELOW)
@@ -232,12 +246,10 @@ static void text_row(const struct pp_page *p, const struct pp_section_rows *rows
         }
         snprintf(text[n], sizeof(text[n]), "%s%s", n == 0 ? "  " : "",
                  row ? text_cell(rows, c, row, words) : c->head[PP_IN_TEXT]);
-        cut |= row && c->width < 0 && i + 1 < s->n_columns && !(c->flags & PP_CELL_BAR) &&
-               strlen(text[n]) + (c[1].width < 0) > (size_t)-c->width;
         cell[n] = text[n];
         width[n++] = c->width;
     }
-    if (cut || is_narrow(p, s)) {
+    if ((row && !wrapped && runs_on(width, cell, n)) || is_narrow(p, s)) {
         if (row)
             narrow_row(p, rows, row);
     } else if (wrapped)

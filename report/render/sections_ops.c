@@ -6,13 +6,19 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In text a name that is too long loses its arguments, or what it is in. */
+enum { FITS = 23 }; /* of the first column, between its margin and a blank */
+
+/* In text a name that is too long loses what it is in; if it still is, its arguments. */
 static const char *op_name(const void *row, enum pp_printer in, char *buf)
 {
     const struct pp_report_op *op = row;
-    if (in != PP_IN_TEXT || strlen(op->name) <= 26)
+    size_t n = strlen(op->name), args = strcspn(op->name, "(");
+    if (in != PP_IN_TEXT || pp_page_width(op->name, n) <= FITS)
         return op->name;
-    snprintf(buf, PP_CELL_TEXT, "%.*s", (int)strcspn(op->name, "( "), op->name);
+    for (const char *at = op->name; (at = strstr(at, " in ")) != NULL; at++)
+        n = (size_t)(at - op->name);
+    snprintf(buf, PP_CELL_TEXT, "%.*s", (int)(pp_page_width(op->name, n) <= FITS || n < args ? n : args),
+             op->name);
     return buf;
 }
 

@@ -162,13 +162,66 @@ static void what_was_measured_of_the_gpu_is_a_line(void **state)
     assert_int_equal(pp_gpu_lines(&g, line), 4);
 }
 
-/* One sentence of a section on a page of 60 columns. */
-static void put_text(const struct pp_section *s, const struct pp_report *r, const char *path)
+static void put_wide(const struct pp_section *s, const struct pp_report *r, const char *path, int columns)
 {
     struct pp_section_rows rows = pp_section_rows(s, r, path);
     FILE *out = open_memstream(&text, &text_size);
-    pp_section_text(&(struct pp_page){.out = out, .columns = 60}, &rows);
+    pp_section_text(&(struct pp_page){.out = out, .columns = columns}, &rows);
     fclose(out);
+}
+
+/* One sentence of a section on a page of 60 columns. */
+static void put_text(const struct pp_section *s, const struct pp_report *r, const char *path)
+{
+    put_wide(s, r, path, 60);
+}
+
+static void has(const char *words)
+{
+    if (!strstr(text, words))
+        fail_msg("no '%s' in:%s", words, text);
+}
+
+/* Rows stay in their columns while nothing is cut and no two cells touch; else all of a row is a sentence. */
+static void a_row_is_a_sentence_where_a_cell_has_no_room(void **state)
+{
+#define LONG "a_name_of_sixty_characters_and_more_that_no_page_has_a_column_for"
+    struct pp_report_worker worker = {.name = "worker 0", .samples = 29, .loader = "several"};
+    struct pp_report_op ops[] = {
+        {.name = "read and blur in Birds.__getitem__",
+         .place = "birds.py:3",
+         .share = 0.76,
+         .low = 0.73,
+         .high = 0.79},
+        {.name = "\u00c4\u00c4\u00c4\u00c4\u00c4\u00c4\u00c4\u00c4\u00c4\u00c4\u00c4\u00c4\u00c4",
+         .place = "b.py:3"},
+        {.name = "Crop(size=224, pad=3, fill=0)",
+         .place = "train_imagenet.py:1234",
+         .share = 0.14,
+         .low = 0.12,
+         .high = 0.17},
+        {.name = LONG, .place = "b.py:7"}};
+    struct pp_report r = {.workers = &worker,
+                          .n_workers = 1,
+                          .ops = ops,
+                          .n_ops = 4,
+                          .verdict = {.evidence = {{.name = "a name that is as long as its column is",
+                                                    .value = "60 %",
+                                                    .threshold = "at least 20 %",
+                                                    .supports = 1}},
+                                      .evidences = 1}};
+    put_wide(&pp_section_workers, &r, "workers", 80);
+    has("\n  worker 0             29 ");
+    free(text);
+    put_wide(&pp_section_ops, &r, "ops", 160);
+    has("\n  read and blur           birds.py:3         76 (73-79) %");
+    has("\n  \u00c4\u00c4\u00c4\u00c4\u00c4\u00c4\u00c4\u00c4\u00c4\u00c4\u00c4\u00c4\u00c4           b.py:3                0 (0-0) %");
+    has("\n  Crop line train_imagenet.py:1234, of stall 14 (12-17) %");
+    has("\n  " LONG " line b.py:7, of stall ");
+    free(text);
+    put_wide(&pp_section_evidence, &r, "verdict.evidence", 80);
+    has("\n  + a name that is as long as its column is     60 %  at least 20 %\n");
+    free(text);
 }
 
 static void a_long_cell_wraps_behind_the_others(void **state)
@@ -310,6 +363,7 @@ int main(void)
         cmocka_unit_test(a_file_has_its_visits),
         cmocka_unit_test(what_was_measured_of_the_gpu_is_a_line),
         cmocka_unit_test(a_long_cell_wraps_behind_the_others),
+        cmocka_unit_test(a_row_is_a_sentence_where_a_cell_has_no_room),
         cmocka_unit_test(changes_are_listed_as_they_are_advised),
         cmocka_unit_test(a_list_leads_with_the_name_and_ends_in_what_to_do),
         cmocka_unit_test(a_kind_of_errors_has_its_other_files_below),
