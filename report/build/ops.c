@@ -210,7 +210,7 @@ void pp_ops_tell(const struct pp_costs *c, int replayed, struct pp_arena *arena,
                                   "record %.0f s more: the report then names the lines that cost the stall",
                                   o->missing_s)
                             : "the trainer waited too seldom for the batches whose stacks were seen";
-    if (o->missing_s > 0 && isfinite(o->missing_s))
+    if (o->missing_s > 0 && o->missing_s < MORE_MOST_S)
         return;
     list_ops(c, replayed, arena, r);
     list_flame(o, arena, r);

@@ -58,10 +58,10 @@ extern const struct pp_section pp_section_evidence, pp_section_evidence_rest, pp
     pp_section_ruled_out, pp_section_proofs, pp_section_proof_sentences, pp_section_findings,
     pp_section_found, pp_section_not_found, pp_section_not_measured, pp_section_durations, pp_section_shares,
     pp_section_spent, pp_section_workers, pp_section_loaders, pp_section_slow_samples, pp_section_ops,
-    pp_section_step_lines, pp_section_queues, pp_section_errors, pp_section_error_examples,
-    pp_section_error_files, pp_section_gpu, pp_section_differences, pp_section_losses,
-    pp_section_steps_over_time, pp_section_queues_over_time, pp_section_errors_over_time, pp_section_waits,
-    pp_section_curve, pp_section_legs;
+    pp_section_step_lines, pp_section_loop_lines, pp_section_queues, pp_section_errors,
+    pp_section_error_examples, pp_section_error_files, pp_section_gpu, pp_section_differences,
+    pp_section_losses, pp_section_steps_over_time, pp_section_queues_over_time, pp_section_errors_over_time,
+    pp_section_waits, pp_section_curve, pp_section_legs;
 
 /* Rows to be printed: those of a field of the report. */
 struct pp_section_rows {

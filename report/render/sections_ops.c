@@ -81,10 +81,14 @@ SECTION(ops, OPEN, TEXT("Operations of the workers (stacks weighted by the wait 
         HTML("Operations, by what half of each gains"));
 
 static const struct pp_section_column step_lines[] = {
-    {.form = "name", .head = {EVERYWHERE("in steps")}, .width = -26, .flags = PP_CELL_ROW_HEAD},
+    {.form = "name", .head = {EVERYWHERE("function")}, .width = -26, .flags = PP_CELL_ROW_HEAD},
     {.form = "place", .head = {EVERYWHERE("line")}, .width = -18},
-    {.form = "share", .head = {NUMBERS("of the steps")}, .width = 14},
+    {.form = "share", .head = {NUMBERS("share")}, .width = 14},
     {.form = "cpu_share", .head = {NUMBERS("on CPU")}, .width = 8},
     {.form = "  {callee}", .head = {EVERYWHERE("  calls")}, .width = -1},
 };
 SECTION(step_lines, FOLDED, TEXT("Lines of the training steps"), HTML("Lines of the training steps"));
+/* Where no step is known: a job without a loader. */
+const struct pp_section pp_section_loop_lines = {COLUMNS(step_lines), .open_up_to = OPEN,
+                                                 .title = {TEXT("Lines of the job's first thread"),
+                                                           HTML("Lines of the job's first thread")}};

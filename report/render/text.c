@@ -489,7 +489,7 @@ int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
     if (r->n_loaders > 1)
         put_section(&p, r, &pp_section_loaders, "loaders");
     put_section(&p, r, &pp_section_slow_samples, "slow_samples");
-    put_section(&p, r, &pp_section_step_lines, "step_lines");
+    put_section(&p, r, r->has_step ? &pp_section_step_lines : &pp_section_loop_lines, "step_lines");
     put_section(&p, r, &pp_section_queues, "queues");
     put_errors(&p, r);
     put_gpu(&p, r);

@@ -73,12 +73,14 @@ static void put_flame(FILE *out, const struct pp_report *r, int all)
 
 void pp_html_ops(FILE *out, const struct pp_report *r)
 {
-    if (!r->n_ops && !r->why_no_ops)
+    int ops = r->n_ops || r->why_no_ops;
+    if (!ops && !r->n_step_lines)
         return;
     pp_html_figure_begin(
-        out, "ops", "Lines that cost the stall",
-        "Stacks of the workers, weighted by how long the trainer waited for the batches that they "
-        "were made for. Work on batches that were ready in time has no width.");
+        out, "ops", ops ? "Lines that cost the stall" : "Lines of the job's own code",
+        ops ? "Stacks of the workers, weighted by how long the trainer waited for the batches that they "
+              "were made for. Work on batches that were ready in time has no width."
+            : "By stacks of the thread that trains.");
     pp_html_in(out, "<p class=\"none\">Not named: ", r->why_no_ops, ".</p>\n");
     if (r->n_ops)
         pp_html_section_at(out, &pp_section_ops, r, "ops");
@@ -89,6 +91,7 @@ void pp_html_ops(FILE *out, const struct pp_report *r)
         fputs("</details>\n", out);
     }
     if (r->n_step_lines)
-        pp_html_section_at(out, &pp_section_step_lines, r, "step_lines");
+        pp_html_section_at(out, r->has_step ? &pp_section_step_lines : &pp_section_loop_lines, r,
+                           "step_lines");
     pp_html_figure_end(out);
 }

@@ -890,6 +890,34 @@ static void test_the_line_of_the_step_is_named(void **state)
     }
 }
 
+/* As long as a recording of a few hours is missing the lines are listed, with why none is the cause. */
+static void test_lines_are_listed_where_more_recording_is_no_help(void **state)
+{
+    struct pp_stack_function function = {.name = "blur", .file = "a.py"};
+    struct pp_stack_frame frame = {.parent = PP_STACK_NONE, .line = 3};
+    struct pp_op op = {.name = "blur", .word = "blur", .n = 40, .share = 0.9, .share_all = 0.9};
+    float one = 1;
+    struct pp_costs costs = {
+        .ops = {.ops = &op,
+                .n_ops = 1,
+                .loaders = {{.judged = 1}},
+                .n_loaders = 1,
+                .frame_n = &one,
+                .frame_weight = &one,
+                .stacks = {.functions = &function, .frames = &frame, .n_functions = 1, .n_frames = 1}}};
+    const double missing_s[] = {60, 5000, INFINITY};
+    for (size_t i = 0; i < 3; i++) {
+        struct pp_arena arena = {0};
+        struct pp_report r = {0};
+        costs.ops.missing_s = missing_s[i];
+        pp_ops_tell(&costs, 0, &arena, &r);
+        assert_true((strncmp(r.why_no_ops, "record 60 s more", 16) == 0) == (i == 0));
+        assert_int_equal(r.n_ops, i > 0);
+        assert_int_equal(r.n_flame, i > 0);
+        pp_arena_free(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -908,6 +936,7 @@ int main(void)
         cmocka_unit_test(test_causes),
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_missing_signals),
+        cmocka_unit_test(test_lines_are_listed_where_more_recording_is_no_help),
         cmocka_unit_test(test_a_cause_of_a_small_part_is_no_verdict),
         cmocka_unit_test(test_the_explained_share),
         cmocka_unit_test(test_too_short_has_advice_that_can_be_followed),

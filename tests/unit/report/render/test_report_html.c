@@ -228,6 +228,24 @@ static void test_a_tile_for_what_is_no_number_of_the_document(void **state)
     }
 }
 
+/* A job without a loader: where its own thread was, in text and on the page, and of no step. */
+static void test_lines_of_a_job_without_steps(void **state)
+{
+    struct pp_report_step_line line = {"Memory.window", "train.py:28", NULL, 0.62, 0.55, 0.69, 1};
+    for (int has_step = 0; has_step < 2; has_step++) {
+        struct pp_report r = {.step_lines = &line, .n_step_lines = 1, .has_step = has_step};
+        for (int html = 0; html < 2; html++) {
+            FILE *out = open_memstream(&report_text, &report_text_size);
+            assert_int_equal(html ? pp_render_html(&r, out) : pp_render_text(&r, out, 0, 80), 0);
+            fclose(out);
+            assert_non_null(strstr(report_text, "Memory.window"));
+            assert_true((strstr(report_text, "Lines of the training steps") != NULL) == has_step);
+            assert_null(strstr(report_text, "Lines that cost the stall"));
+            free(report_text);
+        }
+    }
+}
+
 /* ---- hostile names ---- */
 
 static void escaped(const char *from, const char *wanted)
@@ -390,6 +408,7 @@ int main(void)
         cmocka_unit_test(test_predictions_are_drawn),
         cmocka_unit_test(test_words_of_the_first_page),
         cmocka_unit_test(test_a_tile_for_what_is_no_number_of_the_document),
+        cmocka_unit_test(test_lines_of_a_job_without_steps),
         cmocka_unit_test(test_escape),
         cmocka_unit_test(test_nothing_becomes_markup),
         cmocka_unit_test(test_needs_nothing_else),
