@@ -281,6 +281,7 @@ bench-tune: deps
 golden: all unit helpers
 	$(Q)PP_GOLDEN_UPDATE=1 $(RUN_TESTS) $(sort $(wildcard $(UNIT) tests/e2e/golden*.sh))
 	$(Q)bash tests/check_docs.sh --rewrite
+	$(Q)python3 mk/tools/pictures.py $(B)/pipeprobe tests/recordings/train.sqlite docs/pictures --text
 	$(Q)git --no-pager diff --stat -- tests README.md docs || true
 
 # docs/internals/pages.md and its pictures: the recordings in RECORDINGS by an older program, OLD, and by this one.
@@ -318,10 +319,10 @@ RUN_DOCS ?= $(GEN_DOCS)
 man: $(RUN_DOCS)
 	$(Q)rm -rf $(DOCS) && mkdir -p $(dir $(DOCS)) && $(RUN_DOCS) $(DOCS)
 
-# What `pipeprobe help TOPIC` and `man` read; a wheel has both, too.
+# What `pipeprobe help TOPIC` and `man` read, with the guides' small pictures (SVG); a wheel has both, too.
 .PHONY: install-pages install-man
 install-pages:
-	@find docs -type f | while read -r page; do install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/doc/pipeprobe/$$page || exit 1; done
+	@find docs -type f ! -name '*.png' | while read -r page; do install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/doc/pipeprobe/$$page || exit 1; done
 install-man: man
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 $(DOCS)/man1/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
@@ -331,6 +332,7 @@ install: all $(if $(DOCS),man)
 	install -d $(DESTDIR)$(PREFIX)/include/pipeprobe $(DESTDIR)$(PREFIX)/share/doc/pipeprobe
 	install -m 644 include/pipeprobe/* $(DESTDIR)$(PREFIX)/include/pipeprobe/
 	install -m 644 LICENSE README.md CHANGELOG.md $(DESTDIR)$(PREFIX)/share/doc/pipeprobe/
+	install -D -m 644 docs/pictures/page.png $(DESTDIR)$(PREFIX)/share/doc/pipeprobe/docs/pictures/page.png
 	$(Q)$(MAKE) -s install-pages $(if $(DOCS),install-man) DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) DOCS=$(DOCS)
 ifneq ($(DOCS),)
 	install -D -m 644 $(DOCS)/pipeprobe.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pipeprobe

@@ -23,10 +23,9 @@ check "files that pages link to are there" test -s "$T/site/site/files/samples/c
 is "pages and samples name this version" "$(grep -rohE 'pipeprobe[-:][0-9]+\.[0-9]+\.[0-9]+' README.md docs samples --include=*.md --include=*.yaml | sed 's/.*[-:]//' | sort -u)" "$(sed -n 's/^VERSION := //p' Makefile)"
 
 # ---- the pictures are of this program ----
-if [ -x "$PP" ]; then
-    run python3 mk/tools/pictures.py "$PP" tests/recordings/train.sqlite "$T/pictures" --text
-    for picture in report dashboard; do check "docs/pictures/$picture.svg is what make docs-pictures makes" cmp "$T/pictures/$picture.svg" docs/pictures/$picture.svg; done
-fi
+need_built all "$PP"
+run python3 mk/tools/pictures.py "$PP" tests/recordings/train.sqlite "$T/pictures" --text
+for picture in report dashboard; do check "docs/pictures/$picture.svg is what make golden makes" cmp "$T/pictures/$picture.svg" docs/pictures/$picture.svg; done
 
 # ---- samples that the pages name ----
 run sh -n samples/slurm/verdict_to_comment.sh
@@ -35,15 +34,13 @@ check "Kubernetes' manifest is YAML, and wraps the command" "$python" -c 'import
 job = yaml.safe_load(open("samples/kubernetes/job.yaml"))
 container = job["spec"]["template"]["spec"]["containers"][0]
 sys.exit(container["command"][:2] != ["/pipeprobe/bin/pipeprobe", "exec"] or container["command"][-1] != "--" or container["args"][0] != "python")'
-if [ -x "$PP" ]; then
-    "$PP" run --synthetic n=4000,size=32x32 --duration 2s --workers 2 --quiet -o "$T/run.sqlite" >/dev/null 2>&1
-    mkdir "$T/bin"
-    printf '#!/bin/sh\nprintf "%%s\\n" "$@"\n' >"$T/bin/scontrol"
-    printf '#!/bin/sh\nexec "%s" "$@"\n' "$PP" >"$T/bin/pipeprobe"
-    chmod +x "$T/bin/"*
-    PATH=$T/bin:$PATH SLURM_JOB_ID=17 run sh samples/slurm/verdict_to_comment.sh "$T/run.sqlite"
-    like "the verdict goes into the job's comment" "$(paste -sd' ' "$OUT")" "^update JobId=17 Comment=pipeprobe: (input-bound|not input-bound|cpu-starved|inconclusive).*: $T/run.sqlite$"
-    PATH=$T/bin:$PATH SLURM_JOB_ID=17 run sh samples/slurm/verdict_to_comment.sh "$T/none.sqlite"
-    is "and a missing recording fails no job" "$rc $(cat "$OUT")" "0 "
-fi
+"$PP" run --synthetic n=4000,size=32x32 --duration 2s --workers 2 --quiet -o "$T/run.sqlite" >/dev/null 2>&1
+mkdir "$T/bin"
+printf '#!/bin/sh\nprintf "%%s\\n" "$@"\n' >"$T/bin/scontrol"
+printf '#!/bin/sh\nexec "%s" "$@"\n' "$PP" >"$T/bin/pipeprobe"
+chmod +x "$T/bin/"*
+PATH=$T/bin:$PATH SLURM_JOB_ID=17 run sh samples/slurm/verdict_to_comment.sh "$T/run.sqlite"
+like "the verdict goes into the job's comment" "$(paste -sd' ' "$OUT")" "^update JobId=17 Comment=pipeprobe: (input-bound|not input-bound|cpu-starved|inconclusive).*: $T/run.sqlite$"
+PATH=$T/bin:$PATH SLURM_JOB_ID=17 run sh samples/slurm/verdict_to_comment.sh "$T/none.sqlite"
+is "and a missing recording fails no job" "$rc $(cat "$OUT")" "0 "
 done_testing

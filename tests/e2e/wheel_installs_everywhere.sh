@@ -47,6 +47,7 @@ x86_64 | aarch64)
 *) skip "glibc 2.28" "make wheel links for older machines on x86-64 and aarch64" ;;
 esac
 is "and so does WHEEL" "$(sed -n 's/^Tag: //p' "$T/x"/*.dist-info/WHEEL)" "$(basename "$wheel" .whl | sed 's/^pipeprobe-[^-]*-//')"
+is "its guides have their pictures, which are small" "$(find "$T/x" -name "*.svg" -o -name "*.png" | sed "s|.*/||" | sort | paste -sd" ")" "dashboard.svg report.svg"
 holds "it has 4 MB at most" "$(stat -c %s "$wheel") <= 4000000"
 is "its description links to no file that a stranger lacks" "$(sed -n '/^$/,$p' "$T/x"/*.dist-info/METADATA | grep -oE '\]\([^)h#][^)]*\)' | head -3)" ""
 is "and builds nothing" "$(grep -cE '^ +make ' "$T/x"/*.dist-info/METADATA)" 0
