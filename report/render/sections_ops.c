@@ -90,5 +90,5 @@ static const struct pp_section_column step_lines[] = {
 SECTION(step_lines, FOLDED, TEXT("Lines of the training steps"), HTML("Lines of the training steps"));
 /* Where no step is known: a job without a loader. */
 const struct pp_section pp_section_loop_lines = {COLUMNS(step_lines), .open_up_to = OPEN,
-                                                 .title = {TEXT("Lines of the job's first thread"),
-                                                           HTML("Lines of the job's first thread")}};
+                                                 .title = {TEXT("Lines of the job's main thread"),
+                                                           HTML("Lines of the job's main thread")}};
