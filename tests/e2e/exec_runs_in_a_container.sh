@@ -6,8 +6,9 @@ need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
 case $BUILD in *address*|*thread*) skip_all "a sanitizer's library cannot be loaded into Python" ;; esac
 "$PYTHON" -c 'import torch' 2>/dev/null || skip_all "$PYTHON has no torch"
-as=(unshare -m -p -f) user=(--userspec=65534:65534)
-[ "$(id -u)" -eq 0 ] || as=(unshare -U -r -m -p -f) user=()
+command -v pgrep >/dev/null || skip_all "no pgrep"
+as=(unshare -m -p -f --kill-child) user=(--userspec=65534:65534)
+[ "$(id -u)" -eq 0 ] || as=(unshare -U -r -m -p -f --kill-child) user=()
 cat >"$T/inside.sh" <<'E2'
 # inside.sh ROOT DIRECTORY PROGRAM ...: of /dev five files and an empty shm. The last step takes this shell's place: PROGRAM is process 1.
 set -e
@@ -57,7 +58,7 @@ outer=$!
 for ((i = 0; i < 300; i++)); do [ "$(grep -c '^batch' "$T/stop.out")" -ge 40 ] && break; sleep 0.2; done
 first=$(pgrep -P "$outer" -f "exec -o stopped.sqlite" | head -n 1)
 check "it runs" test -n "$first"
-kill -TERM "$first"
+if [ -n "$first" ]; then kill -TERM "$first"; else kill -KILL -- "-$outer"; fi # with all that is in it
 wait "$outer"
 check "SIGTERM ends it" test $? -ne 0
 run "$PP" report "$T/job/stopped.sqlite"
