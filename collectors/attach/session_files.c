@@ -41,6 +41,7 @@ static int process_is_sound(union file *f, long long pid)
     END(p->versions);
     END(p->data);
     END(p->seen);
+    END(p->mixed);
     return memcmp(p->magic, PP_PROCESS_MAGIC, sizeof(p->magic)) == 0 && p->pid == pid;
 }
 

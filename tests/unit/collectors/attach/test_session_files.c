@@ -47,6 +47,7 @@ static struct pp_process_file process(int64_t pid)
     memcpy(f.magic, PP_PROCESS_MAGIC, sizeof(f.magic));
     memset(f.command, 'c', sizeof(f.command)); /* without ends */
     memset(f.note, 'n', sizeof(f.note));
+    memset(f.mixed, 'm', sizeof(f.mixed));
     return f;
 }
 
@@ -62,6 +63,7 @@ static void get_process(void *ctx, const struct pp_process_file *f)
     g->sum += f->pid;
     assert_int_equal(strlen(f->command), sizeof(f->command) - 1);
     assert_int_equal(strlen(f->note), sizeof(f->note) - 1);
+    assert_int_equal(strlen(f->mixed), sizeof(f->mixed) - 1);
 }
 
 static void get_loaders(void *ctx, const struct pp_loaders_file *f)
