@@ -13,15 +13,21 @@ recorded() { # KIND
     run "$PP" report --json "$R"
 }
 recorded between
-like "two kinds by turns" "$(said mixed-loaders)" '^beside the DataLoader.s, about [56][0-9] batches of a loop of the job.s own were taken, which are not judged: record the job without the DataLoader for that$'
+like "two kinds by turns" "$(said mixed-loaders)" '^besides the batches of the DataLoader, about [56][0-9] of another loader or a loop of the job.s own were taken .(29|3[01]) judged together with those, (2[0-9]|3[01]) not judged.: record the job without the DataLoader for these$'
 recorded beside
-like "two kinds in each step" "$(said mixed-loaders)" '^beside the DataLoader.s, about [34][0-9] batches of a loop of the job.s own were taken, which are not judged'
+like "two kinds in each step" "$(said mixed-loaders)" '^besides the batches of the DataLoader, about [34][0-9] of another loader or a loop of the job.s own were taken .[34][0-9] not judged.: '
+for kind in handed pools; do
+    recorded $kind
+    is "$kind: nothing is mixed" "$(said mixed-loaders)" ""
+done
+recorded callable
+is "a pool that calls objects too" "$(said mixed-loaders)" "a pool of threads runs sample (160 tasks) and Pr\xfcfer (40 tasks): all count as making batches; give other work a pool of its own"
 recorded pool
 is "a pool that does other work" "$(said mixed-loaders)" "a pool of threads runs sample (160 tasks) and write_log (40 tasks): all count as making batches; give other work a pool of its own"
 recorded threads
 like "several threads that train" "$(said mixed-loaders)" '^3 threads took batches: the one that took most, (79|80) of them, is judged, and the rate is its own$'
-run "$PP" report "$R"
-like "on the first screen" "$(tr -s ' \n' ' ' <"$OUT")" '3 threads took batches: the one that took most, [0-9]+ of them, is judged'
+run "$PP" report --full "$R"
+like "in the report" "$(tr -s ' \n' ' ' <"$OUT")" '3 threads took batches: the one that took most, [0-9]+ of them, is judged'
 
 # A Grain whose inside has other names.
 mkdir -p "$T/site/grain/_src/python/dataset"
@@ -34,4 +40,11 @@ echo 'import grain._src.python.dataset.stats; print(sum(range(9)))' >"$T/train.p
 run timeout 60 "$PP" exec --force -o "$R" -- "$PYTHON" "$T/train.py"
 is "nothing of it is recorded: exit status and output" "$rc $(cat "$OUT")" "0 36"
 like "what, on what, why and what to try" "$(tr -s ' \n' ' ' <"$ERR")" 'train.py uses Grain, whose batches exec did not time, so nothing was recorded: grain._src.python.dataset.stats is not recorded \(batches, stages\): AttributeError.*What works: record the job with jax.profiler'
+# One that is imported only, beside a hook that does not fit.
+mkdir "$T/site/ffcv" "$T/site/joblib"
+touch "$T/site/ffcv/__init__.py" "$T"/site/joblib/{__init__,parallel}.py
+echo 'import torch.utils.data, ffcv, joblib.parallel; print(1)' >"$T/train.py"
+run timeout 60 "$PP" exec --force -o "$R" -- "$PYTHON" "$T/train.py"
+is "imported only: exit status and output" "$rc $(cat "$OUT")" "0 1"
+like "what the hooks noted is said" "$(tr -s ' \n' ' ' <"$ERR")" 'nothing of .* was recorded: joblib.parallel is not recorded'
 done_testing

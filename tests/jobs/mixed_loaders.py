@@ -1,6 +1,7 @@
-"""A job whose loaders a report mixes: mixed_loaders.py between|beside|pool|threads|unfit
+"""A job whose loaders a report mixes: mixed_loaders.py between|beside|handed|pool|pools|callable|threads|unfit
 
-between: a queue of its own to train from, a DataLoader to validate; beside: both in each step; pool: its threads write logs too;
+between: a queue of its own to train from, a DataLoader to validate; beside: both in each step; handed: a thread per epoch takes the DataLoader's;
+pool: its threads write logs too; pools: another pool does; callable: by an object without a name;
 threads: three threads train; unfit: it imports a Grain of another shape."""
 import concurrent.futures
 import queue
@@ -43,11 +44,30 @@ def train(batches):
         time.sleep(0.002)
 
 
-def pooled(n):
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+class Prüfer:
+    def __call__(self, n):
+        write_log(n)
+
+
+def handed(epochs):
+    def prefetch(q):
+        for (x,) in DataLoader(data, 4):
+            q.put(x)
+        q.put(None)
+
+    for _ in range(epochs):
+        q = queue.Queue(4)
+        thread = threading.Thread(target=prefetch, args=(q,))
+        thread.start()
+        yield from iter(q.get, None)
+        thread.join()
+
+
+def pooled(n, log=write_log, pools=1):
+    with concurrent.futures.ThreadPoolExecutor(2) as pool, concurrent.futures.ThreadPoolExecutor(2) as other:
         for i in range(n):
             yield torch.stack(list(pool.map(sample, range(4))))
-            pool.submit(write_log, i)
+            (pool if pools == 1 else other).submit(log, i)
 
 
 if __name__ == "__main__":
@@ -59,8 +79,14 @@ if __name__ == "__main__":
     elif kind == "beside":
         second = own(40)
         train(torch.cat([x, next(second)]) for (x,) in DataLoader(data, 4))
+    elif kind == "handed":
+        train(handed(3))
     elif kind == "pool":
         train(pooled(40))
+    elif kind == "pools":
+        train(pooled(40, pools=2))
+    elif kind == "callable":
+        train(pooled(40, Prüfer()))
     elif kind == "threads":
         trainers = [threading.Thread(target=train, args=(own(n),)) for n in (20, 80, 30)]
         [t.start() for t in trainers]

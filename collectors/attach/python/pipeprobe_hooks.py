@@ -58,6 +58,7 @@ def _take_rank(*told):
         record.leave()
         os.environ.update(PIPEPROBE_SESSION=own, PIPEPROBE_EXEC_RANKS="")  # for the processes that it starts
         record.join(own)
+        _tasks.clear()
 
 
 # ---- the loader, in the process that takes the batches ----
@@ -878,26 +879,32 @@ def _waiter_made(waiter):
     waiter.event.wait = record.timed("take", waiter.event.wait)
 
 
-_tasks = {}  # how often a pool of threads ran each function
+_tasks = {}  # (pool of threads, function): how often it was given it
 
 
 @_guard
-def _task_made(item, *args, **kwargs):
-    function = getattr(item, "fn", None) or item.task[0]
-    name = getattr(getattr(function, "func", function), "__qualname__", "")  # of a partial, what it calls
-    if name in _tasks or len(_tasks) < 16:
-        _tasks[name] = _tasks.get(name, 0) + 1
+def _task_given(*args, **kwargs):  # as submit() has them: any name may be an argument of the job's function
+    pool = vars(args[0]).setdefault("_pipeprobe_pool", object())  # the id of one that has gone may be the next one's
+    function = getattr(args[1], "func", args[1]) if args[1:] else None  # of a partial, what it calls
+    key = pool, str(getattr(function, "__qualname__", "") or type(function).__qualname__)
+    if key in _tasks or len(_tasks) < 64:
+        _tasks[key] = _tasks.get(key, 0) + 1
 
 
 def _mixed():
     """Of the loaders of this process: what a report mixes, as a sentence."""
     has_loader, taken, aside = record.loops()
-    if has_loader and taken + aside >= _SAID_FROM:
-        return "beside the DataLoader's, about %d batches of %s were taken, which are not judged: record the job without the DataLoader for that" % (
-            taken + aside, _seen() or "a loop of the job's own")
-    tasks = sorted(((n, name) for name, n in list(_tasks.items()) if n >= _SAID_FROM), reverse=True)
-    if taken and tasks[1:] and not has_loader:
-        said = ["%s (%d tasks)" % (name.replace("<locals>.", "")[-40:], n) for n, name in tasks[:3]]
+    if has_loader and (taken >= _SAID_FROM or aside >= _SAID_FROM):
+        said = ["%d %s" % counted for counted in ((taken, "judged together with those"), (aside, "not judged")) if counted[0]]
+        return "besides the batches of the DataLoader, about %d of %s were taken (%s): record the job without the DataLoader for these" % (
+            taken + aside, _gives or "another loader or a loop of the job's own", ", ".join(said))
+    pools = {}
+    for (pool, name), n in list(_tasks.items()) if taken and not has_loader else ():
+        if n >= _SAID_FROM:
+            pools.setdefault(pool, []).append((n, name))
+    tasks = sorted(max(pools.values(), key=len, default=()), reverse=True)
+    if tasks[1:]:
+        said = ["%s (%d tasks)" % (_ascii(name).replace("<locals>.", "")[-30:], n) for n, name in tasks[:3]]
         return "a pool of threads runs %s: all count as making batches; give other work a pool of its own" % " and ".join(said)
     return ""
 
@@ -906,9 +913,9 @@ _SAID_FROM = 10  # batches, or tasks
 
 
 def _hook_pool_task(module):
-    _hook_method(module._WorkItem, "__init__", "after", _task_made)
     _replace(module._WorkItem, "task", "run")
     _replace(module.ThreadPoolExecutor, "dispatch", "submit")
+    _hook_method(module.ThreadPoolExecutor, "submit", "before", _task_given)
 
 
 def _hook_process_queues(module):
@@ -1297,6 +1304,11 @@ def _seen():
     return _gives or next((name for name in _OTHER_LOADERS if name in sys.modules), "")
 
 
+def _ascii(text):
+    """A byte each: the fields are of bytes."""
+    return text.encode("ascii", "backslashreplace").decode()
+
+
 def _brief(line, most):
     """With its end, where the name of a file is."""
     return line if len(line) <= most else line[: most - 45] + "..." + line[-42:]
@@ -1308,15 +1320,15 @@ def _say_how_it_ended():
     error = getattr(sys, "last_value", None)
     if not record.session():
         return
-    record.seen(_seen(), (_extra("what a report mixes", _mixed) or "")[:250])
-    if error is None:
-        return
     try:
+        record.seen(_seen(), (_extra("what a report mixes", _mixed) or "")[:250])
+        if error is None:
+            return
         lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
         last = _brief(lines[-1], 130) if lines[1:] else ""
         text = " || ".join(("%s: %s" % (type(error).__name__, _brief(lines[0], 70 if last else 180)), last, _dead_worker(lines[0], error.__traceback__)))
-        record.ended(text.encode("ascii", "backslashreplace").decode())
-    except Exception:  # its text is the job's own code
+        record.ended(_ascii(text))
+    except Exception:  # its text is the job's own code, and what is raised here Python would print
         pass
 
 
@@ -1337,6 +1349,7 @@ def hook_imported():
     """For a process whose recording begins after its imports."""
     global _hooking_late
     _hooking_late = True
+    _tasks.clear()
     for name in _HOOKS:
         module = sys.modules.get(name)
         if module is not None and name not in _hooked:

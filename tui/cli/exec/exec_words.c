@@ -141,11 +141,14 @@ static const struct {
     {"ffcv", "FFCV", NULL},
 };
 
-/* 1: it was said that the job uses another loader. */
-static int say_other_loader(const char *seen, const char *note, const char *subject)
+/* 1: it was said that the job uses another loader. What else the hooks noted of a job that may have a
+ * DataLoader counts more: the other one may be imported only. */
+static int say_other_loader(const struct exec_totals *t, const char *subject)
 {
+    const char *note = t->note;
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-        if (strcmp(others[i].module, seen) == 0) {
+        if (strcmp(others[i].module, t->seen) == 0 &&
+            (!*note || !t->with_loader || strncmp(note, t->seen, strlen(t->seen)) == 0)) {
             exec_say(
                 "%s uses %s, whose batches exec did not time, so nothing was recorded%s%s. What works: %s",
                 subject, others[i].loader, *note ? ": " : "", note,
@@ -173,7 +176,7 @@ static void explain_nothing(const struct exec_record *r, char *const *program, i
     else if (*r->unhooked)
         exec_say("no process of %s reported, so nothing was recorded: the hooks cannot be loaded into %s",
                  program[0], r->unhooked);
-    else if (say_other_loader(t->seen, t->note, report ? report->subject : program[0]))
+    else if (say_other_loader(t, report ? report->subject : program[0]))
         ;
     else if (t->note[0])
         exec_say("nothing of %s was recorded: %s", program[0], t->note);

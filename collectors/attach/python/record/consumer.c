@@ -14,6 +14,7 @@ static struct {
 /* Threads that another has taken a batch from, the last few. */
 enum { GIVERS = 16 };
 static const struct record_local *givers[GIVERS];
+static uint64_t given_in; /* record_forks() in which one gave last, and 1 */
 
 /* ---- what a thread is ---- */
 
@@ -212,6 +213,7 @@ void record_handed_over(struct record_local *l, const struct record_mark *from)
 static void note_giver(const struct record_local *from)
 {
     static unsigned at;
+    given_in = record_forks() + 1;
     for (size_t i = 0; i < GIVERS; i++)
         if (givers[i] == from)
             return;
@@ -419,7 +421,8 @@ void record_loop_took(struct record_local *l, const struct record_mark *from, co
 void record_loop_beside(const struct record_local *l)
 {
     int own = l && l->consumer.trains && !l->consumer.taking && l->slot < 0 && !l->sample.depth;
-    record_process.aside += own && record_is_on() && !givers[0]; /* else they are a DataLoader's */
+    record_process.aside += own && record_is_on() &&
+                            given_in != record_forks() + 1; /* else they are a DataLoader's */
 }
 
 /* ---- within a step: checkpoints, and waits for other ranks ---- */

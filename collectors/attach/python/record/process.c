@@ -100,6 +100,8 @@ int record_join(const char *dir)
     if (!prepared || pp_session_join(dir, &record_process.session, NULL) != PP_OK)
         return 0;
     record_process.sessions++;
+    record_process.has_loader = record_process.own_loop = 0;
+    record_process.taken = record_process.aside = 0;
     const char *content = getenv("PIPEPROBE_CONTENT");
     record_process.content = !content                        ? RECORD_CONTENT_NONE
                              : strcmp(content, "whole") == 0 ? RECORD_CONTENT_WHOLE
