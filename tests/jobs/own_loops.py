@@ -1,6 +1,6 @@
 """A PyTorch job with a loader of its own: own_loops.py FILES FORM transform|released|sleeps|storage|bound [BATCHES [MS]]
 
-FORM: inline, pool, thread, imap, threadpool, condition, event, semaphore, mpqueue, async, asyncqueue, taskqueue,
+FORM: inline, gate, pool, thread, imap, threadpool, condition, event, semaphore, mpqueue, async, asyncqueue, taskqueue,
 completed, processes, joblib. A sample is a file, read and worked on for MS (4); released: without the
 interpreter's lock; sleeps: not worked on, for as long; storage: on a slow mount
 that is the reading; bound: the step is what takes long. Prints the losses and the time per batch, in all and in waiting."""
@@ -65,6 +65,15 @@ def taken(q):
 def inline():
     for p in paths():
         yield stack(load_batch(p))
+
+
+def gate():
+    """The same, which may be paused."""
+    running = threading.Event()
+    running.set()
+    for batch in inline():
+        running.wait()
+        yield batch
 
 
 def pool():

@@ -172,6 +172,30 @@ static int is_called_by_module_of(PyObject *its)
     return is;
 }
 
+/* Of an Event, whether it is set; -1: it is none. */
+static int event_is_set(PyObject *args)
+{
+    PyObject *event = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
+    PyObject *set = event ? PyObject_GetAttrString(event, "_flag") : NULL;
+    PyErr_Clear();
+    Py_XDECREF(set);
+    return set == Py_True ? 1 : set == Py_False ? 0 : -1;
+}
+
+/* A thread that has never had to wait for an Event finds a gate open, and takes no batch. */
+static PyObject *wait_for(PyObject *function, PyObject *args, PyObject *kwargs)
+{
+    struct record_local *l = record_local_peek();
+    int set = event_is_set(args);
+    if (set == 1 && !(l && l->loop.awaits))
+        return PyObject_Call(function, args, kwargs);
+    PyObject *out = wait_in(function, args, kwargs, 1);
+    l = record_local_peek();
+    if (l && set == 0 && out == Py_True)
+        l->loop.awaits = 1;
+    return out;
+}
+
 /* For another thread, or for what an event loop polls. A maker that waits, for a semaphore too, makes nothing
  * meanwhile. callback: wait_for of Condition or wait of Event, by whose module's other waits (a thread's
  * start) nothing is taken. */
@@ -182,7 +206,7 @@ PyObject *loops_wait(PyObject *function, PyObject *args, PyObject *kwargs, PyObj
     if (callback && (record_process.has_loader || (!makes && is_called_by_module_of(callback))))
         return PyObject_Call(function, args, kwargs);
     if (!makes)
-        return wait_in(function, args, kwargs, 1);
+        return callback ? wait_for(function, args, kwargs) : wait_in(function, args, kwargs, 1);
     record_make_pauses(l, 0);
     PyObject *out = PyObject_Call(function, args, kwargs);
     record_make_goes_on(l, PP_PHASE_DISPATCH_WAIT);

@@ -204,6 +204,7 @@ struct record_loop {
     uint32_t taken;                 /* so far */
     int making;                     /* what it makes is a sample in work */
     int waits;                      /* it takes from others, and loads nothing itself */
+    int awaits;                     /* it has had to wait for an Event */
     int loads;                      /* its reads are watched: it may load what it trains on */
     unsigned asked;                 /* so often a queue gave it something */
 };
