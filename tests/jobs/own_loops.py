@@ -181,6 +181,8 @@ def event():
     ready, full, taken = [], threading.Event(), threading.Event()
 
     def fill():
+        while not full._cond._waiters:  # the first batch is waited for, however long steps are
+            time.sleep(0.01)
         for b in itertools.chain(map(load_batch, paths()), [None]):
             while len(ready) >= 4:
                 taken.wait(0.5)
