@@ -5,7 +5,7 @@
  * of the wait as that batch cost the trainer for a moment of work: waits over work, both summed over the
  * batches from four before to four after it of the same loader, for with workers that take turns one batch
  * has all of the wait and its neighbour none, though both are as much to blame. What nobody waits for weighs
- * nothing, however hot it is.
+ * nothing, however hot it is. The samples of a phase weigh together what its spans do.
  *
  * The op of a sample is the innermost member of a transform (stack_op); else a line of the outermost frame of
  * the user's own code below PyTorch's fetch, passing over functions that only hand on; else what a library's
@@ -77,7 +77,7 @@ struct pp_ops {
     struct pp_arena arena;
 };
 
-/* Zero without stacks or without a steady state. One pass over the spans. Memory: 16 bytes a sample and a
+/* Zero without stacks or without a steady state. One pass over the spans. Memory: 16 bytes a sample, 24 a
  * batch. Free with pp_ops_free, also after a failure. */
 pp_status pp_ops_read(const struct pp_source *source, const struct pp_timeline *timeline, struct pp_ops *out,
                       struct pp_err *err);

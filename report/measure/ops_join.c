@@ -8,12 +8,19 @@
 
 #define NEARLY_ALL 0.9 /* of the samples of steps: a function in so many is the loop, or all of a step */
 
+enum { KINDS = 4 }; /* of work */
+
 /* What a batch cost the trainer, and the workers. Numbers of batches are far apart: each loader has its own.
  */
 struct batch_cost {
     uint32_t batch; /* PP_NO_BATCH: the place is free */
-    float wait_ns, work_ns;
+    float wait_ns, work_ns[KINDS];
 };
+
+static size_t kind_of(unsigned phase)
+{
+    return phase == PP_PHASE_READ ? 0 : phase == PP_PHASE_DECODE ? 1 : phase == PP_PHASE_TRANSFORM ? 2 : 3;
+}
 
 struct joining {
     const struct pp_timeline *tl;
@@ -127,7 +134,7 @@ static void take_span(struct joining *j, size_t at, const struct pp_span *s)
         cost->wait_ns += (float)pp_timeline_stalled_between(tl, s->start_ns, s->start_ns + s->dur_ns,
                                                             &j->cursor);
     if (cost && work) {
-        cost->work_ns += (float)s->dur_ns;
+        cost->work_ns[kind_of(s->phase)] += (float)s->dur_ns;
         j->cpu_ns[loader_of(j, s->batch)] += (double)s->cpu_ns;
     }
     if (lane == PP_LANE_TRAINER || work)
@@ -159,18 +166,41 @@ static float weight_of(const struct joining *j, uint32_t batch)
             continue;
         const struct batch_cost *c = &j->cost[cost_place(j, (uint32_t)b)];
         wait_ns += c->batch == b ? c->wait_ns : 0;
-        work_ns += c->batch == b ? c->work_ns : 0;
+        for (size_t k = 0; k < KINDS && c->batch == b; k++)
+            work_ns += c->work_ns[k];
     }
     return work_ns > 0 ? (float)(wait_ns / work_ns) : 0;
 }
 
+/* The samples of a phase weigh together what its spans do: of few samples chance gives a phase too many, and
+ * spans are exact. */
 static void weigh(struct joining *j)
 {
-    double window_ns = (double)(j->tl->end_ns - j->tl->start_ns);
+    double window_ns = (double)(j->tl->end_ns - j->tl->start_ns), spans[PP_OPS_LOADERS][KINDS + 1] = {{0}},
+           samples[PP_OPS_LOADERS][KINDS + 1] = {{0}};
+    struct pp_ops_joined *to = j->to;
     for (size_t i = 0; i < j->ops->stacks.n_samples; i++)
-        if (pp_phase_is_work(j->to[i].phase)) {
-            j->to[i].weight = weight_of(j, j->to[i].batch);
-            j->to[i].loader = (uint8_t)loader_of(j, j->to[i].batch);
+        if (pp_phase_is_work(to[i].phase)) {
+            to[i].weight = weight_of(j, to[i].batch);
+            to[i].loader = (uint8_t)loader_of(j, to[i].batch);
+            samples[to[i].loader][kind_of(to[i].phase)] += to[i].weight;
+        }
+    for (size_t i = 0; i < j->room; i++) {
+        double weight = j->cost[i].batch == PP_NO_BATCH ? 0 : weight_of(j, j->cost[i].batch);
+        double *of = weight > 0 ? spans[loader_of(j, j->cost[i].batch)] : NULL;
+        for (size_t k = 0; of && k < KINDS; k++)
+            of[k] += weight * j->cost[i].work_ns[k];
+    }
+    for (size_t l = 0; l < PP_OPS_LOADERS; l++)
+        for (size_t k = 0; k < KINDS; k++) {
+            samples[l][KINDS] += samples[l][k];
+            spans[l][KINDS] += samples[l][k] > 0 ? spans[l][k] : 0;
+        }
+    for (size_t i = 0; i < j->ops->stacks.n_samples; i++)
+        if (to[i].weight > 0 && spans[to[i].loader][KINDS] > 0) {
+            const double *n = samples[to[i].loader], *ns = spans[to[i].loader];
+            size_t k = kind_of(to[i].phase);
+            to[i].weight *= (float)(ns[k] / ns[KINDS] * n[KINDS] / n[k]);
         }
     for (size_t i = 0; i < j->ops->n_loaders && window_ns > 0; i++)
         j->ops->loaders[i].cpus = j->cpu_ns[i] / window_ns;

@@ -312,6 +312,26 @@ static void test_members_have_their_share_and_their_line(void **state)
 
 /* Without a member the op is a line of the user's code; what only hands on is passed over, and a line is
  * named by what it calls. */
+/* Reading fails more often in one phase than in another: the spans say what each phase has. */
+static void test_a_phase_has_the_share_of_its_spans(void **state)
+{
+    (void)state;
+    struct made m = make(6);
+    size_t kept = 0;
+    for (size_t i = 0; i < m.n; i++)
+        if (i % 3 || m.samples[i].stack == COLLATE || m.samples[i].stack == STEP)
+            m.samples[kept++] = m.samples[i];
+    m.n = kept;
+    struct pp_ops ops = read_ops(&m);
+    double collate = 0;
+    for (size_t i = 0; i < ops.n_ops; i++)
+        collate += ops.ops[i].of_batch ? ops.ops[i].share : 0;
+    assert_true(fabs(collate - 0.1) < 0.002); /* of the samples 1 in 7 */
+    assert_true(fabs(op_named(&ops, "Blur")->share - 0.6) < 0.02);
+    pp_ops_free(&ops);
+    drop(&m);
+}
+
 static void test_lines_without_members(void **state)
 {
     struct made m = make(0);
@@ -468,6 +488,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_members_have_their_share_and_their_line),
+        cmocka_unit_test(test_a_phase_has_the_share_of_its_spans),
         cmocka_unit_test(test_lines_without_members),
         cmocka_unit_test(test_a_line_with_two_calls),
         cmocka_unit_test(test_a_function_of_a_library_has_its_package),
