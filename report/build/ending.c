@@ -22,7 +22,7 @@ struct end {
     int limited;                              /* timeout(1) stands before the job */
     double waits_s;                           /* for a batch when it ended; NAN: it did not wait */
     double since_s;                           /* of the run */
-    char stuck[TEXT];                         /* "worker 0 in its first sample since 3.94 s" */
+    char stuck[TEXT];                         /* "worker 0 in its first sample for 9.4 s" */
     int first_sample;                         /* all that are stuck are in their first one */
 };
 
@@ -261,8 +261,8 @@ static uint64_t waits_since(const struct last_span *row, uint64_t ended_ns)
     return waits && s->batch == PP_NO_BATCH ? s->start_ns : s->phase == PP_PHASE_STEP ? end : NONE;
 }
 
-static void look_at_threads(const struct last_spans *l, const struct pp_report *r, uint64_t started_ns,
-                            uint64_t ended_ns, struct end *e)
+static void look_at_threads(const struct last_spans *l, const struct pp_report *r, uint64_t ended_ns,
+                            struct end *e)
 {
     char time[40], more[40];
     double least_s = fmax(LEAST_HANG_S, r->batches_per_s > 0 ? HANG_BATCHES / r->batches_per_s : 0);
@@ -290,9 +290,9 @@ static void look_at_threads(const struct last_spans *l, const struct pp_report *
         e->first_sample &= row->samples == 0;
         stuck++;
         if (named++ < STUCK_NAMED)
-            pp_text_add(e->stuck, TEXT, "%s%s in %s sample since %s", e->stuck[0] ? ", " : "", row->name,
+            pp_text_add(e->stuck, TEXT, "%s%s in %s sample for %s", e->stuck[0] ? ", " : "", row->name,
                         row->samples ? "a" : "its first",
-                        pp_text_duration(time, sizeof(time), (double)(since - started_ns)));
+                        pp_text_duration(time, sizeof(time), (double)(ended_ns - since)));
     }
     if (stuck > STUCK_NAMED)
         pp_text_add(e->stuck, TEXT, " and %s more",
@@ -303,16 +303,15 @@ static void read_threads(const struct pp_source *s, const struct pp_report *r, s
 {
     const struct pp_thread_row *rows;
     struct last_spans l = {.n = s->threads(s->ctx, &rows)};
-    double started = pp_source_number(s, "run", "started_mono_ns", NAN),
-           ended = pp_source_number(s, "run", "ended_mono_ns", NAN);
+    double ended = pp_source_number(s, "run", "ended_mono_ns", NAN);
     l.row = l.n ? calloc(l.n, sizeof(*l.row)) : NULL;
     for (size_t i = 0; l.row && i < l.n; i++)
         l.row[i] = (struct last_span){.thread = rows[i].id,
                                       .lane = rows[i].lane,
                                       .name = rows[i].name ? rows[i].name : "a worker"};
-    if (l.row && started >= 0 && ended > started &&
+    if (l.row && ended > 0 && ended < 0x1p63 &&
         s->each_chunk(s->ctx, NULL, keep_last, &l, NULL, NULL) == PP_OK)
-        look_at_threads(&l, r, (uint64_t)started, (uint64_t)ended, e);
+        look_at_threads(&l, r, (uint64_t)ended, e);
     free(l.row);
 }
 

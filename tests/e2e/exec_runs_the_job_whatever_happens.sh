@@ -206,7 +206,7 @@ other() { # MODULE SENTENCE
     like "$1: named, with what works" "$(cat "$ERR")" "the job python3 -c uses $2"
     is "$1: no advice of torch's" "$(grep -ci torch "$ERR")" 0
 }
-other grain "Grain, whose batches exec does not time.*jax.profiler"
+other grain "Grain, whose batches exec did not time.*jax.profiler"
 other nvidia.dali "DALI.*--map dali"
 other ray.data "Ray Data.*two ranges in the training loop"
 done_testing

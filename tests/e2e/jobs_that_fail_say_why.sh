@@ -54,7 +54,7 @@ interrupted() { # KIND SECONDS: of them after both its workers have begun
     is "$1: outcome" "$(json "$OUT" '$.outcome')" interrupted
 }
 interrupted lock 9
-like "lock: the workers are named" "$(json "$OUT" '$.ended')" "no batch came for the last [0-9.]+ s: worker [01] in its first sample since [0-9.]+ s, worker [01] in its first"
+like "lock: the workers are named" "$(json "$OUT" '$.ended')" "no batch came for the last [0-9.]+ s: worker [01] in its first sample for [0-9.]+ s, worker [01] in its first sample for [0-9.]+ s"
 like "lock: the remedy" "$(json "$OUT" '$.ended_remedy')" "lock .* forked"
 interrupted slow 6
 is "slow: why" "$(json "$OUT" '$.ended')" "it was interrupted (Ctrl-C)"
