@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FEW_BATCHES 4 /* fewer have no verdict */
+
 /* The batch the trainer is working on. */
 struct batch {
     uint32_t number;
@@ -550,8 +552,9 @@ pp_status pp_timeline_build_each(const struct pp_source *source, struct pp_timel
     pp_status status = source->each_chunk(source->ctx, &wanted, each_chunk, &p, &out->bad_chunks, err);
     if (p.no_memory)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the stalls of %s", source->path);
-    p.batch.warmup |= out->has_step &&
-                      !p.batch.step_ns; /* the run ended before its step did: half of a cycle */
+    /* The run ended before its step did: half of a cycle, which is better than nothing alone. */
+    p.batch.warmup |= out->has_step && !p.batch.boundary && !p.batch.step_ns &&
+                      out->window_batches >= FEW_BATCHES;
     close_batch(&p);
     out->n_gaps -= p.gaps;
     sum_gaps(out);
