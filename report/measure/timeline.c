@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FEW_BATCHES 4 /* fewer have no verdict */
-
 /* The batch the trainer is working on. */
 struct batch {
     uint32_t number;
@@ -552,9 +550,8 @@ pp_status pp_timeline_build_each(const struct pp_source *source, struct pp_timel
     pp_status status = source->each_chunk(source->ctx, &wanted, each_chunk, &p, &out->bad_chunks, err);
     if (p.no_memory)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the stalls of %s", source->path);
-    /* The run ended before its step did: half of a cycle, which is better than nothing alone. */
-    p.batch.warmup |= out->has_step && !p.batch.boundary && !p.batch.step_ns &&
-                      out->window_batches >= FEW_BATCHES;
+    /* The run ended before its step did, which is most of a cycle. */
+    p.batch.warmup |= !p.batch.boundary && !p.batch.step_ns && out->step_ns > pp_timeline_exposed_ns(out);
     close_batch(&p);
     out->n_gaps -= p.gaps;
     sum_gaps(out);
