@@ -13,7 +13,7 @@
 #define WORTH_REPLAYING 0.04
 #define A_CAUSE 0.1 /* of the stall */
 #define HALF 0.5
-#define MORE_MOST_S 3600 /* nobody records for longer to learn of a line */
+#define MORE_MOST_S 3600 /* s: to learn of a line nobody records for more than an hour */
 #define NARROWEST 0.003  /* of the flame graph: two pixels */
 enum { REPLAYED = 8, OFFERED = 4, FLAMES = 600, CELL = 40, TEXT = 400 };
 

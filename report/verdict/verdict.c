@@ -245,7 +245,7 @@ static const char *parts_of_wait(const struct judge *j)
     int taken[PP_PHASE_COUNT] = {0}, left = 100;
     char text[160] = "";
     if (isnan(j->facts->metric[PP_METRIC_WORKER_IDLE]) || j->facts->metric[PP_METRIC_WAIT_ITSELF] < 0.01)
-        return NULL; /* nobody asks what hardly any wait is made of */
+        return NULL; /* so short a wait needs no parts */
     for (int n = 0; n < MOST; n++) {
         unsigned best = PP_PHASE_COUNT;
         for (unsigned i = 0; i < PP_PHASE_COUNT; i++)

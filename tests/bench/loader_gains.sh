@@ -45,6 +45,7 @@ while IFS='|' read -r name job with set; do
     echo "$name $(median <"$T/ratios") ${predicted:-refused: $(head -n 1 "$T/whatif.err")}"
 done < <(rows) | awk '
 $3 + 0 { printf "%-20s %10.2f (%.2f to %.2f) %10.2f  %s\n", $1, $3, $4, $5, $2, $4 <= $2 && $2 <= $5 ? "inside" : "OUTSIDE"; n++; inside += $4 <= $2 && $2 <= $5; next }
+$3 == "skipped:" { print; next }
 { printf "%-20s measured %.2f, %s\n", $1, $2, substr($0, index($0, $3)); refused++ }
 END { printf "%d predicted: inside the interval %d; %d refused\n", n, inside, refused }'
 slow_unmount

@@ -164,7 +164,7 @@ static void test_ranks_are_of_a_launcher(void **state)
         assert_int_equal(pp_rank_files_take(dir, get_rank, &got).taken, 1);
         assert_int_equal(got.n, 1);
         assert_int_equal(got.loaders, rows[i].sound);
-        assert_int_equal(unlink(name("asking-7")), 0); /* one that is being written is left alone */
+        assert_int_equal(unlink(name("asking-7")), 0); /* a file that is being written is not removed */
     }
 }
 

@@ -243,8 +243,8 @@ static void test_what_runs_between_epochs_is_named(void **state)
     }
 }
 
-/* A function that a step calls is one row, whatever its lines, with the line that has most; the loop's lines
- * are told apart. */
+/* A function that a step calls is one row, whatever its lines, with the line that has most; each line of the
+ * loop is a row of its own. */
 static void test_a_function_of_a_step_is_one(void **state)
 {
     static const uint32_t turn[] = {EVALUATE, EVALUATE_TOO, EVALUATE_TOO, STEP, LOOP};
