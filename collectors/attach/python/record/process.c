@@ -270,6 +270,7 @@ int record_lane_open(struct record_lane *lane, pp_lane kind, const char *name)
     pp_accounts_open(&lane->accounts);
     lane->forks = record_process.forks;
     lane->delay_ns = 0;
+    lane->seen = (struct record_mark){0};
     lane->trace = pp_thread_register(record_process.session, kind, name);
     return lane->trace != NULL;
 }
@@ -282,10 +283,15 @@ void record_lane_close(struct record_lane *lane)
     pp_accounts_close(&lane->accounts);
 }
 
-struct record_mark record_now_delayed(const struct record_lane *lane)
+struct record_mark record_now_delayed(struct record_lane *lane)
 {
-    struct record_mark m = record_now(lane, 1);
-    if (!pp_run_delay_read(lane->accounts.fd, &m.delay_ns))
+    struct record_mark m = record_now(lane, 1), *seen = &lane->seen;
+    if (seen->delay_ns &&
+        pp_thread_stamps_ns(lane->trace, seen->stamp, m.stamp) <= m.cpu_ns - seen->cpu_ns + UNEXPLAINED_NS)
+        m.delay_ns = seen->delay_ns;
+    else if (pp_run_delay_read(lane->accounts.fd, &m.delay_ns))
+        *seen = m;
+    else
         m.delay_ns = 0;
     return m;
 }

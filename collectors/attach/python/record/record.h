@@ -40,18 +40,19 @@
 #include <stdint.h>
 
 /* A lane of this thread: its ring, and where its last span ended. */
-struct record_lane {
-    struct pp_thread *trace; /* NULL: none */
-    uint64_t forks;          /* of the process when it was opened; another number: inherited, and silent */
-    struct pp_accounts accounts;
-    uint64_t delay_ns; /* run delay as last read */
-};
-
 /* A moment of a lane. */
 struct record_mark {
     uint64_t stamp;
     uint64_t cpu_ns;   /* 0 where it was not read */
     uint64_t delay_ns; /* run delay until then; 0 where it was not read: what is put takes it from now */
+};
+
+struct record_lane {
+    struct pp_thread *trace; /* NULL: none */
+    uint64_t forks;          /* of the process when it was opened; another number: inherited, and silent */
+    struct pp_accounts accounts;
+    uint64_t delay_ns;       /* run delay as last read */
+    struct record_mark seen; /* the last one with a run delay */
 };
 
 /* What is known of a span besides its times. */
@@ -321,8 +322,9 @@ static inline struct record_mark record_now(const struct record_lane *lane, int 
     return m;
 }
 
-/* The same with the run delay: for a mark at which a span ends that is put later. */
-struct record_mark record_now_delayed(const struct record_lane *lane);
+/* The same with the run delay: for a mark at which a span ends that is put later. It is read only where the
+ * thread did not run all the time since the last such mark. */
+struct record_mark record_now_delayed(struct record_lane *lane);
 /* The moment so many ns ago, without its CPU time. */
 struct record_mark record_ago(const struct record_lane *lane, uint64_t ns);
 /* The run delay since the last look; looked at when the wall time beyond the CPU time is worth it. known: the
