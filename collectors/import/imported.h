@@ -41,6 +41,7 @@ enum pp_import_waits {
 struct pp_import_facts {
     const char *source; /* run.source: "kineto" */
     char loader[64];    /* the DataLoader's iterator, "_MultiProcessingDataLoaderIter" */
+    const char *module; /* of another loader, "nvidia.dali"; NULL: none is known */
     char host[128], device[128], backend[32];
     int64_t rank, world_size; /* -1: not said */
     int64_t utc_ns;           /* of the trace's time zero; 0: not known */

@@ -321,6 +321,8 @@ static pp_status take_range(struct nsys *n, sqlite3_stmt *st, struct pp_err *err
         s.batch = (uint32_t)sqlite3_column_int64(st, 8);
         n->facts->numbered |= phase == PP_PHASE_STEP;
     }
+    if (phase != PP_PHASE_USER && strncmp(domain_name, "DALI", strlen("DALI")) == 0)
+        n->facts->module = "nvidia.dali";
     if (strstr(name, "DataLoaderIter"))
         pp_import_note_loader(n->facts, name);
     pp_imported_span(n->im, thread_of(n, (uint64_t)sqlite3_column_int64(st, 6)), &s, PP_ROLE_NONE);

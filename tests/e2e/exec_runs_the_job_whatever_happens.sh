@@ -207,6 +207,6 @@ other() { # MODULE SENTENCE
     is "$1: no advice of torch's" "$(grep -ci torch "$ERR")" 0
 }
 other grain "Grain, whose batches exec did not time.*jax.profiler"
-other nvidia.dali "DALI.*--map dali"
+other nvidia.dali "DALI.*--map pytorch"
 other ray.data "Ray Data.*two ranges in the training loop"
 done_testing

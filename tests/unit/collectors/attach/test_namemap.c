@@ -177,7 +177,8 @@ static void shipped_maps(void **state)
         {"samples/maps/dali.map", "DALI", "[DALI][Mixed op] MakeContiguous", PP_PHASE_COLLATE},
         {"samples/maps/dali.map", "DALI", "[DALI][MakeContiguousMixed] H2D coalesced", PP_PHASE_USER},
         {"samples/maps/dali.map", "DALI", "[DALI][Executor] RunCPU", PP_PHASE_USER},
-        {"samples/maps/dali.map", "", "[DALI][CPU op] FileReader", PP_PHASE_READ},
+        {"samples/maps/dali.map", "DALI Backend", "[DALI][CPU op] FileReader", PP_PHASE_READ},
+        {"samples/maps/dali.map", "", "Resize", PP_PHASE_USER},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pp_err err;

@@ -256,6 +256,28 @@ static void test_synchronisation_is_named(void **state)
     pp_report_free(r);
 }
 
+/* Known by its domain: the same name in another one is no operator of DALI's. */
+static void test_dali_is_known_by_its_domain(void **state)
+{
+    struct pp_namemap *map = pp_namemap_new();
+    assert_int_equal(pp_namemap_add_file(map, "samples/maps/dali.map", NULL), PP_OK);
+    struct pp_report *r = import_and_report(
+        NVTX STEPS WAITS
+        "INSERT INTO NVTX_EVENTS VALUES(0, NULL, 75, 'DALI', 0, NULL, 3), (0, NULL, 75, 'mine', 0, NULL, 4);" COUNT
+        "INSERT INTO NVTX_EVENTS SELECT i * 50000000 + 2000000, i * 50000000 + 9000000, 59, '[DALI][CPU op] decoders__Image', " TID
+        " + 1, NULL, 3 FROM c;" COUNT
+        "INSERT INTO NVTX_EVENTS SELECT i * 50000000 + 9500000, i * 50000000 + 9900000, 59, '[DALI][CPU op] decoders__Image', " TID
+        " + 1, NULL, 4 FROM c;",
+        map);
+    assert_true(store_query("SELECT count(*) FROM v_span WHERE phase = 'decode'") == 20);
+    assert_true(
+        store_query(
+            "SELECT count(*) FROM meta WHERE section = 'config' AND key = 'loader' AND value = 'nvidia.dali'") ==
+        1);
+    pp_report_free(r);
+    pp_namemap_free(map);
+}
+
 static void test_tables_and_columns_may_be_absent(void **state)
 {
     static const struct {
@@ -314,6 +336,7 @@ int main(void)
         STORE_TEST(test_what_the_gpu_did),
         STORE_TEST(test_every_version_of_the_schema),
         STORE_TEST(test_synchronisation_is_named),
+        STORE_TEST(test_dali_is_known_by_its_domain),
         STORE_TEST(test_tables_and_columns_may_be_absent),
         STORE_TEST(test_a_file_that_was_made_to_do_harm),
     };
