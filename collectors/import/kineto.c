@@ -130,6 +130,9 @@ static int on_event(void *ctx, const struct pp_event *e)
     }
     if (e->ph[0] != 'X')
         return 0;
+    if (strcmp(e->cat, "task:execute") == 0) /* ray.timeline() */
+        m->facts
+            ->instead = "Ray's timeline has tasks and no training loop, so use torch.profiler in the trainer";
     for (size_t i = 0; i < sizeof(categories) / sizeof(*categories) && role == GPU_NONE; i++)
         role = strcmp(e->cat, categories[i].cat) == 0 ? categories[i].role : GPU_NONE;
     if (!(e->has & PP_HAS_TS) || !(e->has & PP_HAS_DUR) || e->dur_ns < 0)

@@ -3,7 +3,8 @@
  * lines, so that the file is read twice. Names: tensorflow/core/profiler/utils/xplane_schema.cc (step_num,
  * memcpy_details, IteratorGetNextOp::DoCompute), jax/_src/profiler.py (StepTraceAnnotation; Python functions
  * as "$file.py:12 name"), tensorflow/core/framework/dataset.h (Iterator::Root::Prefetch::Map),
- * grain/_src/python/dataset/stats.py (Class.method, of iterators, sources and the threads that prefetch). */
+ * grain/_src/python/dataset/stats.py (Class.method, of iterators, sources and the threads that prefetch), and
+ * grain/_src/core/profiler.py (_ipl_stage_cat, what a stage of an input pipeline does). */
 #include "collectors/import/fields.h"
 #include "collectors/import/import.h"
 
@@ -48,7 +49,7 @@ enum {
     XEVENT_STATS = 4,
     XEVENT_OCCURRENCES = 5
 };
-enum { XSTAT_NAME = 1, XSTAT_STRING = 5 };
+enum { XSTAT_NAME = 1, XSTAT_STRING = 5, XSTAT_REF = 7 };
 enum { MAP_KEY = 1, MAP_VALUE = 2, METADATA_NAME = 2 };
 
 enum plane_kind { PLANE_OTHER, PLANE_HOST, PLANE_GPU, PLANE_TPU };
@@ -56,6 +57,7 @@ struct plane {
     enum plane_kind kind;
     uint16_t device;
     uint64_t step_num, memcpy_details; /* numbers of these names; 0: there are none */
+    uint64_t stage_cat, read, preprocessing;
 };
 
 /* What a name of a plane means; those that mean nothing are not kept. */
@@ -163,11 +165,18 @@ static void learn_names(struct xplane *x, struct pp_fields *f, unsigned plane)
             uint64_t id = read_name(f, name);
             learn_event(x, plane, id, name);
         } else if (p->kind && is_message(f, XPLANE_STAT_NAMES)) {
+            const struct {
+                const char *name;
+                uint64_t *id;
+            } stats[] = {{"step_num", &p->step_num},
+                         {"memcpy_details", &p->memcpy_details},
+                         {"_ipl_stage_cat", &p->stage_cat},
+                         {"read", &p->read},
+                         {"preprocessing", &p->preprocessing}};
             uint64_t id = read_name(f, name);
-            if (strcmp(name, "step_num") == 0)
-                p->step_num = id;
-            if (strcmp(name, "memcpy_details") == 0)
-                p->memcpy_details = id;
+            for (size_t i = 0; i < sizeof(stats) / sizeof(*stats); i++)
+                if (strcmp(name, stats[i].name) == 0)
+                    *stats[i].id = id;
         }
     }
 }
@@ -186,12 +195,13 @@ struct line {
 struct event {
     uint64_t id, offset_ps, duration_ps;
     int counts, is_step; /* counts: it stands for many */
+    pp_phase stage;      /* what its category says; PP_PHASE_USER: it has none */
     char copy[96];       /* memcpy_details */
 };
 
 static struct event read_event(struct pp_fields *f, const struct plane *p)
 {
-    struct event e = {0};
+    struct event e = {.stage = PP_PHASE_USER};
     pp_fields_enter(f);
     while (pp_fields_next(f)) {
         if (is_message(f, XEVENT_STATS)) {
@@ -200,6 +210,10 @@ static struct event read_event(struct pp_fields *f, const struct plane *p)
             while (pp_fields_next(f)) {
                 if (f->number == XSTAT_NAME && f->wire == PP_WIRE_VARINT)
                     id = f->value;
+                else if (id && id == p->stage_cat && f->number == XSTAT_REF && f->wire == PP_WIRE_VARINT)
+                    e.stage = f->value == p->read            ? PP_PHASE_READ
+                              : f->value == p->preprocessing ? PP_PHASE_TRANSFORM
+                                                             : PP_PHASE_USER;
                 else if (id && id == p->memcpy_details && is_message(f, XSTAT_STRING))
                     pp_fields_text(f, e.copy, sizeof(e.copy));
             }
@@ -278,10 +292,11 @@ static void take_line(struct xplane *x, struct pp_fields *f, unsigned plane)
         if (!e.counts && p->kind == PLANE_HOST) {
             const struct meaning *m = place_of(x, l.plane, e.id);
             struct pp_span s = {.dur_ns = e.duration_ps / 1000, .sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
-            if (!(!m->used && !e.is_step) && !(m->of_stages && strncmp(l.name, "tf_data", 7) != 0) &&
-                time_of(x, &l, &e, &s.start_ns)) {
-                s.phase = e.is_step ? PP_PHASE_STEP : m->phase;
-                s.name = e.is_step ? 0 : m->name;
+            int named = m->used && m->phase != PP_PHASE_USER;
+            if ((m->used || e.is_step || e.stage != PP_PHASE_USER) &&
+                !(m->of_stages && strncmp(l.name, "tf_data", 7) != 0) && time_of(x, &l, &e, &s.start_ns)) {
+                s.phase = (uint8_t)(e.is_step ? PP_PHASE_STEP : named ? m->phase : e.stage);
+                s.name = e.is_step || !m->used ? 0 : m->name;
                 if (l.thread == PP_IMPORT_NO_THREAD) {
                     char tid[24];
                     snprintf(tid, sizeof(tid), "%llu", (unsigned long long)l.id);

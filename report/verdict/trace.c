@@ -96,7 +96,7 @@ static const char *blind_to_work(const struct pp_facts *f, struct pp_arena *aren
         pp_text_percent(named, sizeof(named), share[PP_PHASE_TRANSFORM] + share[PP_PHASE_DECODE]));
 }
 
-/* tf.data's stages, each by the time that is its own. */
+/* Stages of tf.data and Grain, each by the time that is its own. */
 static const char *blind_to_cpus(const struct pp_facts *f, struct pp_arena *arena)
 {
     char read[32], decode[32], transform[32], collate[32];
@@ -107,7 +107,7 @@ static const char *blind_to_cpus(const struct pp_facts *f, struct pp_arena *aren
         return "the trace has no stage of the input pipeline at work during the stalls";
     return pp_arena_printf(
         arena,
-        "of the time of tf.data's stages during the stalls reads are %s, decoding %s, transforms %s and batching %s; the "
+        "of the time of the input pipeline's stages during the stalls reads are %s, decoding %s, transforms %s and batching %s; the "
         "trace has neither their CPU time nor the machine's CPUs, so slow stages and too few threads look the same in it",
         pp_text_percent(read, sizeof(read), share[PP_PHASE_READ] / all),
         pp_text_percent(decode, sizeof(decode), share[PP_PHASE_DECODE] / all),

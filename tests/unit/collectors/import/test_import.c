@@ -410,6 +410,9 @@ static void test_what_is_refused(void **state)
         {"ops.json",
          "{\"schemaVersion\": 1, \"traceEvents\": [{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::add\", \"pid\": 1, \"tid\": 1, \"ts\": 1, \"dur\": 1}]}",
          PP_E_EMPTY, "none of its 1 events is a step .* or a wait"},
+        {"ray.json",
+         "[{\"ph\": \"X\", \"cat\": \"task:execute\", \"name\": \"task:execute\", \"pid\": \"Node 1\", \"tid\": \"worker:1\", \"ts\": 1, \"dur\": 1}]",
+         PP_E_EMPTY, "Ray's timeline has tasks and no training loop"},
     };
     struct pp_import_result r;
     struct pp_err err = {0};

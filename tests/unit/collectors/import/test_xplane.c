@@ -11,7 +11,9 @@
 
 #include <math.h>
 
-enum { STEPS = 20, STEP_US = 50000, WAIT_US = 20000, STEP_NUM = 7, DETAILS = 9 };
+enum { STEPS = 20, STEP_US = 50000, WAIT_US = 20000 };
+/* Stats; from READ on what a stage's category is. */
+enum { STEP_NUM = 7, DETAILS = 9, STAGE_CAT = 11, READ, PREPROCESSING, PREFETCH };
 static char trace_path[128];
 
 /* ---- the message, as xplane.proto has it ---- */
@@ -54,6 +56,10 @@ static void end_plane(struct pp_proto *p, size_t at)
         put_name(p, 4, i + 1, names[i]);
     put_name(p, 5, STEP_NUM, "step_num");
     put_name(p, 5, DETAILS, "memcpy_details");
+    put_name(p, 5, STAGE_CAT, "_ipl_stage_cat");
+    put_name(p, 5, READ, "read");
+    put_name(p, 5, PREPROCESSING, "preprocessing");
+    put_name(p, 5, PREFETCH, "prefetch");
     pp_proto_end(p, at);
 }
 
@@ -74,9 +80,11 @@ static void put_event(struct pp_proto *p, const char *name, int64_t us, int64_t 
     pp_proto_uint(p, 3, (uint64_t)dur_us * 1000000);
     if (stat) {
         size_t s = pp_proto_begin(p, 4);
-        pp_proto_uint(p, 1, stat);
+        pp_proto_uint(p, 1, stat >= READ ? STAGE_CAT : stat);
         if (stat == DETAILS)
             pp_proto_str(p, 5, "kind_src:pageable kind_dst:device size:602112 dest:0 async:1");
+        else if (stat >= READ)
+            pp_proto_uint(p, 7, stat);
         else
             pp_proto_uint(p, 4, (uint64_t)us);
         pp_proto_end(p, s);
@@ -90,7 +98,7 @@ struct job {
     const char *wait; /* the wait's name; NULL: it has none */
     int outside;      /* it lies before the step, not in it */
     int elsewhere;    /* on a thread of the executor */
-    int no_steps, stages;
+    int no_steps, stages, categories;
     const char *device; /* a plane with kernels that fill the step, wait or not */
     const char *line;
 };
@@ -122,6 +130,13 @@ static void put_host(struct pp_proto *p, const struct job *j)
         put_event(p, "Iterator::Root::Prefetch::Batch::Map", at + 8000, 6000, 0);
         put_event(p, "ExecutorState::Process", at + 8000, 5000, 0);
         put_event(p, "decode:DecodeJpeg", at + 9000, 3000, 0);
+    }
+    for (int i = 0; i < STEPS && j->categories;
+         i++) { /* one holds the other; of a prefetch nothing is said */
+        int64_t at = (int64_t)i * STEP_US + 1000;
+        put_event(p, "Enlarged.__getitem__", at, 16000, PREPROCESSING);
+        put_event(p, "Files.__getitem__", at + 1000, 4000, READ);
+        put_event(p, "Ahead.__next__", at + 16000, 2000, PREFETCH);
     }
     pp_proto_end(p, line);
     end_plane(p, plane);
@@ -211,6 +226,11 @@ static void test_what_may_be_said(void **state)
          {.wait = "IteratorGetNextOp::DoCompute", .stages = 1},
          "input-bound",
          "reads are 25.0 %, decoding 18.7 %, transforms 31.2 % and batching 25.0 %",
+         "without each stage"},
+        {"stages by their category",
+         {.wait = "PrefetchDatasetIterator.__next__", .categories = 1},
+         "input-bound",
+         "reads are 25.0 %, decoding 0 %, transforms 75.0 % and batching 0 %",
          "without each stage"},
         {"no wait", {.wait = NULL}, "inconclusive", "IteratorGetNext", "TraceAnnotation"},
         {"a GPU",
