@@ -38,6 +38,12 @@ struct loader {
     int beside; /* its batches are taken between those of one iteration of the main loader */
 };
 
+/* Of `pipeprobe run`: a sample in a batch; the last row of one that the trainer took is PP_NO_SAMPLE. */
+struct used {
+    uint32_t batch, epoch;
+    uint64_t sample;
+};
+
 struct reading {
     const struct pp_source *source;
     struct pp_resume_run *run;
@@ -62,7 +68,9 @@ struct reading {
     size_t hashes, hash_room, files_room;
     struct save *save;
     size_t saves, save_room, next_save;
-    int any_renamed, unlisted;
+    int any_renamed, unlisted, lost;
+    struct used *used; /* NULL: a recording of exec */
+    size_t n_used, used_room;
 };
 
 /* ---- which loaders ---- */
@@ -142,6 +150,84 @@ static void find_beside(struct reading *g)
         since = 0;
     }
 }
+
+/* ---- recordings of `pipeprobe run` ---- */
+
+static int note_spans(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    struct reading *g = ctx;
+    (void)thread;
+    for (size_t i = 0; i < n && !g->no_memory; i++) {
+        const struct pp_span *s = &spans[i];
+        int of_sample = s->sample != PP_NO_SAMPLE && !(s->flags & PP_SPAN_COUNT);
+        if (s->batch == PP_NO_BATCH ||
+            (!of_sample && s->phase != PP_PHASE_DATA_WAIT && s->phase != PP_PHASE_EPOCH_BOUNDARY))
+            continue;
+        if (pp_grow(&g->used, &g->used_room, g->n_used + 1, sizeof(*g->used)))
+            g->used[g->n_used++] = (struct used){s->batch, s->epoch, of_sample ? s->sample : PP_NO_SAMPLE};
+        else
+            g->no_memory = 1;
+    }
+    return g->no_memory;
+}
+
+PP_BY_BOTH(by_sample, struct used, batch, sample)
+
+static void note_loss(void *ctx, const char *what, uint64_t n, const char *why)
+{
+    struct reading *g = ctx;
+    (void)why;
+    g->lost |= n && what && strcmp(what, "spans") == 0;
+}
+
+static int is_set(const struct reading *g, const char *key)
+{
+    const char *value = g->source->meta(g->source->ctx, "config", key);
+    return value && *value;
+}
+
+/* As the tables of exec say it. Samples of a batch rise: which worker was first says nothing. It saved where
+ * it was stopped. */
+static void read_own(struct reading *g)
+{
+    const struct pp_wanted wanted = {.columns = PP_COLUMN_PHASE | PP_COLUMN_BATCH | PP_COLUMN_FLAGS |
+                                                PP_COLUMN_SAMPLE | PP_COLUMN_EPOCH};
+    const char *ended_by = g->source->meta(g->source->ctx, "result", "ended_by");
+    g->status = g->source->each_chunk(g->source->ctx, &wanted, note_spans, g, NULL, g->err);
+    if (g->status == PP_OK)
+        g->status = g->source->each_loss(g->source->ctx, note_loss, g, g->err);
+    const struct used *u = g->used;
+    g->run->restored = is_set(g, "resume");
+    g->run->finished = ended_by && strcmp(ended_by, "epochs") == 0;
+    if (g->n_used)
+        qsort(g->used, g->n_used, sizeof(*g->used), by_sample);
+    g->no_memory |= !pp_grow(&g->token, &g->token_room, g->n_used + 1, sizeof(*g->token)) ||
+                    !pp_grow(&g->listed, &g->listed_room, g->n_used + 1, sizeof(*g->listed)) ||
+                    !pp_grow(&g->use, &g->use_room, g->n_used + 1, sizeof(*g->use));
+    for (size_t i = 0; i < g->n_used && !g->no_memory; i++, u++) {
+        int begins = !i || u[-1].batch != u->batch;
+        if (begins)
+            g->listed[g->n_listed++] = (struct listed){.batch = u->batch, .first = g->tokens};
+        if (!begins && u[-1].sample == u->sample)
+            continue;
+        if (u->sample == PP_NO_SAMPLE) {
+            g->use[g->uses] = (struct pp_use_row){.epoch = u->epoch,
+                                                  .first_batch = u->batch,
+                                                  .batches = 1,
+                                                  .trained = 1};
+            sum_use(g, &g->use[g->uses++]);
+        } else {
+            g->token[g->tokens++] = u->sample;
+            g->listed[g->n_listed - 1].n++;
+        }
+    }
+    g->no_memory |= is_set(g, "save_state") &&
+                    !pp_grow(&g->save, &g->save_room, ++g->saves, sizeof(*g->save));
+    if (g->saves && !g->no_memory)
+        g->save[0] = (struct save){.step = UINT64_MAX, .goes_on = !g->run->finished};
+}
+
+/* ---- iterations ---- */
 
 static struct iteration *iteration_of(struct reading *g, uint32_t loader, uint32_t epoch)
 {
@@ -335,7 +421,7 @@ static void list_iteration(struct reading *g, uint32_t loader, uint32_t epoch)
 {
     const struct pp_order_row only = {.pid = g->pid, .loader = loader, .epoch = epoch};
     size_t of = loader_of(g, g->pid, loader);
-    if (g->loader[of].listed == epoch + 1 || !g->source->each_order || g->status != PP_OK)
+    if (g->used || g->loader[of].listed == epoch + 1 || !g->source->each_order || g->status != PP_OK)
         return;
     g->loader[of].listed = epoch + 1;
     g->status = g->source->each_order(g->source->ctx, &only, list_samples, g, g->err);
@@ -357,9 +443,8 @@ static void put_iteration(struct reading *g, size_t i)
     }
     for (size_t k = i + 1; k < g->iterations && until > g->next_use; k++)
         until = g->iteration[k].first_use < until ? g->iteration[k].first_use : until;
-    g->n_listed = g->tokens = 0;
-    for (size_t k = 0; k < g->loaders; k++)
-        g->loader[k].listed = 0;
+    for (size_t k = 0; k < g->loaders && !g->used; k++)
+        g->n_listed = g->tokens = g->loader[k].listed = 0;
     list_iteration(g, it->loader, it->epoch);
     uint64_t end = g->n_listed ? g->listed[g->n_listed - 1].batch : 0;
     for (size_t k = g->next_use; k < until; k++)
@@ -420,6 +505,7 @@ static void fill_fact(void *ctx, const struct pp_fact_row *f)
 static const char *why_unknown(const struct reading *g)
 {
     return !g->loaders   ? "no batch that was taken is recorded (not a PyTorch job, or an older version)"
+           : g->lost     ? "some of its spans were lost"
            : g->unlisted ? "some batches have no list of samples; an iterable data set needs --content"
            : !g->run->n  ? "no batch was trained on"
                          : NULL;
@@ -450,6 +536,9 @@ static pp_status read_source(const struct pp_source *source, struct pp_resume_ru
     struct reading g = {.source = source, .run = out, .err = err};
     *out = (struct pp_resume_run){0};
     read_identity(source, out);
+    const char *loader = source->meta(source->ctx, "config", "loader");
+    if (loader && strcmp(loader, "pipeprobe") == 0)
+        read_own(&g);
     READ(each_use, sum_use);
     if (g.loaders)
         choose_loaders(&g);
@@ -457,6 +546,8 @@ static pp_status read_source(const struct pp_source *source, struct pp_resume_ru
     READ(each_use, note_use);
     find_beside(&g);
     find_iterations(&g);
+    if (g.used && out->finished && g.iterations)
+        g.iteration[g.iterations - 1].ended = 1;
     READ(each_fact, note_first_batch);
     if (g.iterations)
         qsort(g.iteration, g.iterations, sizeof(*g.iteration), by_first);
@@ -477,6 +568,7 @@ static pp_status read_source(const struct pp_source *source, struct pp_resume_ru
         free(g.save[i].path);
     free(g.save);
     free(g.use);
+    free(g.used);
     free(g.iteration);
     free(g.listed);
     free(g.token);

@@ -2,6 +2,8 @@
  * took and trained on (batch_use), of which samples (sample_order, else batch_content), why in that order
  * (iteration_fact), and where it saved and restored (state_event).
  *
+ * Of a recording of `pipeprobe run` the spans say it: batches that its trainer waited for, and their samples.
+ *
  * Batches of all loaders that were trained on count, iteration by iteration: a job may make a loader for each
  * epoch. Where no backward was seen, those of the loader that gave most. */
 #ifndef PP_REPORT_RESUME_RESUME_READ_H
