@@ -116,7 +116,9 @@ static int slices_fit(struct pp_digest *d, struct pp_rank_row *row, unsigned fro
         row->slices = copy_of(d, row->slices, slices);
         row->epochs = copy_of(d, row->epochs, epochs);
         row->ends = copy_of(d, row->ends, ends);
-        if ((slices && !row->slices) || (epochs && !row->epochs) || (ends && !row->ends))
+        row->batches = copy_of(d, row->batches, row->n_batches);
+        if ((slices && !row->slices) || (epochs && !row->epochs) || (ends && !row->ends) ||
+            (row->n_batches && !row->batches))
             return 0;
     }
     if (to_log2_s > from_log2_s) {

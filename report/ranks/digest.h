@@ -75,6 +75,8 @@ struct pp_rank_row {
     struct pp_rank_epoch *epochs; /* rising by epoch */
     struct pp_rank_end *ends;     /* rising by number */
     uint32_t n_slices, n_epochs, n_ends;
+    const uint8_t *batches; /* hashes of them, for resume-test (report/resume/sequence.h) */
+    size_t n_batches;       /* bytes; 0: they are not known */
 };
 
 /* When the blocking collective of a step ended, by the rank's own clock. */
@@ -149,9 +151,10 @@ void pp_pile_free(struct pp_digest_pile *p);
 /* Digests as files, for `pipeprobe merge`: what a job of any number of ranks
  * comes to, in some hundred bytes per rank and some tens per step. Equal digests are equal files.
  *
- *     "ppdigest" u32 version (4), u64 XXH3 of the body, then the body: numbers as LEB128, texts as length and
+ *     "ppdigest" u32 version, u64 XXH3 of the body, then the body: numbers as LEB128, texts as length and
  *     bytes, a double as the 8 bytes of its bits. Log2 of a slice's seconds. Rows: count, then each by the
- *     table of columns in digest_file.c, its slices, its epochs and the ends of its collectives. Steps:
+ *     table of columns in digest_file.c, its slices, its epochs, the ends of its collectives and its
+ *     batches. Steps:
  *     count, then each as what it adds to the one before. Histograms: least, greatest, sum, then their filled
  *     buckets.
  *

@@ -14,7 +14,7 @@
 
 static const char magic[8] = "ppdigest";
 enum {
-    VERSION = 5,
+    VERSION = 6,
     HEAD = 20,
     TEXT_MAX = 4096,
     SMALLEST_ROW = 32,
@@ -150,6 +150,8 @@ static void put_time(struct writer *w, const struct pp_rank_row *row)
         step = row->ends[i].number;
         end = row->ends[i].utc_ns;
     }
+    put(w, row->n_batches);
+    put_bytes(w, row->batches ? row->batches : (const uint8_t *)"", row->n_batches);
 }
 
 static void put_hist(struct writer *w, const struct pp_hist *h)
@@ -352,6 +354,12 @@ static void get_ends(struct cursor *c, struct pp_rank_row *row, struct pp_arena 
         row->ends[i] = (struct pp_rank_end){(uint32_t)number, end};
         row->n_ends = (uint32_t)i + 1;
     }
+    n = believed(c, get(c), 1);
+    row->batches = part_for(c, a, n, 1, 1);
+    if (row->batches)
+        memcpy((uint8_t *)row->batches, c->at, n);
+    row->n_batches = row->batches ? n : 0;
+    c->at += n;
 }
 
 /* Counts follow from the buckets. */

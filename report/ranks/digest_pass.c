@@ -3,6 +3,7 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "report/build/build.h"
+#include "report/resume/resume_read.h"
 
 #include <limits.h>
 #include <math.h>
@@ -231,6 +232,7 @@ pp_status pp_digest_read(const char *path, struct pp_digest *out, struct pp_err 
     struct pp_source source;
     struct pp_timeline tl = {0};
     struct pp_report *report = NULL;
+    struct pp_resume_run run = {0};
     struct digest_pass *p = calloc(1, sizeof(*p));
     *out = (struct pp_digest){0};
     if (!p)
@@ -251,8 +253,15 @@ pp_status pp_digest_read(const char *path, struct pp_digest *out, struct pp_err 
         take_report(report, &p->row);
         p->row.until_utc_ns = digest_pass_until(p, &source, tl.spans ? tl.last_ns : 0);
         p->row.running = !p->row.outcome && digest_pass_is_written(path);
-        st = digest_pass_make(p, out, err);
+        st = pp_resume_read(path, &run, err);
     }
+    if (st == PP_OK) {
+        uint8_t *batches = pp_resume_pack(&run, &p->row.n_batches);
+        p->row.batches = batches;
+        st = digest_pass_make(p, out, err);
+        free(batches);
+    }
+    pp_resume_free(&run);
     pp_report_free(report);
     pp_timeline_free(&tl);
     pp_source_close(&source);

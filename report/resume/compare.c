@@ -1,5 +1,7 @@
 #include "report/resume/compare.h"
 
+#include <math.h>
+
 int pp_resume_saved(const struct pp_resume_start *s, size_t *at, size_t *before)
 {
     for (size_t r = 0; r < s->ranks; r++) { /* rank 0 alone may save for all of them */
@@ -111,8 +113,8 @@ int resume_compare(const struct pp_resume_start *control, const struct pp_resume
     }
     if (ok)
         pp_resume_count(&t);
-    c->repeated = t.repeated;
-    c->left_out = t.left_out;
+    c->repeated = control->rank[0].hashed ? NAN : t.repeated;
+    c->left_out = control->rank[0].hashed ? NAN : t.left_out;
     pp_resume_tally_free(&t);
     return ok;
 }

@@ -247,6 +247,10 @@ static void judge_chain(struct judging *j, const struct pp_resume_chain *chain)
         why = "It cannot be told: nothing was resumed.";
     if (!why && chain->start[0].ranks != control->ranks)
         why = "It cannot be told: the run that was killed has other ranks than the uninterrupted one.";
+    for (size_t s = 1; s < chain->starts && !why; s++)
+        if (control->rank[0].hashed && chain->start[s].ranks != control->ranks)
+            why =
+                "It cannot be told: digests have hashes of batches, which are others at another number of ranks. Name the recordings.";
     if (!why)
         why = unlike_of(j, &chain->start[0], "The run that was killed");
     if (why) {

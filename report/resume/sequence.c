@@ -1,6 +1,7 @@
 #include "report/resume/sequence.h"
 
 #include "probe/base/array.h"
+#include "probe/base/bytes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -39,8 +40,8 @@ int pp_resume_take(struct pp_resume_run *r, const struct pp_resume_batch *batch,
     b->first = r->tokens;
     b->iteration = (uint32_t)(r->iterations - 1);
     for (uint32_t k = 0; k < b->n; k++) {
-        r->token[r->tokens + k] = tokens[k];
-        r->file[r->tokens + k] = files ? files[k] : 0;
+        r->token[r->tokens + k] = tokens ? tokens[k] : pp_resume_mix(batch->order + k);
+        r->file[r->tokens + k] = files ? files[k] : batch->files;
     }
     r->tokens += b->n;
     r->iteration[r->iterations - 1].n++;
@@ -201,6 +202,118 @@ int pp_resume_merge(const struct pp_resume_run *ranks, size_t n, struct pp_resum
         out->batch[i].trained = 1;
     pp_resume_finish(out, 0);
     return 1;
+}
+
+/* ---- as bytes ---- */
+
+/* What is written and what is read pass by the same lines. */
+struct passing {
+    uint8_t *out;
+    size_t n, room;
+    const uint8_t *at, *end; /* NULL: it is written */
+    int bad;
+};
+
+static void pass(struct passing *p, uint64_t *word, size_t n)
+{
+    uint8_t bytes[PP_VARINT_BYTES];
+    for (; n--; word++) {
+        size_t more = p->at ? 0 : (size_t)(pp_varint_put(bytes, *word) - bytes);
+        p->bad = p->bad ||
+                 !(p->at ? pp_varint_get(&p->at, p->end, word) : pp_grow(&p->out, &p->room, p->n + more, 1));
+        if (p->bad)
+            *word = 0;
+        else if (!p->at)
+            memcpy(p->out + p->n, bytes, more);
+        p->n += more;
+    }
+}
+
+static void pass_iteration(struct passing *p, struct pp_resume_run *r, struct pp_resume_iteration *it)
+{
+    uint64_t w[] = {it->n, (uint64_t)it->ended, it->rng, it->base_seed, 0, 0, 0};
+    double number[] = {it->sampler_epoch, it->workers, it->prefetch};
+    memcpy(w + 4, number, sizeof(number));
+    pass(p, w, 7);
+    memcpy(number, w + 4, sizeof(number));
+    it->ended = w[1] != 0;
+    it->rng = w[2];
+    it->base_seed = w[3];
+    it->sampler_epoch = number[0];
+    it->workers = number[1];
+    it->prefetch = number[2];
+    for (uint64_t k = 0; k < w[0] && !p->bad; k++) {
+        struct pp_resume_batch b = p->at ? (struct pp_resume_batch){0} : r->batch[it->first + k];
+        if (!p->at)
+            hash_batch(r, &b);
+        uint64_t v[] = {b.n, b.number, b.marks, (uint64_t)b.trained, b.order, b.files, b.content};
+        pass(p, v, 7);
+        b = (struct pp_resume_batch){.n = (uint32_t)v[0],
+                                     .number = (uint32_t)v[1],
+                                     .marks = (uint32_t)v[2],
+                                     .trained = v[3] != 0,
+                                     .order = v[4],
+                                     .files = v[5],
+                                     .content = v[6]};
+        p->bad = p->bad || (p->at && !pp_resume_take(r, &b, NULL, NULL));
+    }
+}
+
+static void pass_run(struct passing *p, struct pp_resume_run *r)
+{
+    uint64_t w[] = {(uint64_t)r->rank,
+                    (uint64_t)r->world,
+                    (uint64_t)r->stream,
+                    (uint64_t)r->finished,
+                    (uint64_t)r->failed,
+                    (uint64_t)(r->restored + 1),
+                    (uint64_t)r->idle,
+                    r->iterations,
+                    r->saves,
+                    0};
+    memcpy(w + 9, &r->buffer, sizeof(*w));
+    pass(p, w, 10);
+    r->rank = (int64_t)w[0];
+    r->world = (int64_t)w[1];
+    r->stream = w[2] != 0;
+    r->finished = w[3] != 0;
+    r->failed = w[4] != 0;
+    r->restored = (int)(w[5] % 3) - 1;
+    r->idle = w[6] != 0;
+    memcpy(&r->buffer, w + 9, sizeof(*w));
+    for (uint64_t i = 0; i < w[7] && !p->bad; i++) {
+        struct pp_resume_iteration *it = p->at ? pp_resume_iterate(r) : &r->iteration[i];
+        p->bad = !it;
+        if (it)
+            pass_iteration(p, r, it);
+    }
+    for (uint64_t i = 0; i < w[8] && !p->bad; i++) {
+        const struct pp_resume_save s = p->at ? (struct pp_resume_save){0} : r->save[i];
+        uint64_t v[] = {s.batches, (uint64_t)s.at_end, (uint64_t)s.how};
+        pass(p, v, 3);
+        p->bad |= p->at && (v[0] > r->n || !pp_resume_save_here(r, v[1] != 0, (int)(v[2] & 3)));
+        if (p->at && !p->bad)
+            r->save[r->saves - 1].batches = v[0];
+    }
+}
+
+uint8_t *pp_resume_pack(const struct pp_resume_run *r, size_t *n)
+{
+    struct passing p = {.out = malloc(1), .room = 1};
+    struct pp_resume_run run = *r; /* which is not changed where it is written */
+    if (!r->unknown)
+        pass_run(&p, &run);
+    *n = p.bad ? 0 : p.n;
+    return p.out;
+}
+
+int pp_resume_unpack(const uint8_t *bytes, size_t n, struct pp_resume_run *out)
+{
+    struct passing p = {.at = bytes, .end = bytes + n};
+    *out = (struct pp_resume_run){.hashed = 1};
+    if (n)
+        pass_run(&p, out);
+    return n && !p.bad && p.at == p.end && out->rank >= 0 && out->world >= 1;
 }
 
 void pp_resume_free(struct pp_resume_run *r)

@@ -53,21 +53,22 @@ struct pp_resume_run {
     size_t iterations, iteration_room;
     struct pp_resume_save *save;
     size_t saves, save_room;
-    int stream;          /* samples have no numbers */
-    int bytes_vary;      /* from one uninterrupted run to the next: they are not compared */
-    int finished;        /* the job ended by itself, and well */
-    int failed;          /* it ended by itself with an error */
-    int restored;        /* it loaded a checkpoint; -1: not known */
-    int idle;            /* it came to its end and took no batch */
-    double buffer;       /* of a shuffled stream; NAN: none, or not known */
-    char *checkpoint;    /* path of the newest whole one; the run's own */
+    int stream;       /* samples have no numbers */
+    int hashed;       /* tokens of a batch are made of its hash: samples are not known (pp_resume_unpack) */
+    int bytes_vary;   /* from one uninterrupted run to the next: they are not compared */
+    int finished;     /* the job ended by itself, and well */
+    int failed;       /* it ended by itself with an error */
+    int restored;     /* it loaded a checkpoint; -1: not known */
+    int idle;         /* it came to its end and took no batch */
+    double buffer;    /* of a shuffled stream; NAN: none, or not known */
+    char *checkpoint; /* path of the newest whole one; the run's own */
     const char *unknown; /* why nothing is known of its samples; NULL: it is */
 };
 
 /* An iteration begins. NULL: no memory. */
 struct pp_resume_iteration *pp_resume_iterate(struct pp_resume_run *r);
-/* A batch of the newest iteration was taken; its n tokens and files (NULL: not known) are copied. 0: no
- * memory, or too many. */
+/* A batch of the newest iteration was taken; its n tokens and files (NULL: not known) are copied; without
+ * tokens they are made of batch->order, and files of batch->files. 0: no memory, or too many. */
 int pp_resume_take(struct pp_resume_run *r, const struct pp_resume_batch *batch, const uint64_t *tokens,
                    const uint64_t *files);
 /* A checkpoint was written here. 0: no memory. */
@@ -82,6 +83,11 @@ void pp_resume_finish(struct pp_resume_run *r, uint32_t lag);
 /* Of the ranks of a job, which are finished, one run: step k has the batches k of all of them. 0: no memory.
  */
 int pp_resume_merge(const struct pp_resume_run *ranks, size_t n, struct pp_resume_run *out);
+/* As bytes, for digests: of each batch a hash in place of its samples; 20 to 40 bytes. Before it is finished.
+ * NULL: no memory. *n is 0 where nothing is known of it. */
+uint8_t *pp_resume_pack(const struct pp_resume_run *r, size_t *n);
+/* A stranger's bytes. 0: they do not fit, or no memory. Free with pp_resume_free, also then. */
+int pp_resume_unpack(const uint8_t *bytes, size_t n, struct pp_resume_run *out);
 void pp_resume_free(struct pp_resume_run *r);
 
 uint64_t pp_resume_mix(uint64_t token);

@@ -19,6 +19,74 @@ refuses "a batch system" 2 "puts the job into a queue, and it runs elsewhere.*WH
 refuses "two documents at once" 2 "only one of --json" "$PP" resume-test --json --md - a.sqlite b.sqlite c.sqlite
 check "nothing was started" test ! -e "$T/started"
 
+# At a terminal it says what it will start, and asks. Output and exit status of the command behind ANSWER.
+at_terminal() { # ANSWER COMMAND...
+    run timeout 60 python3 -c '
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+said = b""
+try:
+    while True:
+        said += os.read(fd, 4096)
+        if said.endswith(b"[y/N] "):
+            os.write(fd, sys.argv[1].encode() + b"\n")
+except OSError:
+    pass
+print(said.decode(), "exit status", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))' "$@"
+}
+answered=
+for answer in n y; do
+    at_terminal $answer "$PP" resume-test -o "$T/asked-$answer" -- sh -c "touch $T/started-$answer; exit 7" {dir}
+    answered=$answered$(tr -d '\r\n' <"$OUT")
+done
+like "it asks, and 'n' starts nothing" "$answered" "starts this job many times, and kills it:.*Start\? \[y/N\] n.*nothing was started.*exit status 130"
+like "and 'y' starts the job" "$answered" "Start\? \[y/N\] y.*failed by itself with exit status 7.* exit status 4"
+is "one was started" "$(cd "$T" && echo started*)" "started-y"
+
+# pipeprobe's own loader, stopped and resumed twice; not resumed; in another order; and with an epoch twice.
+"$MAKE_DATASET" "$T/images" --n 203 --size 64x48 --classes 7 >/dev/null
+own() { # NAME WORKERS OPTION...
+    timeout 60 "$PP" run "$T/images" --sampler torch --batch-size 8 --transform rrc:16 --quiet --workers "$2" -o "$T/$1.sqlite" --seed 11 "${@:3}" >/dev/null 2>"$ERR"
+}
+own whole 2 --epochs 3
+own killed 2 --steps 33 --save-state "$T/state1"
+own second 3 --steps 7 --resume "$T/state1" --save-state "$T/state2"
+own third 1 --epochs 3 --resume "$T/state2"
+own anew 2 --epochs 3
+own again 2 --epochs 3 --resume "$T/state1"
+run "$PP" resume-test "$T"/{whole,killed,second,third}.sqlite
+like "run --save-state and --resume" "$rc $(cat "$OUT")" "^0 Exact: behind batch 40 the resumed run has the 38 batches that the uninterrupted one has, 1 epoch behind"
+run "$PP" resume-test "$T"/{whole,killed,anew}.sqlite
+like "run without --resume" "$rc $(cat "$OUT")" "^3 It cannot be told: the resumed run loaded no checkpoint"
+run "$PP" resume-test "$T"/{whole,killed,second,again}.sqlite
+like "run with an older state" "$rc $(cat "$OUT")" "^1 Not exact: from batch 40 on .* 56 samples were used too often"
+
+
+# Digests, made where the ranks ran: the same judgement by hashes of batches.
+of_ranks() { # NAME OPTION...: the last word ends in the rank
+    mkdir "$T/ranks-$1"
+    for rank in 0 1; do own "ranks-$1/$rank" 2 --epochs 3 --rank $rank --world-size 2 ${2:+"${@:2:$(($# - 2))}" "${!#}$rank"}; done
+    run "$PP" merge "$T/ranks-$1" -o "$T/$1.digest"
+}
+of_ranks whole
+of_ranks killed --steps 16 --save-state "$T/state-"
+of_ranks second --resume "$T/state-"
+of_ranks early --steps 9 --save-state "$T/early-"
+of_ranks other --resume "$T/early-"
+run "$PP" resume-test "$T"/ranks-{whole,killed,second}
+of_recordings=$(cat "$OUT")
+like "two ranks are exact" "$rc $of_recordings" "^0 Exact: behind batch 16 the resumed run has"
+run "$PP" resume-test "$T"/{whole,killed,second}.digest
+is "and by their digests" "$rc $(cat "$OUT")" "0 $of_recordings"
+run "$PP" resume-test "$T"/ranks-{whole,killed,other}
+of_recordings=$(head -n 1 "$OUT" | sed 's/\. [0-9]* samples.*/./')
+run "$PP" resume-test "$T"/{whole,killed,other}.digest
+like "ranks with an older state" "$rc $of_recordings" "^1 Not exact: from batch 16 on \(epoch 1, batch [0-9]+\), rank 0 has other samples"
+is "and by their digests, which count no samples" "$rc $(head -n 1 "$OUT")" "1 $of_recordings"
+refuses "digests beside recordings" 2 "is a digest and .* a recording: name digests of all runs" "$PP" resume-test "$T"/ranks-whole "$T"/{killed,second}.digest
+
 if [ ! -e "$OLDPWD/$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip "a job is killed" "the extension is not built: no Python.h"; done_testing; fi
 if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip "a job is killed" "$PYTHON has no torch"; done_testing; fi
 

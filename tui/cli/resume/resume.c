@@ -134,6 +134,14 @@ static pp_status judge_recordings(const struct options *o, const char *const *op
             "that resumed it, a file or a directory of ranks each; or write the job after --");
     for (int i = 0; i < n && st == PP_OK; i++)
         st = resume_start_read(operands[i], &start[i], err);
+    for (int i = 0; i < n && st == PP_OK; i++)
+        for (size_t k = 0; k < start[i].ranks && st == PP_OK; k++)
+            if (start[i].rank[k].hashed != start[0].rank[0].hashed)
+                st = pp_fail(
+                    err, PP_E_USAGE,
+                    "%s is a digest and %s a recording: name digests of all runs, or recordings of all",
+                    start[i].rank[k].hashed ? start[i].rank[k].path : start[0].rank[0].path,
+                    start[i].rank[k].hashed ? start[0].rank[0].path : start[i].rank[k].path);
     uint32_t lag = st == PP_OK ? pp_resume_lag(&start[0].rank[0]) : 0;
     for (int i = 0; i < n && st == PP_OK; i++)
         resume_start_finish(&start[i], lag);

@@ -13,9 +13,32 @@ struct reading {
     size_t room;
 };
 
+/* Of a digest (pipeprobe merge) all ranks; they stand in it for recordings that are elsewhere. */
+static pp_status add_digest(struct reading *g, const char *path, struct pp_err *err)
+{
+    struct pp_digest d = {0};
+    pp_status st = pp_digest_load(path, &d, err);
+    for (size_t i = 0; i < d.n_rows && st == PP_OK; i++) {
+        if (!pp_grow(&g->start->rank, &g->room, g->start->ranks + 1, sizeof(*g->start->rank)))
+            return pp_fail(err, PP_E_NO_MEMORY, "no memory for %s", path);
+        struct pp_resume_run *run = &g->start->rank[g->start->ranks++];
+        if (!pp_resume_unpack(d.rows[i].batches, d.rows[i].n_batches, run))
+            st = pp_fail(
+                err, PP_E_USAGE,
+                "%s has no hashes of the batches of rank %lld: its job runs still, or its samples are "
+                "not known. Make it with pipeprobe merge from a finished recording",
+                path, (long long)d.rows[i].rank);
+        run->path = strdup(path);
+    }
+    pp_digest_free(&d);
+    return st;
+}
+
 static pp_status add_rank(void *ctx, const char *path, int named, struct pp_err *err)
 {
     struct reading *g = ctx;
+    if (pp_digest_is_file(path))
+        return add_digest(g, path, err);
     if (!pp_grow(&g->start->rank, &g->room, g->start->ranks + 1, sizeof(*g->start->rank)))
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for %s", path);
     struct pp_resume_run *run = &g->start->rank[g->start->ranks];

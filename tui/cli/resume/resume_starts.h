@@ -4,7 +4,7 @@
 
 #include "report/resume/resume.h"
 
-/* The ranks of one start: a recording, or a directory of them; as taken, not finished. Free with
+/* The ranks of one start: a recording, a digest, or a directory of them; as taken, not finished. Free with
  * resume_start_free, also after a failure. */
 pp_status resume_start_read(const char *path, struct pp_resume_start *out, struct pp_err *err);
 /* What was trained on, with the lag of the control. */

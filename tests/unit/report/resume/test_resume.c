@@ -367,6 +367,46 @@ static void test_each_culprit_is_named(void **s)
         }
 }
 
+/* A run that is packed and read again has the same batches, places and saves; of what is cut or changed
+ * anywhere nothing is read beyond its end. */
+static void test_a_digest_has_hashes_of_batches(void **s)
+{
+    struct job j = {.n = 303, .b = 8, .epochs = 3, .every = 5, .ranks = 1, .lag = 1, .seed = 7};
+    struct pp_resume_run run = new_run(1, 4), again, other;
+    struct writing w = {.j = &j, .run = &run, .rank = 1};
+    put_run(&w, SIZE_MAX);
+    size_t n, bytes;
+    uint8_t *packed = pp_resume_pack(&run, &n), *damaged = malloc(n);
+    assert_true(packed && pp_resume_unpack(packed, n, &again));
+    assert_true(n < 40 * run.n);
+    pp_resume_finish(&run, 1);
+    pp_resume_finish(&again, 1);
+    assert_true(again.n == run.n && again.saves == run.saves && again.iterations == run.iterations);
+    assert_true(again.tokens == run.tokens && again.rank == 1 && again.world == 4 && isnan(again.buffer));
+    for (size_t i = 0; i < run.saves; i++)
+        assert_int_equal(again.save[i].batches, run.save[i].batches);
+    for (size_t i = 0; i < run.n; i++)
+        for (size_t k = 0; k < i; k++)
+            assert_int_equal(again.batch[i].order == again.batch[k].order,
+                             run.batch[i].order == run.batch[k].order);
+    for (bytes = 0; bytes < n; bytes++) {
+        assert_false(pp_resume_unpack(packed, bytes, &other));
+        pp_resume_free(&other);
+        memcpy(damaged, packed, n);
+        damaged[bytes] ^= (uint8_t)(1u << bytes % 8);
+        (void)pp_resume_unpack(damaged, n, &other);
+        pp_resume_free(&other);
+    }
+    run.unknown = "not known";
+    free(packed);
+    packed = pp_resume_pack(&run, &n);
+    assert_true(packed && n == 0 && !pp_resume_unpack(packed, n, &other));
+    free(packed);
+    free(damaged);
+    pp_resume_free(&run);
+    pp_resume_free(&again);
+}
+
 /* Killed behind the save at an epoch's end, the last one's too. */
 static void test_an_epoch_that_was_over_comes_again(void **s)
 {
@@ -659,6 +699,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_culprit_is_named),
+        cmocka_unit_test(test_a_digest_has_hashes_of_batches),
         cmocka_unit_test(test_an_epoch_that_was_over_comes_again),
         cmocka_unit_test(test_other_numbers_of_ranks),
         cmocka_unit_test(test_each_change_is_found),
