@@ -163,6 +163,20 @@ resume-jobs: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= all helpers
 	$(Q)$(foreach v,RESUME_PYTHON RESUME_OVERLAYS PYTHON,$(if $($(v)),$(v)='$($(v))')) python3 tests/resume/run.py $(ONLY) $(ARGS)
 
+# The order in a recording behind 100 kills (KILLS) with SIGKILL; and 16 of those jobs alone and recorded: the same samples, order and bytes.
+.PHONY: order-kills resume-untouched
+order-kills: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all
+	$(Q)$(if $(PYTHON),PYTHON='$(PYTHON)') python3 tests/resume/order_kills.py $(or $(KILLS),100)
+resume-untouched:
+	$(Q)$(MAKE) resume-jobs ARGS='--untouched $(ARGS)'
+
+# What `exec --content` costs a job that decodes JPEGs, in CPU time of its workers. ROUNDS, PYTHON.
+.PHONY: bench-content
+bench-content: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all helpers
+	$(Q)$(if $(PYTHON),PYTHON='$(PYTHON)') python3 tests/bench/content_cost.py $(ROUNDS)
+
 # PyTorch jobs whose samples come over the network, by 18 clients, and jobs that only look so: reads, requests, causes and gains against the job's own clock and
 # the server's log (docs/results/network.md). ONLY, FIELD_PYTHON and ARGS as network.py says; the environment is that of `make field`.
 .PHONY: bench-network
@@ -391,6 +405,8 @@ help:
 	'make stallbench   tools against labelled recordings (samples/stallbench), into docs/results/stallbench.md; ARGS="--tool FILE.py"' \
 	'make field  jobs after public reports, with and without their fix: cause, fix and predicted gain against the truth (an hour, 6 GB); ONLY= FIELD_PYTHON= ARGS=--busy' \
 	'make resume-jobs  jobs after public bugs of a resume, with and without their fix: culprit, first batch and numbers against their logs (10 min); ONLY= RESUME_PYTHON= RESUME_OVERLAYS= PYTHON=' \
+	'make resume-untouched those jobs alone and recorded: the same samples, order and bytes; order-kills: the order in a recording behind SIGKILL; KILLS= PYTHON=' \
+	'make bench-content CPU time of exec --content in a JPEG job; ROUNDS= PYTHON=' \
 	'make bench-network  PyTorch jobs over the network, 18 clients, and controls: reads, requests, causes and gains against clock and log (half an hour); ONLY= FIELD_PYTHON= ARGS=' \
 	'make bench-grid   30 jobs with the grid of their DataLoader settings: what a script makes of pipeprobe answer (half an hour); ONLY= PYTHON=' \
 	'make bench-ranks  a slow rank among four (storage, CPU) under torchrun and mpiexec: is it named, what is gained (15 min); ROUNDS= ONLY= FAULTS= KEEP= STEPS= PYTHON=' \

@@ -231,6 +231,24 @@ def check(case, variant, python, directory, out):
     return right
 
 
+def untouched(case, variant, python, directory, out):
+    """The job run to its end, without pipeprobe and under `pipeprobe exec --content`: samples, their order and their bytes by its own log."""
+    logs = {}
+    for how in ("alone", "recorded"):
+        where = os.path.join(directory, how, "out")
+        shutil.rmtree(os.path.dirname(where), ignore_errors=True)
+        os.makedirs(where)
+        words = [os.path.join(TOP, os.environ.get("BUILD", "build/release"), "pipeprobe"), "exec", "--quiet", "--content", "-o", os.path.dirname(where) + "/", "--"]
+        words = (words if how == "recorded" else []) + ["sh", "-c", command(case, variant, python, case.ranks).replace("{dir}", where)]
+        done = subprocess.run(words, env=dict(environment(case, variant), PIPEPROBE_RESUME_RUN=where), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        logs[how] = {r: [(e["epoch"], e["used"], e["aug"], e["content"]) for e in used] for r, used in Run(where).used.items()} if done.returncode == 0 else done.stdout[-300:]
+    batches = sum(map(len, logs["alone"].values())) if isinstance(logs["alone"], dict) else 0
+    recordings = len(glob.glob(os.path.join(directory, "recorded", "*.sqlite")))
+    right = batches > 0 and recordings == case.ranks and logs["alone"] == logs["recorded"]
+    print(f"{'right' if right else 'WRONG'}  {case.name:32} {variant:4} {batches} batches, {recordings} recordings" + ("" if right else f": {logs}"[:400]), flush=True, file=out)
+    return right
+
+
 def missing(case):
     if not case.frameworks:
         return None
@@ -248,6 +266,7 @@ def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("names", nargs="*", help="of jobs, or of one with its fault (job:fault)")
     ap.add_argument("--variant", choices=("bug", "fix"))
+    ap.add_argument("--untouched", action="store_true", help="recording changes neither order nor content: each job's fix, alone and under exec --content")
     ap.add_argument("--keep", help="directory for recordings and logs")
     a = ap.parse_args()
     base = a.keep or tempfile.mkdtemp(prefix="resume-jobs-")
@@ -260,11 +279,11 @@ def main():
             print(f"skip   {case.name:32} {why}", flush=True)
             continue
         python = os.environ["RESUME_PYTHON"] if case.frameworks else os.environ.get("PYTHON", "/usr/bin/python3")
-        for variant in [a.variant] if a.variant else ["bug", "fix"]:
+        for variant in [a.variant] if a.variant else ["fix" if case.args["fix"] is not None else "bug"] if a.untouched else ["bug", "fix"]:
             if case.args[variant] is None:
                 continue
             n += 1
-            right += check(case, variant, python, os.path.join(base, case.name.replace(":", "-") + "-" + variant), sys.stdout)
+            right += (untouched if a.untouched else check)(case, variant, python, os.path.join(base, case.name.replace(":", "-") + "-" + variant), sys.stdout)
     print(f"{right} of {n} right")
     if not a.keep:
         shutil.rmtree(base)
