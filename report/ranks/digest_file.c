@@ -357,7 +357,7 @@ static void get_ends(struct cursor *c, struct pp_rank_row *row, struct pp_arena 
     n = believed(c, get(c), 1);
     row->batches = part_for(c, a, n, 1, 1);
     if (row->batches)
-        memcpy((uint8_t *)row->batches, c->at, n);
+        memcpy((uint8_t *)row->batches, c->at, (size_t)n);
     row->n_batches = row->batches ? n : 0;
     c->at += n;
 }

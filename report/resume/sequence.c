@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STRIDES = 64 }; /* batches of one step, at the most */
+enum { STRIDES = 64 /* batches of one step, at the most */, SAMPLES = 1 << 16 /* of a batch in a digest */ };
 
 uint64_t pp_resume_mix(uint64_t token)
 {
@@ -231,17 +231,13 @@ static void pass(struct passing *p, uint64_t *word, size_t n)
 
 static void pass_iteration(struct passing *p, struct pp_resume_run *r, struct pp_resume_iteration *it)
 {
-    uint64_t w[] = {it->n, (uint64_t)it->ended, it->rng, it->base_seed, 0, 0, 0};
-    double number[] = {it->sampler_epoch, it->workers, it->prefetch};
-    memcpy(w + 4, number, sizeof(number));
+    const size_t facts = offsetof(struct pp_resume_iteration, line) -
+                         offsetof(struct pp_resume_iteration, sampler_epoch); /* words, each of them */
+    uint64_t w[7] = {it->n, (uint64_t)it->ended};
+    memcpy(w + 2, (char *)it + offsetof(struct pp_resume_iteration, sampler_epoch), facts);
     pass(p, w, 7);
-    memcpy(number, w + 4, sizeof(number));
+    memcpy((char *)it + offsetof(struct pp_resume_iteration, sampler_epoch), w + 2, facts);
     it->ended = w[1] != 0;
-    it->rng = w[2];
-    it->base_seed = w[3];
-    it->sampler_epoch = number[0];
-    it->workers = number[1];
-    it->prefetch = number[2];
     for (uint64_t k = 0; k < w[0] && !p->bad; k++) {
         struct pp_resume_batch b = p->at ? (struct pp_resume_batch){0} : r->batch[it->first + k];
         if (!p->at)
@@ -255,39 +251,31 @@ static void pass_iteration(struct passing *p, struct pp_resume_run *r, struct pp
                                      .order = v[4],
                                      .files = v[5],
                                      .content = v[6]};
-        p->bad = p->bad || (p->at && !pp_resume_take(r, &b, NULL, NULL));
+        p->bad = p->bad || (p->at && (v[0] > SAMPLES || !pp_resume_take(r, &b, NULL, NULL)));
     }
 }
 
 static void pass_run(struct passing *p, struct pp_resume_run *r)
 {
-    uint64_t w[] = {(uint64_t)r->rank,
-                    (uint64_t)r->world,
-                    (uint64_t)r->stream,
-                    (uint64_t)r->finished,
-                    (uint64_t)r->failed,
-                    (uint64_t)(r->restored + 1),
-                    (uint64_t)r->idle,
-                    r->iterations,
-                    r->saves,
-                    0};
-    memcpy(w + 9, &r->buffer, sizeof(*w));
-    pass(p, w, 10);
+    int *const flag[] = {&r->stream, &r->finished, &r->failed, &r->restored, &r->idle}; /* -1 to 1 */
+    uint64_t w[] = {(uint64_t)r->rank, (uint64_t)r->world, r->iterations, r->saves, 0};
+    memcpy(w + 4, &r->buffer, sizeof(*w));
+    pass(p, w, 5);
     r->rank = (int64_t)w[0];
     r->world = (int64_t)w[1];
-    r->stream = w[2] != 0;
-    r->finished = w[3] != 0;
-    r->failed = w[4] != 0;
-    r->restored = (int)(w[5] % 3) - 1;
-    r->idle = w[6] != 0;
-    memcpy(&r->buffer, w + 9, sizeof(*w));
-    for (uint64_t i = 0; i < w[7] && !p->bad; i++) {
+    memcpy(&r->buffer, w + 4, sizeof(*w));
+    for (size_t i = 0; i < sizeof(flag) / sizeof(*flag); i++) {
+        uint64_t v = (uint64_t)(*flag[i] + 1);
+        pass(p, &v, 1);
+        *flag[i] = (int)(v % 3) - 1;
+    }
+    for (uint64_t i = 0; i < w[2] && !p->bad; i++) {
         struct pp_resume_iteration *it = p->at ? pp_resume_iterate(r) : &r->iteration[i];
         p->bad = !it;
         if (it)
             pass_iteration(p, r, it);
     }
-    for (uint64_t i = 0; i < w[8] && !p->bad; i++) {
+    for (uint64_t i = 0; i < w[3] && !p->bad; i++) {
         const struct pp_resume_save s = p->at ? (struct pp_resume_save){0} : r->save[i];
         uint64_t v[] = {s.batches, (uint64_t)s.at_end, (uint64_t)s.how};
         pass(p, v, 3);

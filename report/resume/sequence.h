@@ -26,11 +26,11 @@ struct pp_resume_batch {
 
 /* What is known of an iteration of the loader; a number NAN, a fingerprint 0, a text NULL: not known. */
 struct pp_resume_iteration {
-    size_t first, n;            /* batches of the run */
-    size_t first_token, tokens; /* likewise */
-    uint32_t given;             /* batches that it began to give, trained on or not */
-    int ended;                  /* it had no more */
-    double sampler_epoch, workers, prefetch;
+    size_t first, n;                         /* batches of the run */
+    size_t first_token, tokens;              /* likewise */
+    uint32_t given;                          /* batches that it began to give, trained on or not */
+    int ended;                               /* it had no more */
+    double sampler_epoch, workers, prefetch; /* from here to line: words, which pack as they are */
     uint64_t rng, base_seed;
     char *line; /* "train.py:44"; the run's own */
 };

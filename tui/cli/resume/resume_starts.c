@@ -19,8 +19,10 @@ static pp_status add_digest(struct reading *g, const char *path, struct pp_err *
     struct pp_digest d = {0};
     pp_status st = pp_digest_load(path, &d, err);
     for (size_t i = 0; i < d.n_rows && st == PP_OK; i++) {
-        if (!pp_grow(&g->start->rank, &g->room, g->start->ranks + 1, sizeof(*g->start->rank)))
-            return pp_fail(err, PP_E_NO_MEMORY, "no memory for %s", path);
+        if (!pp_grow(&g->start->rank, &g->room, g->start->ranks + 1, sizeof(*g->start->rank))) {
+            st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %s", path);
+            break;
+        }
         struct pp_resume_run *run = &g->start->rank[g->start->ranks++];
         if (!pp_resume_unpack(d.rows[i].batches, d.rows[i].n_batches, run))
             st = pp_fail(

@@ -71,6 +71,9 @@ static void make_one(int rank, struct pp_digest *out)
     struct pp_rank_end ends[] = {{0, pp_rng_next(&rng) >> 2}, {7, 5}, {(uint32_t)rank + 8, UINT64_MAX}};
     row.ends = ends;
     row.n_ends = rank % 5 ? 3 : 0;
+    const uint64_t batches[] = {pp_rng_next(&rng), 0};
+    row.batches = (const uint8_t *)batches;
+    row.n_batches = rank % 3 ? (size_t)rank % 16 : 0;
     row.running = rank == 7;
     row.until_utc_ns = pp_rng_next(&rng) >> 1;
     size_t n = 0;
@@ -248,7 +251,7 @@ static void test_other_files(void **state)
     assert_false(pp_digest_is_file(path_of("nowhere")));
     assert_int_equal(pp_digest_load(path_of("x"), &d, &err), PP_E_CORRUPT);
     assert_non_null(strstr(err.text, "is no digest"));
-    write_bytes(path_of("x"), (const uint8_t *)"ppdigest\6\0\0\0\0\0\0\0\0\0\0\0", 20);
+    write_bytes(path_of("x"), (const uint8_t *)"ppdigest\7\0\0\0\0\0\0\0\0\0\0\0", 20);
     assert_int_equal(pp_digest_load(path_of("x"), &d, &err), PP_E_VERSION);
 }
 
