@@ -232,7 +232,7 @@ pp_status pp_digest_read(const char *path, struct pp_digest *out, struct pp_err 
     struct pp_source source;
     struct pp_timeline tl = {0};
     struct pp_report *report = NULL;
-    struct pp_resume_run run = {0};
+    struct pp_resume_run run = {.hashing = 1};
     struct digest_pass *p = calloc(1, sizeof(*p));
     *out = (struct pp_digest){0};
     if (!p)
@@ -253,10 +253,9 @@ pp_status pp_digest_read(const char *path, struct pp_digest *out, struct pp_err 
         take_report(report, &p->row);
         p->row.until_utc_ns = digest_pass_until(p, &source, tl.spans ? tl.last_ns : 0);
         p->row.running = !p->row.outcome && digest_pass_is_written(path);
-        st = pp_resume_read(path, &run, err);
-    }
-    if (st == PP_OK) {
-        uint8_t *batches = pp_resume_pack(&run, &p->row.n_batches);
+        /* Of too many samples there are no hashes. */
+        uint8_t *batches = pp_resume_read(path, &run, err) == PP_OK ? pp_resume_pack(&run, &p->row.n_batches)
+                                                                    : NULL;
         p->row.batches = batches;
         st = digest_pass_make(p, out, err);
         free(batches);

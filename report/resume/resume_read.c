@@ -534,7 +534,7 @@ static void read_identity(const struct pp_source *s, struct pp_resume_run *run)
 static pp_status read_source(const struct pp_source *source, struct pp_resume_run *out, struct pp_err *err)
 {
     struct reading g = {.source = source, .run = out, .err = err};
-    *out = (struct pp_resume_run){0};
+    *out = (struct pp_resume_run){.hashing = out->hashing};
     read_identity(source, out);
     const char *loader = source->meta(source->ctx, "config", "loader");
     if (loader && strcmp(loader, "pipeprobe") == 0)
@@ -584,7 +584,7 @@ static pp_status read_source(const struct pp_source *source, struct pp_resume_ru
 pp_status pp_resume_read(const char *path, struct pp_resume_run *out, struct pp_err *err)
 {
     struct pp_source source;
-    *out = (struct pp_resume_run){0};
+    *out = (struct pp_resume_run){.hashing = out->hashing};
     pp_status st = pp_source_open(path, &source, err);
     if (st == PP_OK)
         st = read_source(&source, out, err);

@@ -12,8 +12,9 @@
 #include "report/resume/sequence.h"
 #include <pipeprobe/status.h>
 
-/* As taken: pp_resume_finish it with the lag of the uninterrupted run. path is kept, not copied. What is not
- * known of its samples is out->unknown, and PP_OK. Free with pp_resume_free, also after a failure. */
+/* Of *out, `hashing` is read. As taken: pp_resume_finish it with the lag of the uninterrupted run. path is
+ * kept, not copied. What is not known of its samples is out->unknown, and PP_OK. Free with pp_resume_free,
+ * also after a failure. */
 pp_status pp_resume_read(const char *path, struct pp_resume_run *out, struct pp_err *err);
 
 #endif

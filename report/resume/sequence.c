@@ -17,6 +17,18 @@ uint64_t pp_resume_mix(uint64_t token)
     return x ^ x >> 31;
 }
 
+static void hash_batch(const struct pp_resume_run *r, struct pp_resume_batch *b)
+{
+    b->order = pp_resume_mix(b->n);
+    b->set = b->files = 0;
+    for (uint32_t k = 0; k < b->n; k++) {
+        uint64_t h = pp_resume_mix(r->token[b->first + k]), file = r->file[b->first + k];
+        b->order = pp_resume_mix(b->order ^ h);
+        b->set += h;
+        b->files = file && (k == 0 || b->files) ? pp_resume_mix(b->files ^ file) : 0;
+    }
+}
+
 struct pp_resume_iteration *pp_resume_iterate(struct pp_resume_run *r)
 {
     if (!pp_grow(&r->iteration, &r->iteration_room, r->iterations + 1, sizeof(*r->iteration)))
@@ -43,7 +55,10 @@ int pp_resume_take(struct pp_resume_run *r, const struct pp_resume_batch *batch,
         r->token[r->tokens + k] = tokens ? tokens[k] : pp_resume_mix(batch->order + k);
         r->file[r->tokens + k] = files ? files[k] : batch->files;
     }
-    r->tokens += b->n;
+    if (r->hashing)
+        hash_batch(r, b);
+    else
+        r->tokens += b->n;
     r->iteration[r->iterations - 1].n++;
     r->iteration[r->iterations - 1].given++;
     return 1;
@@ -110,18 +125,6 @@ static int was_trained_on(const struct pp_resume_run *r, const struct pp_resume_
     if (k + lag < it->n)
         return r->batch[it->first + k + lag].trained;
     return it->ended && it->n && r->batch[it->first + it->n - 1].trained;
-}
-
-static void hash_batch(const struct pp_resume_run *r, struct pp_resume_batch *b)
-{
-    b->order = pp_resume_mix(b->n);
-    b->set = b->files = 0;
-    for (uint32_t k = 0; k < b->n; k++) {
-        uint64_t h = pp_resume_mix(r->token[b->first + k]), file = r->file[b->first + k];
-        b->order = pp_resume_mix(b->order ^ h);
-        b->set += h;
-        b->files = file && (k == 0 || b->files) ? pp_resume_mix(b->files ^ file) : 0;
-    }
 }
 
 void pp_resume_finish(struct pp_resume_run *r, uint32_t lag)
@@ -240,8 +243,6 @@ static void pass_iteration(struct passing *p, struct pp_resume_run *r, struct pp
     it->ended = w[1] != 0;
     for (uint64_t k = 0; k < w[0] && !p->bad; k++) {
         struct pp_resume_batch b = p->at ? (struct pp_resume_batch){0} : r->batch[it->first + k];
-        if (!p->at)
-            hash_batch(r, &b);
         uint64_t v[] = {b.n, b.number, b.marks, (uint64_t)b.trained, b.order, b.files, b.content};
         pass(p, v, 7);
         b = (struct pp_resume_batch){.n = (uint32_t)v[0],

@@ -54,6 +54,7 @@ struct pp_resume_run {
     struct pp_resume_save *save;
     size_t saves, save_room;
     int stream;       /* samples have no numbers */
+    int hashing;      /* to be packed: batches are hashed as they are taken, and no tokens are kept */
     int hashed;       /* tokens of a batch are made of its hash: samples are not known (pp_resume_unpack) */
     int bytes_vary;   /* from one uninterrupted run to the next: they are not compared */
     int finished;     /* the job ended by itself, and well */
@@ -83,8 +84,8 @@ void pp_resume_finish(struct pp_resume_run *r, uint32_t lag);
 /* Of the ranks of a job, which are finished, one run: step k has the batches k of all of them. 0: no memory.
  */
 int pp_resume_merge(const struct pp_resume_run *ranks, size_t n, struct pp_resume_run *out);
-/* As bytes, for digests: of each batch a hash in place of its samples; 20 to 40 bytes. Before it is finished.
- * NULL: no memory. *n is 0 where nothing is known of it. */
+/* Of a run that is `hashing`, as bytes, for digests: of each batch a hash in place of its samples; 20 to 40
+ * bytes. Before it is finished. NULL: no memory. *n is 0 where nothing is known of it. */
 uint8_t *pp_resume_pack(const struct pp_resume_run *r, size_t *n);
 /* A stranger's bytes. 0: they do not fit, or no memory. Free with pp_resume_free, also then. */
 int pp_resume_unpack(const uint8_t *bytes, size_t n, struct pp_resume_run *out);

@@ -44,6 +44,7 @@ static pp_status add_rank(void *ctx, const char *path, int named, struct pp_err 
     if (!pp_grow(&g->start->rank, &g->room, g->start->ranks + 1, sizeof(*g->start->rank)))
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for %s", path);
     struct pp_resume_run *run = &g->start->rank[g->start->ranks];
+    run->hashing = 0;
     pp_status st = pp_resume_read(path, run, err);
     if (st == PP_OK) {
         run->path = strdup(path);

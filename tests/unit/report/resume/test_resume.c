@@ -372,11 +372,14 @@ static void test_each_culprit_is_named(void **s)
 static void test_a_digest_has_hashes_of_batches(void **s)
 {
     struct job j = {.n = 303, .b = 8, .epochs = 3, .every = 5, .ranks = 1, .lag = 1, .seed = 7};
-    struct pp_resume_run run = new_run(1, 4), again, other;
-    struct writing w = {.j = &j, .run = &run, .rank = 1};
+    struct pp_resume_run run = new_run(1, 4), hashed = new_run(1, 4), again, other;
+    struct writing w = {.j = &j, .run = &run, .rank = 1}, v = {.j = &j, .run = &hashed, .rank = 1};
+    hashed.hashing = 1;
     put_run(&w, SIZE_MAX);
+    put_run(&v, SIZE_MAX);
+    assert_int_equal(hashed.tokens, 0);
     size_t n, bytes;
-    uint8_t *packed = pp_resume_pack(&run, &n), *damaged = malloc(n);
+    uint8_t *packed = pp_resume_pack(&hashed, &n), *damaged = malloc(n);
     assert_true(packed && pp_resume_unpack(packed, n, &again));
     assert_true(n < 40 * run.n);
     pp_resume_finish(&run, 1);
@@ -397,13 +400,14 @@ static void test_a_digest_has_hashes_of_batches(void **s)
         (void)pp_resume_unpack(damaged, n, &other);
         pp_resume_free(&other);
     }
-    run.unknown = "not known";
+    hashed.unknown = "not known";
     free(packed);
-    packed = pp_resume_pack(&run, &n);
+    packed = pp_resume_pack(&hashed, &n);
     assert_true(packed && n == 0 && !pp_resume_unpack(packed, n, &other));
     free(packed);
     free(damaged);
     pp_resume_free(&run);
+    pp_resume_free(&hashed);
     pp_resume_free(&again);
 }
 
