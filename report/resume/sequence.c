@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STRIDES = 64 /* batches of one step, at the most */, SAMPLES = 1 << 16 /* of a batch in a digest */ };
+enum { STRIDES = 64 }; /* batches of one step, at the most */
 
 uint64_t pp_resume_mix(uint64_t token)
 {
@@ -42,17 +42,19 @@ struct pp_resume_iteration *pp_resume_iterate(struct pp_resume_run *r)
 int pp_resume_take(struct pp_resume_run *r, const struct pp_resume_batch *batch, const uint64_t *tokens,
                    const uint64_t *files)
 {
-    if (r->tokens + batch->n > PP_RESUME_TOKENS || !r->iterations ||
+    uint32_t n = tokens || !batch->n ? batch->n : 1;
+    if (r->tokens + n > PP_RESUME_TOKENS || !r->iterations ||
         !pp_grow(&r->batch, &r->batch_room, r->n + 1, sizeof(*r->batch)) ||
-        !pp_grow(&r->token, &r->token_room, r->tokens + batch->n + 1, sizeof(*r->token)) ||
-        !pp_grow(&r->file, &r->file_room, r->tokens + batch->n + 1, sizeof(*r->file)))
+        !pp_grow(&r->token, &r->token_room, r->tokens + n + 1, sizeof(*r->token)) ||
+        !pp_grow(&r->file, &r->file_room, r->tokens + n + 1, sizeof(*r->file)))
         return 0;
     struct pp_resume_batch *b = &r->batch[r->n++];
     *b = *batch;
+    b->n = n;
     b->first = r->tokens;
     b->iteration = (uint32_t)(r->iterations - 1);
     for (uint32_t k = 0; k < b->n; k++) {
-        r->token[r->tokens + k] = tokens ? tokens[k] : pp_resume_mix(batch->order + k);
+        r->token[r->tokens + k] = tokens ? tokens[k] : batch->order;
         r->file[r->tokens + k] = files ? files[k] : batch->files;
     }
     if (r->hashing)
@@ -252,7 +254,7 @@ static void pass_iteration(struct passing *p, struct pp_resume_run *r, struct pp
                                      .order = v[4],
                                      .files = v[5],
                                      .content = v[6]};
-        p->bad = p->bad || (p->at && (v[0] > SAMPLES || !pp_resume_take(r, &b, NULL, NULL)));
+        p->bad = p->bad || (p->at && !pp_resume_take(r, &b, NULL, NULL));
     }
 }
 

@@ -55,7 +55,7 @@ struct pp_resume_run {
     size_t saves, save_room;
     int stream;       /* samples have no numbers */
     int hashing;      /* to be packed: batches are hashed as they are taken, and no tokens are kept */
-    int hashed;       /* tokens of a batch are made of its hash: samples are not known (pp_resume_unpack) */
+    int hashed;       /* the token of a batch is its hash: samples are not known (pp_resume_unpack) */
     int bytes_vary;   /* from one uninterrupted run to the next: they are not compared */
     int finished;     /* the job ended by itself, and well */
     int failed;       /* it ended by itself with an error */
@@ -69,7 +69,7 @@ struct pp_resume_run {
 /* An iteration begins. NULL: no memory. */
 struct pp_resume_iteration *pp_resume_iterate(struct pp_resume_run *r);
 /* A batch of the newest iteration was taken; its n tokens and files (NULL: not known) are copied; without
- * tokens they are made of batch->order, and files of batch->files. 0: no memory, or too many. */
+ * tokens it has one, which is batch->order, and its file is batch->files. 0: no memory, or too many. */
 int pp_resume_take(struct pp_resume_run *r, const struct pp_resume_batch *batch, const uint64_t *tokens,
                    const uint64_t *files);
 /* A checkpoint was written here. 0: no memory. */
