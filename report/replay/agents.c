@@ -45,17 +45,20 @@ static int pop(struct pp_moment *heap, size_t *n)
 
 int pp_agents_init(struct pp_agents *a, int n, const struct pp_cpus *cpus)
 {
-    *a = (struct pp_agents){.cpus = *cpus,
-                            .sleeping = calloc((size_t)n, sizeof(*a->sleeping)),
-                            .running = calloc((size_t)n, sizeof(*a->running))};
-    return a->sleeping && a->running;
+    *a = (struct pp_agents){.sleeping = calloc((size_t)n, sizeof(*a->sleeping)),
+                            .running = calloc((size_t)n, sizeof(*a->running)),
+                            .rate = calloc((size_t)n + 1, sizeof(*a->rate))};
+    for (int i = 0; a->rate && i <= n; i++)
+        a->rate[i] = i ? pp_cpus_rate(cpus, (size_t)i) : 1;
+    return a->sleeping && a->running && a->rate;
 }
 
 void pp_agents_free(struct pp_agents *a)
 {
     free(a->sleeping);
     free(a->running);
-    a->sleeping = a->running = NULL;
+    free(a->rate);
+    *a = (struct pp_agents){0};
 }
 
 void pp_agents_sleep(struct pp_agents *a, int who, double until)
@@ -68,22 +71,19 @@ void pp_agents_run(struct pp_agents *a, int who, double cpu_ns)
     push(a->running, &a->n_running, (struct pp_moment){a->service + fmax(cpu_ns, 0), who});
 }
 
-static void pass(struct pp_agents *a, double ns, double rate)
-{
-    double running = (double)a->n_running;
-    a->now += ns;
-    a->service += ns * rate;
-    a->running_time += ns * running;
-    a->cpu_used += ns * rate * running;
-}
-
 int pp_agents_next(struct pp_agents *a)
 {
-    double rate = a->n_running ? pp_cpus_rate(&a->cpus, a->n_running) : 1;
-    double sleep_ns = a->n_sleeping ? fmax(a->sleeping[0].at - a->now, 0) : INFINITY;
-    double run_ns = a->n_running ? fmax(a->running[0].at - a->service, 0) / rate : INFINITY;
-    if (isinf(sleep_ns) && isinf(run_ns))
+    size_t n = a->n_running;
+    double rate = a->rate[n], passed;
+    double sleep_ns = a->n_sleeping ? a->sleeping[0].at - a->now : INFINITY;
+    double run_ns = n ? (a->running[0].at - a->service) / rate : INFINITY;
+    int wakes = (sleep_ns > 0 ? sleep_ns : 0) < (run_ns > 0 ? run_ns : 0);
+    if (isinf(passed = wakes ? sleep_ns : run_ns))
         return -1;
-    pass(a, fmin(sleep_ns, run_ns), rate);
-    return sleep_ns < run_ns ? pop(a->sleeping, &a->n_sleeping) : pop(a->running, &a->n_running);
+    passed = passed > 0 ? passed : 0; /* a call of fmax costs a tenth of a replay */
+    a->now += passed;
+    a->service += passed * rate;
+    a->running_time += passed * (double)n;
+    a->cpu_used += passed * rate * (double)n;
+    return wakes ? pop(a->sleeping, &a->n_sleeping) : pop(a->running, &a->n_running);
 }

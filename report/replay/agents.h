@@ -26,11 +26,11 @@ struct pp_moment {
 };
 
 struct pp_agents {
-    struct pp_cpus cpus;
     double now;
     double service; /* CPU ns that an agent has had that wanted them from the beginning */
     struct pp_moment *sleeping, *running; /* heaps */
     size_t n_sleeping, n_running;
+    double *rate;                  /* pp_cpus_rate of each n */
     double cpu_used, running_time; /* of all agents: served, and from asking to being served */
 };
 

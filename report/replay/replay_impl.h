@@ -112,7 +112,7 @@ static inline void line_join(struct line *q, size_t item)
 static inline size_t line_leave(struct line *q)
 {
     size_t item = q->at[q->head];
-    q->head = (q->head + 1) % q->room;
+    q->head = q->head + 1 == q->room ? 0 : q->head + 1;
     q->n--;
     return item;
 }
