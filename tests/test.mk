@@ -21,7 +21,7 @@ ONE_THREAD := tui/dash/test_dash_sizes collectors/store/test_store_hostile repor
 THREADED = $$(grep -l pthread_create $(filter-out $(ONE_THREAD:%=build/release/tests/unit/%),$(UNIT:$(B)/%=build/release/%)) | sed 's|^build/release/|$(1)/|')
 # `make test` runs every unit test under ASan and UBSan, and these plain as well: what they judge (times, allocations, bits that the optimiser makes) a
 # sanitizer changes. `make check` runs all of them plain.
-PLAIN = $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(shell grep -rlE --include='test_*.c' '__SANITIZE|clock_gettime|pp_now|thread_cpu_ns|getrusage|mallinfo' tests/unit; \
+PLAIN = $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(shell grep -rlE --include='test_*.c' '__SANITIZE|SEED_STEP|clock_gettime|pp_now|thread_cpu_ns|getrusage|mallinfo' tests/unit; \
   find tests/unit/probe/decode tests/unit/probe/transform -name 'test_*.c'))
 
 .PHONY: deps deps-test deps-cuda quick check check-built check-links check-layers check-format check-sizes format test test-built demo demo-built bench bench-built golden man install uninstall deb

