@@ -3,7 +3,8 @@
 #
 # A script with a line "# alone" judges times: it runs after the others, with nothing beside it. One with a line "# asleep" judges times too, but what it
 # times mostly sleeps: those run side by side, before the ones that run alone.
-# A script with a line "# idle" mostly waits and needs a fifth of a CPU at most: one of them runs beside the N others.
+# A script with a line "# idle" mostly waits and needs a third of a CPU at most: one of them runs beside the N others. So does a unit test whose source has
+# a line "/* # idle */", but for one under ThreadSanitizer, which makes it compute.
 #
 # -r: a script that failed runs once more after all the others, by itself, and that result counts; where it passes, the first failure is
 # listed under "Passed only in a second run". A binary, or a script with a line "# once", never runs twice: a race that shows once is a race.
@@ -115,7 +116,14 @@ finish() {
     rm -f "$out".*
 }
 
-marked() { [[ $2 = *.sh ]] && grep -qs "^# $1\$" "$2"; } # WORD PROGRAM
+marked() { # WORD PROGRAM
+    case $2 in
+    *.sh) grep -qs "^# $1\$" "$2" ;;
+    build/thread/*) false ;;
+    build/*/tests/unit/*) grep -qs "^/\* # $1 \*/\$" "tests/unit/${2#build/*/tests/unit/}.c" ;;
+    *) false ;;
+    esac
+}
 
 run_all() { # N PROGRAM...
     local most=$1 program busy=() idle=()

@@ -1,4 +1,5 @@
 #!/bin/bash
+# idle
 # Servers whose answers to a request for one byte have no end, arrive by drops, unpack to gigabytes or lead to a file: `run` ends with the reason.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../remote.sh"

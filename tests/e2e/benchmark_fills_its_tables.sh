@@ -1,5 +1,4 @@
 #!/bin/bash
-# alone
 # The benchmark runs through and fills its tables; no number is judged here.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe

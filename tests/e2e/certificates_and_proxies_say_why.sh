@@ -1,4 +1,5 @@
 #!/bin/bash
+# idle
 # Data over https, and metrics to MLflow and OTLP servers: a certificate that is not to be trusted and a proxy that is none are one sentence, which names them.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../remote.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# idle
 # Workers whose memory grows: by copying pages of Python objects that they had from the training process, by keeping what they make, and one that reads arrays.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe

@@ -59,6 +59,14 @@ $(meets two one)"
 run bash tests/run.sh -t 2 -j 1 "$T"/one.sh "$T"/idle.sh
 is "idle: beside the one of -j 1" "$(tail -n 1 "$OUT")" "2 passed, 0 failed, 0 skipped"
 rm "$T"/here.*
+mkdir -p "$T"/tree/build/{release,thread}/tests/unit "$T/tree/tests/unit"
+echo '/* # idle */' >"$T/tree/tests/unit/test_two.c"
+for variant in release thread; do
+    cp "$T/two.sh" "$T/tree/build/$variant/tests/unit/test_two"
+    run bash -c 'cd "$1" && exec bash "$2" -t 3 -j 1 "$3" "build/$4/tests/unit/test_two"' - "$T/tree" "$PWD/tests/run.sh" "$T/one.sh" $variant
+    is "idle: a unit test whose source says so ($variant)" "$(tail -n 1 "$OUT")" "$([ $variant = thread ] && echo "1 passed, 1 failed" || echo "2 passed, 0 failed"), 0 skipped"
+    rm "$T"/here.*
+done
 run bash tests/run.sh -t 2 -j 2 "$T"/alone.sh "$T"/busy.sh
 is "alone: after the others" "$(grep -c . "$OUT") $(tail -n 1 "$OUT")" "3 2 passed, 0 failed, 0 skipped"
 for name in one two; do printf '# asleep\n[ ! -e %s/here.busy ] || echo "not ok 2 - another test runs"\n' "$T" | cat - "$T/$name.sh" >"$T/asleep_$name.sh"; done

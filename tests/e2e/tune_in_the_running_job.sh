@@ -1,4 +1,5 @@
 #!/bin/bash
+# idle
 # pipeprobe exec --tune: a job that began with one worker, whose samples sleep, ends near the rate that its step allows; one that nothing helps stays
 # as it is; --tune=advise puts everything back; exec's death in a trial is not the job's. PYTHON names the interpreter.
 . "$(dirname "$0")/../lib.sh"

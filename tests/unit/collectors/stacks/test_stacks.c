@@ -1,5 +1,6 @@
 /* Stacks of real Python processes, of every version that there is on this machine: names, lines, threads, and
  * what is refused. */
+/* # idle */
 #include "collectors/stacks/process.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"

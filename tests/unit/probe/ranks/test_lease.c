@@ -1,5 +1,6 @@
 /* Leases: each shard of an epoch is read by some rank, whatever becomes of the others, and by one alone where
  * nothing happens to them. Ranks are processes: some are killed at random moments. */
+/* # idle */
 #include "probe/base/clock.h"
 #include "probe/base/io.h"
 #include "probe/base/rng.h"
