@@ -15,9 +15,12 @@ CHECKS := tests/check_layers.sh tests/check_links.sh tests/check_format.sh tests
 # Parallel unless the number of jobs is given.
 JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 RUN_TESTS := CC='$(CC)' bash tests/run.sh -t $(TEST_LIMIT) -j $(shell nproc)
-# The unit tests of which a build with ThreadSanitizer has something to watch: those that start threads, as the plain build tells. Three long ones are linked
-# with code that could start some and start none (strace -f -e clone3).
-ONE_THREAD := tui/dash/test_dash_sizes collectors/store/test_store_hostile report/live/test_outlook
+# The unit tests of which a build with ThreadSanitizer has something to watch: those that start threads, as the plain build tells. These are linked with code
+# that could start some, and start none: one that does ends there, in every build (tests/support/one_thread.c).
+ONE_THREAD := tui/dash/test_dash_sizes collectors/store/test_store_hostile report/live/test_outlook report/source/test_kept_requests collectors/import/test_import \
+  collectors/store/test_store_stack collectors/store/test_log_vfs collectors/store/test_store_files collectors/store/test_store report/ranks/test_digest_follow \
+  report/metrics/test_metrics report/live/test_live report/ranks/test_collectives collectors/store/test_store_request collectors/store/test_store_overwritten
+$(ONE_THREAD:%=$(B)/tests/unit/%): LDFLAGS += -Wl,--wrap=pthread_create -Wl,-u,__wrap_pthread_create
 THREADED = $$(grep -l pthread_create $(filter-out $(ONE_THREAD:%=build/release/tests/unit/%),$(UNIT:$(B)/%=build/release/%)) | sed 's|^build/release/|$(1)/|')
 # `make test` runs every unit test under ASan and UBSan, and these plain as well: what they judge (times, allocations, bits that the optimiser makes) a
 # sanitizer changes. `make check` runs all of them plain.
