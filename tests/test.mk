@@ -27,7 +27,7 @@ THREADED = $$(grep -l pthread_create $(filter-out $(ONE_THREAD:%=build/release/t
 PLAIN = $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(shell grep -rlE --include='test_*.c' '__SANITIZE|SEED_STEP|clock_gettime|pp_now|thread_cpu_ns|getrusage|mallinfo' tests/unit; \
   find tests/unit/probe/decode tests/unit/probe/transform -name 'test_*.c'))
 
-.PHONY: deps deps-test deps-cuda quick check check-built check-links check-layers check-format check-sizes format test test-built demo demo-built bench bench-built golden man install uninstall deb
+.PHONY: newest-torch test-builds deps deps-test deps-cuda quick check check-built check-links check-layers check-format check-sizes format test test-built demo demo-built bench bench-built golden man install uninstall deb
 
 deps:
 	$(Q)CC='$(CC)' bash tests/deps.sh build
@@ -75,12 +75,18 @@ check-sizes:
 format:
 	$(Q)bash tests/check_format.sh --rewrite
 
+# PyTorch comes from PyPI (a download, and a CPU that unpacks it) while the builds go on: a job more than CPUs.
 test: deps-test
-	$(Q)bash tests/newest_torch.sh || echo "going on without it: PyTorch jobs will be tested with Debian's torch alone"
-	$(Q)$(MAKE) $(JOBS) SAN= all unit helpers bench-bins
-	$(Q)$(MAKE) $(JOBS) SAN=address,undefined all unit helpers
-	$(Q)$(MAKE) $(JOBS) SAN=thread build/thread/pipeprobe $(call THREADED,build/thread)
+	$(Q)$(MAKE) $(if $(JOBS),-j$$(($$(nproc) + 1))) newest-torch test-builds
 	$(Q)$(MAKE) $(JOBS) SAN= test-built
+
+newest-torch:
+	$(Q)bash tests/newest_torch.sh || echo "going on without it: PyTorch jobs will be tested with Debian's torch alone"
+
+test-builds:
+	$(Q)$(MAKE) SAN= all unit helpers bench-bins
+	$(Q)$(MAKE) SAN=address,undefined all unit helpers
+	$(Q)$(MAKE) SAN=thread build/thread/pipeprobe $(call THREADED,build/thread)
 
 # The slowest first, so that none is left to run by itself at the end.
 test-built: all unit helpers bench-bins
