@@ -7,9 +7,9 @@ need_pipeprobe
 ASAN=${ASAN_BINARY:-$PWD/build/address-undefined/pipeprobe}
 need_built "SAN=address,undefined all" "$ASAN"
 SOUND=$T/sound.sqlite
-"$PP" run --synthetic n=4000,size=32x32 --duration 2s --workers 2 --quiet -o "$SOUND" >/dev/null 2>&1
+"$PP" run --synthetic n=4000,size=32x32 --steps 40 --warmup 5 --workers 2 --quiet -o "$SOUND" >/dev/null 2>&1
 OTHER=$T/other.sqlite # to compare with
-"$PP" run --synthetic n=4000,size=32x32 --duration 2s --workers 2 --quiet -o "$OTHER" >/dev/null 2>&1
+"$PP" run --synthetic n=4000,size=32x32 --steps 40 --warmup 5 --workers 2 --quiet -o "$OTHER" >/dev/null 2>&1
 check "there is a recording to change" test -s "$SOUND"
 
 # Every command that opens a recording, one a line: these under the sanitizers, the first three with the release build too.
