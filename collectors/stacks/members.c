@@ -37,25 +37,19 @@ static const struct {
     {"torch_geometric/transforms/compose.py", "forward", "transform"},
 };
 
-static int ends_in(const char *text, const char *end)
-{
-    size_t n = strlen(text), k = strlen(end);
-    return n >= k && strcmp(text + n - k, end) == 0;
-}
-
 const char *pp_members_local(const char *name, const char *file)
 {
     const char *dot = strrchr(name, '.');
     for (size_t i = 0; i < sizeof(locals) / sizeof(*locals); i++)
-        if (strcmp(dot ? dot + 1 : name, locals[i].function) == 0 && ends_in(file, locals[i].file))
+        if (strcmp(dot ? dot + 1 : name, locals[i].function) == 0 && pp_text_ends_in(file, locals[i].file))
             return locals[i].local;
     return NULL;
 }
 
 int pp_members_is_helper(const char *name, const char *file)
 {
-    return (ends_in(name, "_feed") && ends_in(file, "multiprocessing/queues.py")) ||
-           (ends_in(name, "_serve") && ends_in(file, "multiprocessing/resource_sharer.py"));
+    return (pp_text_ends_in(name, "_feed") && pp_text_ends_in(file, "multiprocessing/queues.py")) ||
+           (pp_text_ends_in(name, "_serve") && pp_text_ends_in(file, "multiprocessing/resource_sharer.py"));
 }
 
 PP_BY(by_address, struct pp_member, at)

@@ -294,3 +294,9 @@ void pp_text_put_xml(const char *text, FILE *out)
         default: fputc((unsigned char)*text < 0x20 ? ' ' : *text, out);
         }
 }
+
+int pp_text_ends_in(const char *text, const char *end)
+{
+    size_t n = strlen(text), k = strlen(end);
+    return n >= k && strcmp(text + n - k, end) == 0;
+}

@@ -46,6 +46,7 @@ void pp_text_put_xml(const char *text, FILE *out); /* of an attribute or an elem
 char *pp_text_no_secrets(char *buf, size_t size, const char *text);
 /* The value of a hexadecimal digit; -1: it is none. */
 int pp_text_hex(char c);
+int pp_text_ends_in(const char *text, const char *end);
 /* Behind the next newline; NULL: nothing is. */
 const char *pp_text_next_line(const char *p);
 /* A shell takes the text as the one word that it is: only letters, digits and signs without a meaning. */

@@ -164,11 +164,17 @@ static const struct pp_report_fix *choose_change(const struct pp_report *r,
     return best;
 }
 
-/* Both set the same argument: a report advises one of them. */
+/* Both set the same argument. */
+static int sets_the_same(const char *set, const char *other)
+{
+    size_t n = strcspn(set, "=");
+    return strncmp(set, other, n) == 0 && other[n] == '=';
+}
+
+/* A report advises one of them. */
 static int excludes(const struct pp_report_fix *a, const struct pp_report_fix *b)
 {
-    size_t n = strcspn(a->set ? a->set : "", "=");
-    return a != b && n && b->set && strncmp(a->set, b->set, n) == 0 && b->set[n] == '=';
+    return a != b && a->set && *a->set && b->set && sets_the_same(a->set, b->set);
 }
 
 static enum pp_advice advise(const struct pp_report_fix *f, const struct pp_report_fix *chosen)
@@ -303,13 +309,6 @@ void pp_changes_agree(struct pp_report *r, struct pp_arena *arena)
 /* ---- changes one after the other ---- */
 
 #define WORTH_A_STEP 1.05 /* of the rate before it */
-
-/* Both set the same argument. */
-static int sets_the_same(const char *set, const char *other)
-{
-    size_t n = strcspn(set, "=");
-    return strncmp(set, other, n) == 0 && other[n] == '=';
-}
 
 static int is_taken(const struct pp_report_verdict *v, const char *set)
 {

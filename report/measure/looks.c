@@ -1,6 +1,7 @@
 #include "report/measure/looks.h"
 
 #include "probe/base/err.h"
+#include "probe/base/text.h"
 #include "report/measure/ops_join.h"
 #include "report/measure/stack_view.h"
 
@@ -13,12 +14,6 @@
 
 /* Of a frame, or of one that called it. */
 enum mark { IN_LOADER = 1, IN_FETCH = 2, IN_READ = 4 };
-
-static int ends_in(const char *text, const char *end)
-{
-    size_t n = strlen(text), k = strlen(end);
-    return n >= k && strcmp(text + n - k, end) == 0;
-}
 
 static unsigned mark_of(const struct pp_stack_function *f)
 {
@@ -33,7 +28,7 @@ static unsigned mark_of(const struct pp_stack_function *f)
                 {"/urllib3/response.py", IN_READ},
                 {"/subprocess.py", IN_READ}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-        if (ends_in(f->file, rows[i].file))
+        if (pp_text_ends_in(f->file, rows[i].file))
             return rows[i].mark;
     return 0;
 }

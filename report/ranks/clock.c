@@ -14,13 +14,6 @@
 #define MEDIAN_ERROR 1.2533 /* of a median over that of a mean */
 #define SIGMA_OF_MAD 1.4826
 
-/* Sorts them. */
-static double median(double *v, size_t n)
-{
-    pp_stats_sort(v, n);
-    return pp_stats_median_sorted(v, n);
-}
-
 struct work {
     const struct pp_clock_pair *pairs;
     size_t n, blocks;
@@ -43,7 +36,7 @@ static void take_medians(struct work *w)
     for (size_t b = 0; b < w->blocks; b++) {
         size_t from = first_of(w, b), n = first_of(w, b + 1) - from;
         memcpy(w->scratch, w->left + from, n * sizeof(double));
-        w->of_block[b] = median(w->scratch, n);
+        w->of_block[b] = pp_stats_median(w->scratch, n);
         w->middle[b] = (at_of(w, from) + at_of(w, from + n - 1)) / 2;
     }
 }
@@ -53,7 +46,7 @@ static double spread_error(struct work *w, size_t block)
     size_t from = first_of(w, block), n = first_of(w, block + 1) - from;
     for (size_t i = 0; i < n; i++)
         w->scratch[i] = fabs(w->left[from + i] - w->of_block[block]);
-    return ERRORS * MEDIAN_ERROR * SIGMA_OF_MAD * median(w->scratch, n) / sqrt((double)n);
+    return ERRORS * MEDIAN_ERROR * SIGMA_OF_MAD * pp_stats_median(w->scratch, n) / sqrt((double)n);
 }
 
 static void fit(struct work *w, struct pp_clock *out)
@@ -70,7 +63,7 @@ static void fit(struct work *w, struct pp_clock *out)
     double *slopes = w->middle + w->blocks; /* behind it: as many again */
     for (size_t b = 0; half && b + half < w->blocks; b++)
         slopes[n++] = (w->of_block[b + half] - w->of_block[b]) / fmax(w->middle[b + half] - w->middle[b], 1);
-    out->drift = n ? median(slopes, n) : 0;
+    out->drift = n ? pp_stats_median(slopes, n) : 0;
     for (size_t i = 0; i < w->n; i++)
         w->left[i] -= out->drift * at_of(w, i);
     w->blocks = w->n / PP_CLOCK_WINDOW ? w->n / PP_CLOCK_WINDOW : 1;

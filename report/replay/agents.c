@@ -3,9 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-double pp_cpus_rate(const struct pp_cpus *cpus, size_t n)
+double pp_cpus_rate(const struct pp_cpus *cpus, double threads)
 {
-    double threads = (double)n;
     double fair = cpus->machine / (threads * (1 + cpus->groups) + cpus->others);
     return fmin(fmin(1, cpus->ours / threads), fmax(fair, cpus->left / threads));
 }
@@ -47,7 +46,8 @@ int pp_agents_init(struct pp_agents *a, int n, const struct pp_cpus *cpus)
 {
     *a = (struct pp_agents){.sleeping = calloc((size_t)n, sizeof(*a->sleeping)),
                             .running = calloc((size_t)n, sizeof(*a->running)),
-                            .rate = calloc((size_t)n + 1, sizeof(*a->rate))};
+                            .rate = calloc((size_t)n + 1, sizeof(*a->rate)),
+                            .cpus = *cpus};
     for (int i = 0; a->rate && i <= n; i++)
         a->rate[i] = i ? pp_cpus_rate(cpus, (size_t)i) : 1;
     return a->sleeping && a->running && a->rate;
@@ -74,7 +74,7 @@ void pp_agents_run(struct pp_agents *a, int who, double cpu_ns)
 int pp_agents_next(struct pp_agents *a)
 {
     size_t n = a->n_running;
-    double rate = a->rate[n], passed;
+    double rate = n && a->beside > 0 ? pp_cpus_rate(&a->cpus, (double)n + a->beside) : a->rate[n], passed;
     double sleep_ns = a->n_sleeping ? a->sleeping[0].at - a->now : INFINITY;
     double run_ns = n ? (a->running[0].at - a->service) / rate : INFINITY;
     int wakes = (sleep_ns > 0 ? sleep_ns : 0) < (run_ns > 0 ? run_ns : 0);

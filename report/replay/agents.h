@@ -18,7 +18,7 @@ struct pp_cpus {
     double ours, machine, others, groups, left;
 };
 /* Of each of n runnable threads of ours, 0..1. */
-double pp_cpus_rate(const struct pp_cpus *cpus, size_t n);
+double pp_cpus_rate(const struct pp_cpus *cpus, double threads);
 
 struct pp_moment {
     double at;
@@ -30,7 +30,9 @@ struct pp_agents {
     double service; /* CPU ns that an agent has had that wanted them from the beginning */
     struct pp_moment *sleeping, *running; /* heaps */
     size_t n_sleeping, n_running;
-    double *rate;                  /* pp_cpus_rate of each n */
+    double *rate; /* pp_cpus_rate of each n, with none beside */
+    struct pp_cpus cpus;
+    double beside; /* threads without an agent that want CPUs as long as the one that they help runs */
     double cpu_used, running_time; /* of all agents: served, and from asking to being served */
 };
 

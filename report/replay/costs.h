@@ -48,10 +48,9 @@ struct pp_storage {
 /* The rate of a replay as recorded: every prediction is held against the same few (whatif.c). It counts while
  * what the costs say of samples, capacity and storage is the same. */
 struct pp_base_rate {
-    double samples_per_s, others, groups, wanted_by_others, wake_part, bandwidth, reads_per_s,
-        restart_ns;       /* samples_per_s 0: not replayed yet */
-    double first_wait_ns; /* as the replay has it */
-    size_t n, n_outages;
+    double of[10];
+    double samples_per_s,
+        first_wait_ns; /* as the replay of these has it; samples_per_s 0: not replayed yet */
 };
 /* Requests to remote storages in the steady state (requests.h). */
 enum { PP_REQUESTS_HOST = 64, PP_REQUESTS_PREFIX = 200 };
@@ -92,6 +91,7 @@ struct pp_costs {
     double gpu_decode_ns;                      /* per batch: the copy lane waits for the device's decoder */
     double step_cpu_ns, step_blocked_ns,
         step_stretch_ns; /* per batch; stretch: its run-queue delay, and what a quota took from it */
+    double step_threads, step_rate, step_drag; /* as pp_replay_setup has them; 0: none help */
     double fetch_cpu_ns, fetch_blocked_ns; /* per batch: of the trainer's data waits, what taking a batch that
                                               is there costs: CPU time (unpickling, mapping of shared memory),
                                               and waiting for a worker, which was idle, to hand it over */

@@ -379,6 +379,21 @@ static void leave_others_out(struct pp_costs_pass *p)
     c->trainer_rest_ns += p->pauses_ns + (double)(e->gap_ns + e->wait_ns) / p->batches[0];
 }
 
+#define LEAST_HELPERS 0.03 /* CPUs on average: less is how far counters are off */
+/* Of the CPU time without a lane, what runs beside the trainer's thread in its steps: threads of OpenMP. What
+ * there was while it was blocked there it waited for, and workers' own threads are counted. */
+static void find_step_threads(const struct pp_costs_pass *p, struct pp_costs *c)
+{
+    double step_ns = c->step_cpu_ns * p->steps,
+           helpers_ns = c->helper_cpus * c->window_ns - p->helper_cpu_ns - c->step_blocked_ns * p->steps,
+           most = fmax(c->usable_cpus - 1, 0);
+    if (!(helpers_ns > LEAST_HELPERS * c->window_ns && step_ns > 0 && most > 0))
+        return;
+    c->step_threads = c->step_drag = fmin(helpers_ns / step_ns, most);
+    c->step_rate = step_ns / (step_ns + c->step_stretch_ns * p->steps);
+    c->helper_cpus -= c->step_threads * step_ns / c->window_ns;
+}
+
 static void average(struct pp_costs_pass *p)
 {
     struct pp_costs *c = p->c;
@@ -406,6 +421,10 @@ static void average(struct pp_costs_pass *p)
     else
         c->step_wake_ns = per(c->step_stretch_ns, p->steps);
     cost_of_fetching(p, c);
+    if (c->in_trainer) { /* its waits are the making of batches, which its other lane has */
+        p->all_ns -= p->data_wait_cpu_ns + p->data_wait_delay_ns;
+        p->all_cpu_ns -= p->data_wait_cpu_ns;
+    }
     c->trainer_wait_wake_ns = mean_wake(p, &p->trainer_waits);
     c->copy_wait_wake_ns = mean_wake(p, &p->copy_waits);
     c->runnable = per(p->all_ns, (double)(p->tl->end_ns - p->tl->start_ns));
@@ -446,6 +465,7 @@ static void average(struct pp_costs_pass *p)
      */
     double unseen_ns = c->trainer_rest_ns * p->steps + (double)p->whole->restart_ns;
     c->helper_cpus = fmax(c->process_cpus - per(p->all_cpu_ns + unseen_ns, c->window_ns), 0);
+    find_step_threads(p, c);
     /* Blocked while decoding, with more than one worker, and no quota to blame: one lock held by one of them
      * nearly all the time. */
     c->locked = c->workers > 1 && !(c->throttled_share > 0.05) &&

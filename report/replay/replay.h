@@ -67,6 +67,10 @@ struct pp_replay_setup {
     double left;   /* CPUs that others leave in any case, since they want no more than the rest; 0: they want
                       all the time */
     double step_ns, step_cpu_ns; /* trainer: blocked (GPU) part and CPU part of a step */
+    double step_threads;         /* that help with the CPU part of a step (OpenMP), and wait for each other */
+    double step_rate, step_drag; /* of a CPU, what each of them had where step_cpu_ns was recorded; with r of
+                                    one the CPU part takes (step_rate / r) ^ step_drag times that, at least
+                                    once: who waits for the others spins */
     int sync; /* after every step the trainer waits for the copy that is on the link then, and sync_ns more */
     double sync_ns;
     const float *others_ns; /* borrowed; per step, over and over: what it takes the other ranks, from meeting

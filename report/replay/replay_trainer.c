@@ -84,6 +84,16 @@ static double ranks_meet(const struct sim *m)
     return s->n_others ? m->wait_since + s->others_ns[m->stepped % s->n_others] * s->others_factor : 0;
 }
 
+/* Who helps the trainer competes while it computes, and the longer the less of a CPU each has. */
+static void compute(struct sim *m)
+{
+    const struct pp_replay_setup *s = m->s;
+    struct pp_agents *a = &m->agents;
+    a->beside = s->step_threads;
+    double rate = pp_cpus_rate(&a->cpus, (double)a->n_running + 1 + a->beside);
+    pp_agents_run(a, m->trainer, s->step_cpu_ns * fmax(pow(s->step_rate / rate, s->step_drag), 1));
+}
+
 /* A device sync ends when the copy that is on the link then, and the decode under way, have ended (what
  * begins meanwhile is not waited for), and takes its own time. */
 static void begin_step_stage(struct sim *m)
@@ -95,7 +105,7 @@ static void begin_step_stage(struct sim *m)
         pp_agents_sleep(&m->agents, m->trainer,
                         now + (now > m->wait_since ? s->trainer_wake_ns : 0) + s->step_ns);
         break;
-    case T_CPU: pp_agents_run(&m->agents, m->trainer, s->step_cpu_ns); break;
+    case T_CPU: compute(m); break;
     case T_SYNC: pp_agents_sleep(&m->agents, m->trainer, fmax(m->device_done, now) + s->sync_ns); break;
     case T_COLLECTIVE: pp_agents_sleep(&m->agents, m->trainer, fmax(ranks_meet(m), now)); break;
     default: pp_agents_sleep(&m->agents, m->trainer, now + s->epoch_gap_ns); break;
@@ -151,6 +161,7 @@ static void note_settled(struct sim *m)
 void pp_sim_step_on(struct sim *m)
 {
     int stage = m->trainer_stage;
+    m->agents.beside = 0;
     while (!has_stage(m, ++m->trainer_stage)) {
     }
     if (m->epoch_batches && stage < T_EPOCH_GAP && m->trainer_stage >= T_EPOCH_GAP)

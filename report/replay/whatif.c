@@ -71,29 +71,20 @@ static pp_status base_rate(const struct pp_costs *c, int which, const struct pp_
                            struct pp_base_rate *out, struct pp_err *err)
 {
     struct pp_base_rate none = {0}, *kept = c->base ? &c->base[which] : &none;
+    const double of[] = {c->others,    c->groups,           c->wanted_by_others, c->wake_part,
+                         c->bandwidth, c->reads_per_s,      c->restart_ns,       c->step_drag,
+                         (double)c->n, (double)c->n_outages};
     struct pp_knobs as_recorded = pp_knobs_none();
     struct pp_replay_result r;
-    if (kept->samples_per_s > 0 && kept->n == c->n && kept->n_outages == c->n_outages &&
-        kept->others == c->others && kept->groups == c->groups &&
-        kept->wanted_by_others == c->wanted_by_others && kept->wake_part == c->wake_part &&
-        kept->bandwidth == c->bandwidth && kept->reads_per_s == c->reads_per_s &&
-        kept->restart_ns == c->restart_ns) {
+    if (kept->samples_per_s > 0 && memcmp(kept->of, of, sizeof(of)) == 0) {
         *out = *kept;
         return PP_OK;
     }
     pp_status st = replay_some(c, &as_recorded, s, n, &r, err);
-    if (st == PP_OK)
-        *kept = (struct pp_base_rate){.samples_per_s = r.samples_per_s,
-                                      .first_wait_ns = r.first_wait_ns,
-                                      .others = c->others,
-                                      .groups = c->groups,
-                                      .wanted_by_others = c->wanted_by_others,
-                                      .wake_part = c->wake_part,
-                                      .bandwidth = c->bandwidth,
-                                      .reads_per_s = c->reads_per_s,
-                                      .restart_ns = c->restart_ns,
-                                      .n = c->n,
-                                      .n_outages = c->n_outages};
+    if (st == PP_OK) {
+        *kept = (struct pp_base_rate){.samples_per_s = r.samples_per_s, .first_wait_ns = r.first_wait_ns};
+        memcpy(kept->of, of, sizeof(of));
+    }
     *out = *kept;
     return st;
 }
@@ -275,6 +266,32 @@ static pp_status widen(const struct pp_costs *c, const struct pp_knobs *k, int w
     return PP_OK;
 }
 
+/* The ends of what is not known of a change, as changes. */
+static size_t ends_of(const struct pp_costs *c, const struct pp_knobs *k, struct pp_knobs *end)
+{
+    size_t n = 0;
+    for (int i = 0; i < 2 && k->gpu_decode.low_per_s < k->gpu_decode.high_per_s; i++) {
+        end[n] = *k; /* of what is published of the GPU */
+        end[n].gpu_decode.per_s = i ? k->gpu_decode.high_per_s : k->gpu_decode.low_per_s;
+        end[n++].gpu_decode.floor_ns = i ? k->gpu_decode.low_floor_ns : k->gpu_decode.high_floor_ns;
+    }
+    if (k->unpickle_most > k->unpickle)
+        end[n] = *k, end[n++].unpickle = k->unpickle_most;
+    if (k->kept && c->per_worker) /* who opens a connection for each sample makes its client anew, in Python,
+                                     which is part of the sample's other work */
+        end[n] = *k, end[n++].transform *= 0.5;
+    if (k->workers == PP_NO_WORKERS &&
+        !c->in_trainer) { /* within one thread a batch needs no shared memory: of
+                             what collating took, a part that was not recorded */
+        end[n] = *k, end[n].collate = 0, end[n++].cold = -1;
+        end[n] = *k, end[n++].cold = 1;
+    }
+    if (k->batch > 0) /* how a step and the hand-over grow with the batch takes two sizes to know: from not at
+                         all to in proportion */
+        end[n] = *k, end[n++].per_batch = 1;
+    return n;
+}
+
 pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct pp_prediction *out,
                     struct pp_err *err)
 {
@@ -312,38 +329,15 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
         other.wake_part = fmin(c->wake_part * (i % 2 ? 1.25 : 0.75), 1);
         st = widen(&other, k, BASE_OTHERS + i, c->samples, out, err);
     }
-    for (int i = 0; i < 2 && st == PP_OK && k->gpu_decode.low_per_s < k->gpu_decode.high_per_s; i++) {
-        struct pp_knobs end = *k; /* of what is published of the GPU */
-        end.gpu_decode.per_s = i ? k->gpu_decode.high_per_s : k->gpu_decode.low_per_s;
-        end.gpu_decode.floor_ns = i ? k->gpu_decode.low_floor_ns : k->gpu_decode.high_floor_ns;
-        st = widen(c, &end, BASE, c->samples, out, err);
+    for (int i = 0; i < 2 && st == PP_OK && c->step_threads > 0; i++) {
+        struct pp_costs other = *c; /* who sleeps where it waits for the others, and how often they meet */
+        other.step_drag *= 2 * i;
+        st = widen(&other, k, BASE, c->samples, out, err);
     }
-    if (st == PP_OK && k->unpickle_most > k->unpickle) {
-        struct pp_knobs most = *k;
-        most.unpickle = k->unpickle_most;
-        st = widen(c, &most, BASE, c->samples, out, err);
-    }
-    if (st == PP_OK && k->kept && c->per_worker) {
-        struct pp_knobs client = *k; /* who opens a connection for each sample makes its client anew, in
-                                        Python, which is part of the sample's other work */
-        client.transform *= 0.5;
-        st = widen(c, &client, BASE, c->samples, out, err);
-    }
-    if (st == PP_OK && k->workers == PP_NO_WORKERS && !c->in_trainer) {
-        struct pp_knobs least = *k, most = *k; /* within one thread a batch needs no shared memory: of what
-                                                  collating took, that is a part which was not recorded */
-        least.collate = 0;
-        least.cold = -1;
-        most.cold = 1;
-        st = widen(c, &least, BASE, c->samples, out, err);
-        st = st == PP_OK ? widen(c, &most, BASE, c->samples, out, err) : st;
-    }
-    if (st == PP_OK && k->batch > 0) {
-        struct pp_knobs fixed = *k; /* how a step and the hand-over grow with the batch takes two sizes to
-                                       know: from not at all to in proportion */
-        fixed.per_batch = 1;
-        st = widen(c, &fixed, BASE, c->samples, out, err);
-    }
+    struct pp_knobs end[8];
+    size_t ends = ends_of(c, k, end);
+    for (size_t i = 0; i < ends && st == PP_OK; i++)
+        st = widen(c, &end[i], BASE, c->samples, out, err);
     if (st == PP_OK) {
         /* a change of nothing is known exactly; otherwise the model is off by at least what it is off by here
          */

@@ -6,6 +6,7 @@
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
 #include "report/replay/storage.h"
+#include "report/stats/order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,24 +18,6 @@ enum { MIN_BATCHES = 60, MANY_SAMPLES = 200000, MOST_IN_FLIGHT = 500000 };
  * more samples than these. */
 enum { MANY_ROUNDS = 60, SAMPLES_OF_ROUNDS = 6000, SHORT_ROUNDS = 1500 };
 
-static float middle(float *v, size_t n)
-{
-    for (size_t gap = n / 2; gap > 0; gap /= 2) /* Shell's sort: n is small or this is called once */
-        for (size_t i = gap; i < n; i++)
-            for (size_t j = i; j >= gap && v[j - gap] > v[j]; j -= gap) {
-                float t = v[j];
-                v[j] = v[j - gap];
-                v[j - gap] = t;
-            }
-    return n ? v[n / 2] : 0;
-}
-
-static float occupancy(const struct pp_cost_sample *x)
-{
-    return x->read_blocked + x->read_cpu + x->retry_blocked + x->decode_cpu + x->transform_cpu +
-           x->transform_blocked;
-}
-
 /* What no sample should exceed by far; INFINITY when the knob is off. */
 static float sample_limit(const struct pp_knobs *k, const struct pp_cost_sample *s, size_t n)
 {
@@ -43,8 +26,8 @@ static float sample_limit(const struct pp_knobs *k, const struct pp_cost_sample 
     if (!v)
         return limit;
     for (size_t i = 0; i < n; i++)
-        v[i] = occupancy(&s[i]);
-    limit = middle(v, n);
+        v[i] = pp_cost_occupancy(&s[i]);
+    limit = pp_stats_middle(v, n);
     free(v);
     return limit * 3;
 }
@@ -212,16 +195,10 @@ static struct pp_replay_sample replayed(const struct pp_costs *c, const struct p
     return r;
 }
 
-/* What the reader of a stream may be ahead of the workers (loader/dispatch.c). */
-static int stream_items(int workers, double batch)
-{
-    return 2 * workers + (int)fmin(batch, 256);
-}
-
 /* Scaled down to the limit, in proportion. */
 static void keep_below(struct pp_replay_sample *r, const struct pp_cost_sample *x, float limit)
 {
-    float over = occupancy(x), f = limit / over;
+    float over = pp_cost_occupancy(x), f = limit / over;
     if (over > limit)
         r->read_blocked *= f, r->read_cpu *= f, r->work_cpu *= f, r->serial_cpu *= f, r->work_blocked *= f;
 }
@@ -296,7 +273,7 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
         .workers = workers,
         .on_demand = alone,
         .inflight = k->inflight ? k->inflight : c->inflight,
-        .stream_items = c->streaming ? stream_items(workers, batch) : 0,
+        .stream_items = c->streaming ? 2 * workers + (int)fmin(batch, 256) : 0, /* loader/dispatch.c */
         .prefetch = k->prefetch ? k->prefetch : c->prefetch,
         .copy_buffers = k->copy_buffers ? k->copy_buffers : c->copy_buffers,
         .in_order = k->order ? k->order == 1 : c->in_order,
@@ -314,6 +291,9 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
         .left = fmax(c->online_cpus - c->wanted_by_others * (1 - freed), 0),
         .step_ns = step_ns * (1 - step_cpu) + c->step_wake_ns * wake + c->fetch_blocked_ns * taking,
         .step_cpu_ns = step_ns * step_cpu + c->fetch_cpu_ns * taking + draw_ns(c, k) * larger,
+        .step_threads = c->step_threads,
+        .step_rate = c->step_rate,
+        .step_drag = c->step_drag,
         .sync = (c->sync_every_step || c->sync_ns > 0) && k->sync > 0,
         .sync_ns = c->sync_ns * k->sync + c->sync_wake_ns * wake,
         .others_ns = c->others_ns,

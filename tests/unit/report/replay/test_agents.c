@@ -51,6 +51,20 @@ static void who_wakes_up_takes_a_share(void **state)
     pp_agents_free(&a);
 }
 
+/* 0 has a helper: of one CPU each of the three has a third. */
+static void who_helps_takes_a_share(void **state)
+{
+    (void)state;
+    struct pp_agents a = made(2, 1);
+    a.beside = 1;
+    pp_agents_run(&a, 0, 10);
+    pp_agents_run(&a, 1, 20);
+    ends(&a, 0, 30);
+    a.beside = 0;
+    ends(&a, 1, 40);
+    pp_agents_free(&a);
+}
+
 /* 1 of 2 CPUs is ours, and somebody else wants both: threads share by heads (2 CPUs among 3), groups in
  * halves. */
 static void others_take_theirs(void **state)
@@ -97,8 +111,11 @@ static void nothing_to_do_ends_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_cpu_is_shared),          cmocka_unit_test(who_wakes_up_takes_a_share),
-        cmocka_unit_test(others_take_theirs),         cmocka_unit_test(a_thousand_sleepers_end_in_order),
+        cmocka_unit_test(one_cpu_is_shared),
+        cmocka_unit_test(who_wakes_up_takes_a_share),
+        cmocka_unit_test(others_take_theirs),
+        cmocka_unit_test(who_helps_takes_a_share),
+        cmocka_unit_test(a_thousand_sleepers_end_in_order),
         cmocka_unit_test(nothing_to_do_ends_at_once),
     };
     return cmocka_run_group_tests_name("agents", tests, NULL, NULL);

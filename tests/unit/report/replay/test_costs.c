@@ -386,6 +386,69 @@ static void a_very_busy_machine_is_replayed(void **state)
     check_batches_that_are_one_sample(0.04);
 }
 
+/* The trainer makes its batches in 20 ms and steps on them for 10; the job uses `cpus` all the while. */
+static struct pp_costs costs_beside_threads(double cpus)
+{
+    struct fake_run *f = calloc(1, sizeof(*f));
+    struct pp_costs c;
+    struct pp_timeline tl;
+    struct pp_err err = {0};
+    const uint16_t flags = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY;
+    assert_non_null(f);
+    fake_num(f, "config", "num_workers", "0", NULL);
+    fake_num(f, "config", "workers", "1", NULL);
+    fake_num(f, "config", "batch_size", "10", NULL);
+    fake_num(f, "environment", "usable_cpus", "2", NULL);
+    fake_num(f, "environment", "cpus_online", "2", NULL);
+    fake_text(f, "config", "source", "pytorch");
+    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "trainer"),
+             worker = fake_thread(f, PP_LANE_WORKER, "worker 0");
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        uint64_t now = FAKE_T0 + b * 30 * FAKE_MS;
+        struct pp_span *s = fake_span(f, trainer, PP_PHASE_DATA_WAIT, now, 20 * FAKE_MS);
+        s->batch = b, s->sample = 10, s->cpu_ns = 20 * FAKE_MS, s->flags = flags | PP_SPAN_COUNT;
+        s = fake_span(f, trainer, PP_PHASE_STEP, now + 20 * FAKE_MS, 10 * FAKE_MS);
+        s->batch = b, s->cpu_ns = 10 * FAKE_MS, s->flags = flags;
+        for (uint32_t i = 0; i < 10; i++) {
+            s = fake_span(f, worker, PP_PHASE_TRANSFORM, now + i * 2 * FAKE_MS, 2 * FAKE_MS);
+            s->batch = b, s->sample = i, s->cpu_ns = 2 * FAKE_MS, s->flags = flags;
+        }
+    }
+    for (uint64_t ns = 0; ns <= BATCHES * 30 * FAKE_MS; ns += 300 * FAKE_MS) {
+        fake_counter(f, "process_cpu_ns_total", FAKE_T0 + ns, cpus * (double)ns);
+        fake_counter(f, "machine_cpu_user_ns_total", FAKE_T0 + ns + FAKE_MS, cpus * (double)ns);
+        fake_counter(f, "machine_cpu_system_ns_total", FAKE_T0 + ns + FAKE_MS, 0);
+    }
+    struct pp_source source = fake_source(f);
+    assert_int_equal(pp_timeline_build(&source, &tl, &err), PP_OK);
+    assert_int_equal(pp_costs_read(&source, &tl, &c, &err), PP_OK);
+    pp_timeline_free(&tl);
+    fake_free(f);
+    return c;
+}
+
+/* What the job used beside its threads that have spans, it used in its steps, as a model on the CPU does. Two
+ * workers then leave a step less than it had, and each of its threads waits for the other. */
+static void a_step_has_threads(void **state)
+{
+    (void)state;
+    struct pp_err err = {0};
+    struct pp_prediction alone, beside;
+    for (int more = 0; more <= 1; more++) {
+        struct pp_costs c = costs_beside_threads(more ? 1.25 : 1);
+        struct pp_knobs k = pp_knobs_none();
+        assert_near(c.step_threads, more ? 0.75 : 0, 0.01);
+        assert_near(c.helper_cpus, 0, 0.01);
+        assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+        assert_int_equal(pp_knobs_set(&k, &c, "num_workers=2", &err), PP_OK);
+        assert_int_equal(pp_whatif(&c, &k, more ? &beside : &alone, &err), PP_OK);
+        pp_costs_free(&c);
+    }
+    assert_near(alone.samples_per_s, 10 / 0.0150, 10); /* 30 ms of work on 2 CPUs */
+    assert_true(beside.high <= 1.05 * 10 / 0.01875);   /* 37.5 ms */
+    assert_true(beside.samples_per_s < beside.high && beside.low < 0.85 * beside.high);
+}
+
 /* Batches of another loader have no size: each takes two threads `made` samples of 4 ms in all, beside a step
  * of 4 ms, and a third hands tasks over. */
 static struct pp_costs costs_of_another_loader(uint32_t made, double stated, pp_status expected)
@@ -470,6 +533,7 @@ int main(void)
         cmocka_unit_test(the_start_of_a_job_is_no_load),
         cmocka_unit_test(what_hand_overs_may_slow_is_bounded_by_their_cost),
         cmocka_unit_test(a_sample_that_is_a_batch_is_split),
+        cmocka_unit_test(a_step_has_threads),
         cmocka_unit_test(a_very_busy_machine_is_replayed),
         cmocka_unit_test(batches_without_a_size_are_what_is_made_for_them),
         cmocka_unit_test(what_cannot_be_is_not_taken),
