@@ -306,7 +306,7 @@ static void name_step(struct pp_report *r, struct pp_arena *arena)
                 : pp_arena_printf(arena, "%s.", line);
     if (strcmp(v->l0, "not-input-bound") == 0)
         v->next_step = pp_arena_printf(arena, "%s %s", v->next_step, line);
-    else if (strcmp(v->l0, "cpu-starved") == 0 && !v->then)
+    else if (strcmp(v->l0, "cpu-starved") == 0 && !v->then && !(r->data_wait_share >= PP_LEAST_SHARE))
         v->then = pp_arena_printf(arena, "the step itself. %s", line);
 }
 

@@ -867,13 +867,12 @@ static void test_the_line_of_the_step_is_named(void **state)
 {
     static const struct {
         const char *l0;
-        double low;
+        double low, waits;
         int on_gpu, next, then;
-    } rows[] = {{"not-input-bound", 0.4, 0, 1, 0},
-                {"cpu-starved", 0.4, 0, 0, 1},
-                {"input-bound", 0.4, 0, 0, 0},
-                {"not-input-bound", 0.1, 0, 0, 0},
-                {"not-input-bound", 0.4, 1, 0, 0}};
+    } rows[] = {{"not-input-bound", 0.4, 0, 0, 1, 0}, {"cpu-starved", 0.4, 0.03, 0, 0, 1},
+                {"cpu-starved", 0.4, 0.16, 0, 0, 0}, /* alone it would wait for data */
+                {"input-bound", 0.4, 0, 0, 0, 0},     {"not-input-bound", 0.1, 0, 0, 0, 0},
+                {"not-input-bound", 0.4, 0, 1, 0, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pp_arena arena = {0};
@@ -881,6 +880,7 @@ static void test_the_line_of_the_step_is_named(void **state)
         struct pp_report_step_line line = {"step", "train.py:22", "copy.deepcopy", 0.5, rows[i].low, 0.6, 1};
         struct pp_report r = {.step_lines = &line, .n_step_lines = 1, .gpu = rows[i].on_gpu ? &gpu : NULL};
         r.verdict.l0 = rows[i].l0, r.verdict.next_step = "Optimise the step itself.";
+        r.data_wait_share = rows[i].waits;
         pp_ops_speak(&r, &arena);
         assert_int_equal(strstr(r.verdict.next_step, "copy.deepcopy, train.py:22, 50 %") != NULL,
                          rows[i].next);
