@@ -289,15 +289,6 @@ pp_status pp_drain_start(const struct pp_drain_opts *opts, struct pp_drain **out
     return PP_OK;
 }
 
-/* What is still open when recording ends: the process was killed in it, or its thread has not retired. */
-static void put_unfinished(struct pp_drain *d, uint32_t thread)
-{
-    struct pp_span open[PP_OPEN_SPANS_MAX];
-    size_t n = pp_ring_unfinished(d->opts.session, thread, pp_now_ns(), open, PP_OPEN_SPANS_MAX);
-    if (n && !d->stats.first_failure && pp_store_append(d->opts.store, thread, open, n) == PP_OK)
-        d->stats.spans += n;
-}
-
 /* What was recorded since the last commit. A job that was killed leaves workers which go on for a while: what
  * they record behind this is in no file, and the row of their thread must not count it. */
 static void put_last_spans(struct pp_drain *d, uint32_t thread)
@@ -326,7 +317,12 @@ static void put_totals(struct pp_drain *d)
         put_last_spans(d, i);
         pp_session_ring_info(d->opts.session, i, &info);
         put_thread(d, i, d->stats.first_failure ? info.recorded : info.read);
-        put_unfinished(d, i);
+        /* What is still open when recording ends: the process was killed in it, or its thread has not
+         * retired. */
+        struct pp_span open[PP_OPEN_SPANS_MAX];
+        size_t n = pp_ring_unfinished(d->opts.session, i, pp_now_ns(), open, PP_OPEN_SPANS_MAX);
+        if (n && !d->stats.first_failure && pp_store_append(d->opts.store, i, open, n) == PP_OK)
+            d->stats.spans += n;
         if (!d->stats.first_failure && d->stage[i] != STORED && info.recorded > info.read)
             pp_store_loss(d->opts.store, "spans", info.recorded - info.read,
                           "recorded by processes that outlived the recording");

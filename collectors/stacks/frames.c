@@ -365,20 +365,6 @@ pp_status pp_interpreter_open(struct pp_interpreter *p, struct pp_memory memory,
                                      : pp_fail(err, PP_E_NOT_FOUND, "its Python is starting or ending");
 }
 
-/* One that stays keeps what is known of its stack. */
-static void keep_thread(struct pp_interpreter *p, struct pp_interpreter_thread *before, unsigned n,
-                        struct pp_interpreter_thread found)
-{
-    unsigned i = 0;
-    while (i < n && before[i].stack.at != found.stack.at)
-        i++;
-    if (i < n) {
-        found.stack = before[i].stack;
-        before[i].stack = (struct pp_thread_stack){0};
-    }
-    p->thread[p->threads++] = found;
-}
-
 static void walk_threads(struct pp_interpreter *p, struct pp_interpreter_thread *before, unsigned n,
                          uint64_t interpreter, int is_last)
 {
@@ -395,7 +381,16 @@ static void walk_threads(struct pp_interpreter *p, struct pp_interpreter_thread 
         if (p->memory.readv(p->memory.ctx, here, there, parts) != (ssize_t)(8 * parts))
             break;
         t.is_main = is_last && !next; /* a new one is put before the others */
-        keep_thread(p, before, n, t);
+
+        /* One that stays keeps what is known of its stack. */
+        unsigned i = 0;
+        while (i < n && before[i].stack.at != t.stack.at)
+            i++;
+        if (i < n) {
+            t.stack = before[i].stack;
+            before[i].stack = (struct pp_thread_stack){0};
+        }
+        p->thread[p->threads++] = t;
         at = next;
     }
 }

@@ -425,15 +425,6 @@ static void number_epochs(struct pp_audit_part *part, const struct pp_audit_span
     }
 }
 
-static uint16_t last_epoch(const struct placing *p, size_t run)
-{
-    uint16_t last = 0;
-    for (size_t i = 0; i < p->out->n; i++)
-        for (size_t k = 0; p->run[i] < run && k < p->out->parts[i].n_epochs; k++)
-            last = p->out->parts[i].epochs[k].epoch > last ? p->out->parts[i].epochs[k].epoch : last;
-    return last;
-}
-
 /* Of another world size: the samples of all ranks are as many as the rest of the epoch. */
 static enum answer place_by_number(struct placing *p, size_t run, const struct ranked *ranks, size_t n)
 {
@@ -465,7 +456,11 @@ static void place_run(struct placing *p, size_t run, struct ranked *ranks)
 {
     struct place at = {0}, cut;
     p->any_save = newest_save(p, run, &p->newest);
-    p->last = last_epoch(p, run);
+    uint16_t last = 0;
+    for (size_t j = 0; j < p->out->n; j++)
+        for (size_t k = 0; p->run[j] < run && k < p->out->parts[j].n_epochs; k++)
+            last = p->out->parts[j].epochs[k].epoch > last ? p->out->parts[j].epochs[k].epoch : last;
+    p->last = last;
     size_t n = 0;
     enum answer a = PLACED;
     for (size_t i = 0; i < p->out->n && p->status == PP_OK; i++) {

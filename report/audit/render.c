@@ -106,16 +106,6 @@ static int is_plain(const struct pp_audit_epoch *e)
     return e->whole && !(e->repeated > 0) && !(e->left_out > 0);
 }
 
-static void put_epoch(const struct pp_audit_epoch *e, FILE *out)
-{
-    char cell[6][CELL];
-    const double value[] = {e->used, e->distinct, e->repeated, e->left_out, e->padding, e->dropped};
-    for (size_t i = 0; i < 6; i++)
-        pp_text_count(cell[i], CELL, value[i]);
-    fprintf(out, "%6.0f %15s %15s %12s %12s %9s %9s%s\n", e->epoch, cell[0], cell[1], cell[2], cell[3],
-            cell[4], cell[5], e->whole ? "" : "  not whole");
-}
-
 /* Those with a finding first come first; without any, the first epochs. */
 static void put_epochs(const struct pp_audit *a, int all, FILE *out)
 {
@@ -126,7 +116,13 @@ static void put_epochs(const struct pp_audit *a, int all, FILE *out)
             "padding", "dropped");
     for (size_t i = 0; i < a->n_epochs && (all || shown < SHOWN); i++)
         if (all || !faulty || !is_plain(&a->epochs[i])) {
-            put_epoch(&a->epochs[i], out);
+            const struct pp_audit_epoch *e = &a->epochs[i];
+            char cell[6][CELL];
+            const double value[] = {e->used, e->distinct, e->repeated, e->left_out, e->padding, e->dropped};
+            for (size_t k = 0; k < 6; k++)
+                pp_text_count(cell[k], CELL, value[k]);
+            fprintf(out, "%6.0f %15s %15s %12s %12s %9s %9s%s\n", e->epoch, cell[0], cell[1], cell[2],
+                    cell[3], cell[4], cell[5], e->whole ? "" : "  not whole");
             shown++;
         }
     if (shown < a->n_epochs)

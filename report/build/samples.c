@@ -251,20 +251,6 @@ static double difference(const struct pp_source *s, const char *kind, const char
     return number(s, key);
 }
 
-static void read_differences(const struct pp_source *s, struct pp_report_decode *d)
-{
-    for (int i = 0; i < SAMPLINGS; i++) {
-        double images = difference(s, samplings[i].key, "images");
-        if (images >= 1 && images < 1e15)
-            d->differences[d->n_differences++] = (struct pp_report_difference){
-                .sampling = samplings[i].name,
-                .images = (uint64_t)images,
-                .mean = difference(s, samplings[i].key, "mean"),
-                .largest = difference(s, samplings[i].key, "max"),
-            };
-    }
-}
-
 const struct pp_report_decode *pp_decode_read(const struct pp_source *source,
                                               const struct pp_timeline *timeline, struct pp_arena *arena)
 {
@@ -294,6 +280,15 @@ const struct pp_report_decode *pp_decode_read(const struct pp_source *source,
                                    .difference_mean = number(source, "difference_mean"),
                                    .difference_max = number(source, "difference_max"),
                                    .differences = rows};
-    read_differences(source, d);
+    for (int i = 0; i < SAMPLINGS; i++) {
+        double images = difference(source, samplings[i].key, "images");
+        if (images >= 1 && images < 1e15)
+            d->differences[d->n_differences++] = (struct pp_report_difference){
+                .sampling = samplings[i].name,
+                .images = (uint64_t)images,
+                .mean = difference(source, samplings[i].key, "mean"),
+                .largest = difference(source, samplings[i].key, "max"),
+            };
+    }
     return d;
 }

@@ -200,21 +200,6 @@ static void see_list(void *ctx, const struct pp_order_row *o)
             r->no_memory = !visit(r->p, sample, b, (uint16_t)o->epoch);
 }
 
-/* What comes behind the most that is read is as it began. */
-static void read_lists(struct pp_visits_pass *p)
-{
-    struct reading r = {.p = p, .of = p->loader};
-    struct pp_err ignored;
-    double samples = 0;
-    for (size_t e = 0; e < p->n_listed; e++) {
-        samples += (double)p->listed[e].samples;
-        r.of.epoch = (uint32_t)e;
-        if (samples > MOST_LISTED ||
-            p->source->each_order(p->source->ctx, &r.of, see_list, &r, &ignored) != PP_OK || r.no_memory)
-            p->n_listed = e;
-    }
-}
-
 /* ---- order ---- */
 
 static uint32_t first_batch(const struct pp_visits_pass *p, size_t epoch)
@@ -399,7 +384,17 @@ void pp_visits_end(struct pp_visits_pass *p, int lost, struct pp_visits *out)
     *out = (struct pp_visits){.scale = 1};
     if (!p)
         return;
-    read_lists(p);
+    /* What comes behind the most that is read is as it began. */
+    struct reading r = {.p = p, .of = p->loader};
+    struct pp_err ignored;
+    double samples = 0;
+    for (size_t e = 0; e < p->n_listed; e++) {
+        samples += (double)p->listed[e].samples;
+        r.of.epoch = (uint32_t)e;
+        if (samples > MOST_LISTED ||
+            p->source->each_order(p->source->ctx, &r.of, see_list, &r, &ignored) != PP_OK || r.no_memory)
+            p->n_listed = e;
+    }
     out->scale = pp_watch_scale(&p->watch);
     out->several = p->several;
     if (p->walk.phase == PP_PHASE_NONE && !p->n_listed)

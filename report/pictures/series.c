@@ -290,16 +290,6 @@ static void put_means(const struct pp_report_slice *from, size_t each, struct pp
     }
 }
 
-/* Buffer debt, from one slice to the next: less than two batches is the grain of the mean depth. */
-static void put_debt(struct pp_report *r)
-{
-    for (size_t i = 1; i < r->n_slices; i++) {
-        double s = r->slices[i].end_s - r->slices[i].start_s,
-               lost = s > 0 ? r->slices[i - 1].ready_batches - r->slices[i].ready_batches : NAN;
-        r->slices[i].buffer_lasts_s = lost >= 2 ? rounded(r->slices[i].ready_batches / (lost / s)) : NAN;
-    }
-}
-
 /* What a reader opens to look closer: the epochs, or equal parts of the run where it has one or many. */
 static void put_parts(const struct pp_series_pass *p, struct pp_arena *arena, struct pp_report *r)
 {
@@ -474,7 +464,12 @@ pp_status pp_series_end(struct pp_series_pass *p, const struct pp_source *source
     put_fine(p, r);
     put_means(r->fine, PP_SERIES_ZOOM, r->slices, PP_SERIES_SLICES);
     put_means(r->slices, PP_SERIES_SLICES / PP_SERIES_COARSE, r->coarse, PP_SERIES_COARSE);
-    put_debt(r);
+    /* Buffer debt, from one slice to the next: less than two batches is the grain of the mean depth. */
+    for (size_t i = 1; i < r->n_slices; i++) {
+        double s = r->slices[i].end_s - r->slices[i].start_s,
+               lost = s > 0 ? r->slices[i - 1].ready_batches - r->slices[i].ready_batches : NAN;
+        r->slices[i].buffer_lasts_s = lost >= 2 ? rounded(r->slices[i].ready_batches / (lost / s)) : NAN;
+    }
     put_parts(p, arena, r);
     put_loaders(p, arena, r);
     r->window_start_s = rounded((double)(p->timeline->start_ns - p->origin_ns) / 1e9);

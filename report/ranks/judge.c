@@ -191,19 +191,6 @@ static void measure_kind(struct judge *j, size_t *exchange)
     m[PP_RANKS_FACT_WAIT_SHARE] = judge_median_but(j, r->n_rows, judge_wait_of) / r->step_ns;
 }
 
-/* The first rule that holds, by its code the kind. */
-static const struct pp_rule *choose_kind(struct judge *j)
-{
-    const struct pp_values v = judge_values(j);
-    const struct pp_rule *rule = pp_rules_first(pp_ranks_rules, pp_ranks_rules_n, &v);
-    int kind = -1;
-    for (const struct pp_rule *at = pp_ranks_rules; at <= rule; at++)
-        kind += at->l1 != NULL;
-    j->r->kind = (enum pp_ranks_kind)kind;
-    j->r->kind_name = pp_ranks_kind_words[kind];
-    return rule;
-}
-
 /* Of a rank or machine that is slow: what it costs, and why. */
 static void judge_slow(struct judge *j, const struct pp_rule *rule, size_t exchange)
 {
@@ -336,7 +323,14 @@ pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct
         out->collective_steps = j.met ? (double)j.n_steps : NAN;
         measure_kind(&j, &exchange);
     }
-    const struct pp_rule *rule = choose_kind(&j);
+    /* The first rule that holds, by its code the kind. */
+    const struct pp_values v = judge_values(&j);
+    const struct pp_rule *rule = pp_rules_first(pp_ranks_rules, pp_ranks_rules_n, &v);
+    int kind = -1;
+    for (const struct pp_rule *at = pp_ranks_rules; at <= rule; at++)
+        kind += at->l1 != NULL;
+    j.r->kind = (enum pp_ranks_kind)kind;
+    j.r->kind_name = pp_ranks_kind_words[kind];
     if (out->kind == PP_RANKS_STRAGGLER || out->kind == PP_RANKS_APART || out->kind == PP_RANKS_NODE)
         judge_slow(&j, rule, exchange);
     else

@@ -102,24 +102,6 @@ static uint32_t number_of(const struct judge *j, size_t row, const struct pp_ran
     return number <= 0 ? 0 : number >= UINT32_MAX - 1 ? UINT32_MAX - 1 : (uint32_t)number;
 }
 
-static struct axis axis_of(const struct judge *j, struct pp_ranks_map *m)
-{
-    const struct pp_digest *d = j->d;
-    uint32_t first = UINT32_MAX, last = 0;
-    for (size_t i = 0; i < d->n_rows; i++)
-        if (d->rows[i].n_slices) {
-            uint32_t low = number_of(j, i, &d->rows[i].slices[0]),
-                     high = number_of(j, i, &d->rows[i].slices[d->rows[i].n_slices - 1]);
-            first = low < first ? low : first;
-            last = high > last ? high : last;
-        }
-    uint64_t range = first <= last ? (uint64_t)last - first + 1 : 0;
-    struct axis x = {first, (uint32_t)((range + PP_RANKS_MAP_COLUMNS - 1) / PP_RANKS_MAP_COLUMNS)};
-    m->n_columns = x.per ? (size_t)((range + x.per - 1) / x.per) : 0;
-    m->column_s = (double)x.per * (double)(UINT64_C(1) << d->slice_log2_s);
-    return x;
-}
-
 static void raise_to(double *cell, double v)
 {
     *cell = isnan(*cell) || v > *cell ? v : *cell;
@@ -191,7 +173,19 @@ static double *empty_cells(struct judge *j, size_t n)
 static void fill(struct judge *j, const struct place *place, const struct group *groups, size_t n_groups)
 {
     struct pp_ranks_map *m = &j->r->map;
-    struct axis x = axis_of(j, m);
+    const struct pp_digest *d = j->d;
+    uint32_t first = UINT32_MAX, last = 0;
+    for (size_t k = 0; k < d->n_rows; k++)
+        if (d->rows[k].n_slices) {
+            uint32_t low = number_of(j, k, &d->rows[k].slices[0]),
+                     high = number_of(j, k, &d->rows[k].slices[d->rows[k].n_slices - 1]);
+            first = low < first ? low : first;
+            last = high > last ? high : last;
+        }
+    uint64_t range = first <= last ? (uint64_t)last - first + 1 : 0;
+    struct axis x = {first, (uint32_t)((range + PP_RANKS_MAP_COLUMNS - 1) / PP_RANKS_MAP_COLUMNS)};
+    m->n_columns = x.per ? (size_t)((range + x.per - 1) / x.per) : 0;
+    m->column_s = (double)x.per * (double)(UINT64_C(1) << d->slice_log2_s);
     size_t whole = n_groups > PP_RANKS_MAP_ROWS ? PP_RANKS_MAP_ROWS - 1 : n_groups;
     m->n_groups = n_groups > PP_RANKS_MAP_ROWS ? PP_RANKS_MAP_ROWS : n_groups;
     choose_epochs(j);

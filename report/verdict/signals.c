@@ -29,19 +29,6 @@ const struct pp_weighed_cause pp_weighed_causes[PP_WEIGHED_CAUSES] = {
     {PP_METRIC_W_COLLECTIVE, "the other ranks"},
 };
 
-static void make_better(struct pp_knobs *k, enum pp_metric weight)
-{
-    switch (weight) {
-    case PP_METRIC_W_STORAGE: k->read = BETTER; break;
-    case PP_METRIC_W_ERRORS: k->retry = BETTER; break;
-    case PP_METRIC_W_LOCK: k->unlocked = 1; break;
-    case PP_METRIC_W_WORK: k->decode = k->transform = k->collate = BETTER; break;
-    case PP_METRIC_W_COPY: k->copy = k->device_decode = BETTER; break;
-    case PP_METRIC_W_SYNC: k->sync = BETTER; break;
-    default: k->collective = BETTER; break;
-    }
-}
-
 /* Over the rate with `base`. Where no cause gains anything, all weights are unknown. */
 static pp_status weigh(const struct pp_costs *c, const struct pp_knobs *base, double base_rate,
                        struct pp_signals *out, struct pp_err *err)
@@ -53,7 +40,15 @@ static pp_status weigh(const struct pp_costs *c, const struct pp_knobs *base, do
         enum pp_metric w = pp_weighed_causes[i].weight;
         struct pp_knobs k = *base;
         double rate = base_rate;
-        make_better(&k, w);
+        switch (w) {
+        case PP_METRIC_W_STORAGE: k.read = BETTER; break;
+        case PP_METRIC_W_ERRORS: k.retry = BETTER; break;
+        case PP_METRIC_W_LOCK: k.unlocked = 1; break;
+        case PP_METRIC_W_WORK: k.decode = k.transform = k.collate = BETTER; break;
+        case PP_METRIC_W_COPY: k.copy = k.device_decode = BETTER; break;
+        case PP_METRIC_W_SYNC: k.sync = BETTER; break;
+        default: k.collective = BETTER; break;
+        }
         st = pp_whatif_rate(c, &k, &rate, NULL, err);
         m[w] = fmax(rate / base_rate - 1, 0);
         out->sensitivity += m[w];
@@ -407,17 +402,6 @@ static double gain_of(const struct pp_signals *s, const char *knob)
     return f ? f->p.gain : 0;
 }
 
-/* Of any change to the input that gains for sure, an amount of it included. Who else uses the CPUs is none of
- * its matter. */
-static double best_of_input(const struct pp_signals *s)
-{
-    double best = 0;
-    for (int i = 0; i < s->fixes; i++)
-        if (s->fix[i].remedy != PP_REMEDY_OTHER_LOAD && !pp_remedies[s->fix[i].remedy].only_listed)
-            best = s->fix[i].p.gain_low <= 0 ? best : fmax(best, s->fix[i].p.gain);
-    return best;
-}
-
 /* Over the best of the other changes that are more than an amount. */
 static double lead_of(const struct pp_signals *s, const char *knob)
 {
@@ -454,7 +438,13 @@ static void add_gains(struct pp_signals *s)
     m[PP_METRIC_LEAD_UNPICKLE] = lead_of(s, "unpickle");
     m[PP_METRIC_LEAD_NO_WORKERS] = lead_of(s, "no-workers");
     m[PP_METRIC_LEAD_CPUS] = lead_of(s, "cpus");
-    m[PP_METRIC_G_INPUT] = best_of_input(s);
+    /* Of any change to the input that gains for sure, an amount of it included. Who else uses the CPUs is
+     * none of its matter. */
+    double best = 0;
+    for (int i = 0; i < s->fixes; i++)
+        if (s->fix[i].remedy != PP_REMEDY_OTHER_LOAD && !pp_remedies[s->fix[i].remedy].only_listed)
+            best = s->fix[i].p.gain_low <= 0 ? best : fmax(best, s->fix[i].p.gain);
+    m[PP_METRIC_G_INPUT] = best;
     m[PP_METRIC_PREFETCH_PART] = gain_of(s, "prefetch") / gain_of(s, "storage");
 }
 

@@ -134,18 +134,14 @@ static void add_parts(const struct pp_costs *c, double *m)
     m[PP_METRIC_MAJOR_FAULTS] = c->major_faults_per_s / c->samples_per_s;
 }
 
-static void add_storage(const struct pp_storage *from, double *m)
+void pp_signals_measure(const struct pp_costs *c, float *v, double *m)
 {
+    const struct pp_storage *from = &c->storage;
     m[PP_METRIC_READ_TAIL] = from->tail;
     m[PP_METRIC_READ_BURST] = from->burst;
     m[PP_METRIC_READ_SERIAL] = from->serial;
     m[PP_METRIC_SHARD_SKEW] = from->shard_skew;
     m[PP_METRIC_DRIFT] = from->drift;
-}
-
-void pp_signals_measure(const struct pp_costs *c, float *v, double *m)
-{
-    add_storage(&c->storage, m);
     m[PP_METRIC_STREAMED] = c->streaming ? 1 : NAN;
     m[PP_METRIC_WORK_TAIL] = tail_of(c, v, work_of);
     m[PP_METRIC_SAMPLE_TAIL] = tail_of(c, v, pp_cost_occupancy);

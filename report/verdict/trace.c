@@ -96,25 +96,6 @@ static const char *blind_to_work(const struct pp_facts *f, struct pp_arena *aren
         pp_text_percent(named, sizeof(named), share[PP_PHASE_TRANSFORM] + share[PP_PHASE_DECODE]));
 }
 
-/* Stages of tf.data and Grain, each by the time that is its own. */
-static const char *blind_to_cpus(const struct pp_facts *f, struct pp_arena *arena)
-{
-    char read[32], decode[32], transform[32], collate[32];
-    const double *share = f->phase_share;
-    double all = share[PP_PHASE_READ] + share[PP_PHASE_DECODE] + share[PP_PHASE_TRANSFORM] +
-                 share[PP_PHASE_COLLATE];
-    if (!(all > 0))
-        return "the trace has no stage of the input pipeline at work during the stalls";
-    return pp_arena_printf(
-        arena,
-        "of the time of the input pipeline's stages during the stalls reads are %s, decoding %s, transforms %s and batching %s; the "
-        "trace has neither their CPU time nor the machine's CPUs, so slow stages and too few threads look the same in it",
-        pp_text_percent(read, sizeof(read), share[PP_PHASE_READ] / all),
-        pp_text_percent(decode, sizeof(decode), share[PP_PHASE_DECODE] / all),
-        pp_text_percent(transform, sizeof(transform), share[PP_PHASE_TRANSFORM] / all),
-        pp_text_percent(collate, sizeof(collate), share[PP_PHASE_COLLATE] / all));
-}
-
 const char *pp_trace_blind(const struct pp_facts *f, struct pp_arena *arena, const char **next_step)
 {
     if (is(f->trace, "dftracer")) {
@@ -132,7 +113,21 @@ const char *pp_trace_blind(const struct pp_facts *f, struct pp_arena *arena, con
         *next_step =
             "Iterate over the data set without the model, and again without each stage: the stage whose absence helps "
             "is the cause.";
-        return blind_to_cpus(f, arena);
+        /* Stages of tf.data and Grain, each by the time that is its own. */
+        char read[32], decode[32], transform[32], collate[32];
+        const double *share = f->phase_share;
+        double all = share[PP_PHASE_READ] + share[PP_PHASE_DECODE] + share[PP_PHASE_TRANSFORM] +
+                     share[PP_PHASE_COLLATE];
+        if (!(all > 0))
+            return "the trace has no stage of the input pipeline at work during the stalls";
+        return pp_arena_printf(
+            arena,
+            "of the time of the input pipeline's stages during the stalls reads are %s, decoding %s, transforms %s and batching %s; the "
+            "trace has neither their CPU time nor the machine's CPUs, so slow stages and too few threads look the same in it",
+            pp_text_percent(read, sizeof(read), share[PP_PHASE_READ] / all),
+            pp_text_percent(decode, sizeof(decode), share[PP_PHASE_DECODE] / all),
+            pp_text_percent(transform, sizeof(transform), share[PP_PHASE_TRANSFORM] / all),
+            pp_text_percent(collate, sizeof(collate), share[PP_PHASE_COLLATE] / all));
     }
     if (f->has_workers) {
         *next_step =

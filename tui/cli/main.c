@@ -39,28 +39,24 @@ static int unknown(const char *name)
     return pp_status_exit_code(PP_E_USAGE);
 }
 
-/* A page of the guides; what is neither that nor a command has the nearest of both. */
-static int help_topic(const char *name)
-{
-    struct pp_err err = {0};
-    const char *near = pp_nearest(name, pp_topics);
-    pp_status st = pp_topic_print(name, stdout, &err);
-    if (st == PP_E_USAGE && (name[0] == '-' || !near || pp_nearest(name, names)))
-        return unknown(name);
-    if (st == PP_E_USAGE)
-        fprintf(stderr, "pipeprobe help: %s; did you mean %s?\n", err.text, near);
-    else if (st != PP_OK)
-        fprintf(stderr, "pipeprobe help: %s\n", err.text);
-    return pp_status_exit_code(st);
-}
-
 static int help(const char *name, int all)
 {
     const struct pp_command *c = name ? find_command(name) : NULL;
     if (name && strcmp(name, "help") == 0)
         name = NULL;
-    if (name && !c)
-        return help_topic(name);
+    if (name && !c) {
+        /* A page of the guides; what is neither that nor a command has the nearest of both. */
+        struct pp_err err = {0};
+        const char *near = pp_nearest(name, pp_topics);
+        pp_status st = pp_topic_print(name, stdout, &err);
+        if (st == PP_E_USAGE && (name[0] == '-' || !near || pp_nearest(name, names)))
+            return unknown(name);
+        if (st == PP_E_USAGE)
+            fprintf(stderr, "pipeprobe help: %s; did you mean %s?\n", err.text, near);
+        else if (st != PP_OK)
+            fprintf(stderr, "pipeprobe help: %s\n", err.text);
+        return pp_status_exit_code(st);
+    }
     if (c)
         pp_help_command(c, stdout, all);
     else

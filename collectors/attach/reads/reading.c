@@ -155,13 +155,6 @@ ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t room, int flags, __SO
 
 /* ---- files ---- */
 
-static enum fd_kind kind_of_stream(FILE *f)
-{
-    int before = errno, fd = fileno(f);
-    errno = before;
-    return fd < 0 ? FD_FILE : fds_kind(fd);
-}
-
 static size_t forward_fread(void *buf, size_t size, size_t n, FILE *f)
 {
     return real.fread ? real.fread(buf, size, n, f) : fread_unlocked(buf, size, n, f);
@@ -173,7 +166,9 @@ SHOWN size_t fread(void *buf, size_t size, size_t n, FILE *f)
         return forward_fread(buf, size, n, f);
     uint64_t from = pp_now_ns();
     size_t out = forward_fread(buf, size, n, f);
-    enum fd_kind kind = kind_of_stream(f);
+    int before = errno, fd = fileno(f);
+    errno = before;
+    enum fd_kind kind = fd < 0 ? FD_FILE : fds_kind(fd);
     if (reads_counted.identifying && kind == FD_FILE && out)
         reads_identify(fileno(f), ftello(f) - (off_t)(out * size), (ssize_t)(out * size));
     reads_count_on(kind, from, (ssize_t)(out * size));

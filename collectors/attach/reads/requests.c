@@ -210,14 +210,6 @@ static unsigned status_of(const char *data, size_t bytes)
     return status < 600 ? status : 0;
 }
 
-static void note_status(struct socket *s, const void *data, size_t bytes, uint64_t now_ns)
-{
-    s->request.status = (uint16_t)status_of(data, bytes);
-    int refused = pp_reads_is_refusal(s->request.status);
-    refusals = (uint8_t)(refused && refusals < UINT8_MAX ? refusals + 1 : refused ? refusals : 0);
-    refused_ns = refused ? now_ns : 0;
-}
-
 int requests_are_refused(void)
 {
     return refused_ns != 0;
@@ -230,8 +222,12 @@ void requests_received(int fd, const void *data, size_t bytes, uint64_t now_ns)
     struct socket *s = &sockets[fd];
     reads_lock();
     if (s->state != IDLE) {
-        if (s->state == ASKED && s->tls == TLS_NONE)
-            note_status(s, data, bytes, now_ns);
+        if (s->state == ASKED && s->tls == TLS_NONE) {
+            s->request.status = (uint16_t)status_of(data, bytes);
+            int refused = pp_reads_is_refusal(s->request.status);
+            refusals = (uint8_t)(refused && refusals < UINT8_MAX ? refusals + 1 : refused ? refusals : 0);
+            refused_ns = refused ? now_ns : 0;
+        }
         int begins = s->state == ASKED || (s->tls == TLS_FIRST && s->request.bytes <= TICKET_BYTES);
         credit_wait(s, bytes, now_ns);
         s->first_ns = begins ? now_ns : s->first_ns;
@@ -284,23 +280,19 @@ void requests_lock_free(const void *object)
     reads_unlock();
 }
 
-/* The answers that came during the wait were not what was waited for. */
-static void forget_credit(void)
-{
-    for (int fd = 0; fd <= highest; fd++)
-        sockets[fd].credited = 0;
-    SET(n_kept, n_kept < wait.kept ? n_kept : wait.kept);
-    wait.answered_ns = 0;
-}
-
 uint64_t requests_lock_end(uint64_t now_ns, uint64_t *bytes)
 {
     reads_lock();
     int was_read = wait.ended_by_reader || (wait.ended_by_other && now_ns - wait.last_ns < WOKEN_NS);
     uint64_t answered = was_read ? wait.answered_ns : 0;
     *bytes = was_read ? wait.bytes : 0;
-    if (!was_read && wait.answered_ns)
-        forget_credit();
+    if (!was_read && wait.answered_ns) {
+        /* The answers that came during the wait were not what was waited for. */
+        for (int fd = 0; fd <= highest; fd++)
+            sockets[fd].credited = 0;
+        SET(n_kept, n_kept < wait.kept ? n_kept : wait.kept);
+        wait.answered_ns = 0;
+    }
     SET(wait.object, NULL);
     wait.ended_ns = now_ns;
     SET(wait.lasts, 0);

@@ -67,15 +67,6 @@ static int is_stream(int fd)
     return asked == 0 && type == SOCK_STREAM;
 }
 
-/* The connection is made, or is being made: the address is one. */
-static void note_connection(int fd, const struct sockaddr *to, socklen_t size, uint64_t from)
-{
-    struct sockaddr_in6 at = {0}; /* of the internet's addresses the larger */
-    memcpy(&at, to, size < sizeof(at) ? size : sizeof(at));
-    if (at.sin6_family == AF_INET || at.sin6_family == AF_INET6)
-        requests_connect(fd, (const struct sockaddr *)&at, from);
-}
-
 /* Also in a process that counts nothing yet: its children may use the connection. */
 SHOWN int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t size)
 {
@@ -83,8 +74,13 @@ SHOWN int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t size)
         return REAL(connect)(fd, to, size);
     uint64_t from = pp_now_ns();
     int out = REAL(connect)(fd, to, size), error = errno;
-    if (out == 0 || error == EINPROGRESS || error == EINTR)
-        note_connection(fd, to.__sockaddr__, size, from);
+    if (out == 0 || error == EINPROGRESS || error == EINTR) {
+        /* The connection is made, or is being made: the address is one. */
+        struct sockaddr_in6 at = {0}; /* of the internet's addresses the larger */
+        memcpy(&at, to.__sockaddr__, size < sizeof(at) ? size : sizeof(at));
+        if (at.sin6_family == AF_INET || at.sin6_family == AF_INET6)
+            requests_connect(fd, (const struct sockaddr *)&at, from);
+    }
     if (is_counting())
         reads_count_on(FD_SOCKET, from, 0);
     errno = error;

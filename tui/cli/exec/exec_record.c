@@ -219,9 +219,12 @@ static void read_commit(char *commit, size_t size)
     commit[strspn(commit, "0123456789abcdef") < n ? strspn(commit, "0123456789abcdef") : n] = '\0';
 }
 
-/* "NVIDIA H100 80GB HBM3", with how many; the driver says so in /proc, and is not woken. */
-static void store_gpus(struct pp_store *store)
+void exec_origin_store(struct pp_store *store)
 {
+    char directory[PATH_MAX], commit[80];
+    if (getcwd(directory, sizeof(directory)))
+        pp_store_meta_text(store, "run", "directory", directory);
+    /* "NVIDIA H100 80GB HBM3", with how many; the driver says so in /proc, and is not woken. */
     glob_t found = {0};
     char line[256], model[128] = "", text[160];
     size_t n = glob("/proc/driver/nvidia/gpus/*/information", 0, NULL, &found) == 0 ? found.gl_pathc : 0;
@@ -239,14 +242,6 @@ static void store_gpus(struct pp_store *store)
         snprintf(text, sizeof(text), "%s", model);
     if (model[0])
         pp_store_meta_text(store, "environment", "gpu", text);
-}
-
-void exec_origin_store(struct pp_store *store)
-{
-    char directory[PATH_MAX], commit[80];
-    if (getcwd(directory, sizeof(directory)))
-        pp_store_meta_text(store, "run", "directory", directory);
-    store_gpus(store);
     read_commit(commit, sizeof(commit));
     if (commit[0])
         pp_store_meta_text(store, "run", "git_commit", commit);

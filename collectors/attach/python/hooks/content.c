@@ -159,17 +159,6 @@ static int add_tensor(struct content *p, PyObject *o)
 
 static int add_object(struct content *p, PyObject *o, int depth);
 
-/* Of a long list its elements spread over it. */
-static int add_list(struct content *p, PyObject *o, int depth)
-{
-    int tuple = PyTuple_Check(o), known = 1;
-    Py_ssize_t n = PyObject_Size(o), step = n / OF_A_LIST + 1;
-    add_bytes(p, (const char *)&n, sizeof(n));
-    for (Py_ssize_t i = 0; i < n; i += step)
-        known &= add_object(p, tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i), depth);
-    return known;
-}
-
 static int add_dict(struct content *p, PyObject *dict, int depth)
 {
     PyObject *key, *value, *name = PyDict_GetItemString(dict, "__key__"),
@@ -206,8 +195,15 @@ static int add_object(struct content *p, PyObject *o, int depth)
     }
     if (PyUnicode_CheckExact(o))
         return add_held_bytes(p, PyUnicode_AsEncodedString(o, "utf-8", "surrogatepass"));
-    if (PyTuple_Check(o) || PyList_CheckExact(o))
-        return add_list(p, o, depth - 1);
+    if (PyTuple_Check(o) || PyList_CheckExact(o)) {
+        /* Of a long list its elements spread over it. */
+        int tuple = PyTuple_Check(o), known = 1;
+        Py_ssize_t n = PyObject_Size(o), step = n / OF_A_LIST + 1;
+        add_bytes(p, (const char *)&n, sizeof(n));
+        for (Py_ssize_t i = 0; i < n; i += step)
+            known &= add_object(p, tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i), depth - 1);
+        return known;
+    }
     if (PyDict_CheckExact(o))
         return add_dict(p, o, depth - 1);
     if (is_of(o, "numpy", "ndarray"))
