@@ -30,11 +30,11 @@ ifneq ($(SAN),)
 CFLAGS += -fsanitize=$(SAN) -fno-sanitize-recover=all
 LDFLAGS += -fsanitize=$(SAN)
 endif
-# Libraries that a build may do without: found by pkg-config, said by doctor. WITH_WEBP=0 builds without.
+# Libraries that a build may do without: found by pkg-config, said by doctor. WITH_WEBP=0 builds without. WITHOUT=: mk/without.mk.
 WITH_WEBP ?= $(shell pkg-config --exists libwebp 2>/dev/null && echo 1 || echo 0)
 PKGS += $(if $(filter 1,$(WITH_WEBP)),libwebp)
 CPPFLAGS += -DPP_HAVE_WEBP=$(WITH_WEBP)
-WITHOUT := $(if $(filter 1,$(WITH_WEBP)),,probe/decode/webp.c)
+LEFT_OUT := $(if $(filter 1,$(WITH_WEBP)),,probe/decode/webp.c)
 # Asked once, and only by a make that builds: test.mk installs the packages first and then calls make again. Where pkg-config does not find them, no source
 # is compiled before deps.sh has looked for itself, and said what is missing and what installs it.
 NEEDS := $(if $(shell pkg-config --exists $(PKGS) 2>/dev/null && echo 1),,packages)
@@ -49,10 +49,10 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 # Every source under these is part of the program, but for what goes into other processes (mk/inject.mk).
 HALVES := probe collectors report tui
-include mk/inject.mk mk/python.mk mk/lib.mk mk/curl.mk mk/fuzz.mk
+include mk/inject.mk mk/python.mk mk/lib.mk mk/curl.mk mk/without.mk mk/fuzz.mk
 MAIN := tui/cli/main.c
-SRC := $(sort $(filter-out $(MAIN) $(INJECT_ONLY) $(ATTACH_ONLY) $(READS_ONLY) $(WITHOUT),$(shell find $(HALVES) -name '*.c')))
-OBJ := $(SRC:%.c=$(B)/%.o)
+SRC := $(sort $(filter-out $(MAIN) $(INJECT_ONLY) $(ATTACH_ONLY) $(READS_ONLY) $(LEFT_OUT),$(shell find $(HALVES) -name '*.c')))
+OBJ := $(SRC:%.c=$(B)/%.o) $(STUBS)
 # make_dataset is built of several files: samples/dataset/.
 SAMPLE_PARTS := $(patsubst %.c,$(B)/%.o,$(wildcard samples/*/*.c))
 SAMPLES := $(patsubst samples/%.c,$(B)/samples/%,$(wildcard samples/*.c))
@@ -79,12 +79,14 @@ $(patsubst %.c,$(B)/%.o,$(shell grep -rlw PP_VERSION --include='*.c' $(HALVES) m
 .PHONY: always
 $(B)/commit: STATE = $(COMMIT)
 $(B)/version: STATE = $(VERSION)
-$(B)/commit $(B)/version: always
+$(B)/without: STATE = $(WITHOUT)
+$(STUBS) $(B)/libpipeprobe-all.a: $(B)/without
+$(B)/commit $(B)/version $(B)/without: always
 	$(Q)mkdir -p $(@D) && [ "$$(cat $@ 2>/dev/null)" = '$(STATE)' ] || echo '$(STATE)' >$@
 
 $(B)/libpipeprobe-all.a: $(OBJ)
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
+	$(Q)rm -f $@ && $(AR) rcs $@ $(OBJ)
 
 packages:
 	$(Q)CC='$(CC)' bash tests/deps.sh --missing build

@@ -10,7 +10,7 @@ FUZZ_ROOMS := probe/base probe/trace probe/net probe/storage probe/columns probe
 FUZZ_FILES := $(addprefix collectors/stacks/,code.c frames.c tree.c) $(addprefix collectors/attach/,activity.c namemap.c session_files.c rank_session.c loaders.c order_files.c python_runtime.c) \
   $(addprefix probe/ranks/,identity.c lease_dir.c) probe/sampler/shuffle_quality.c \
   $(filter-out collectors/import/import.c,$(wildcard collectors/import/*.c))
-FUZZ_OBJ := $(patsubst %.c,$(B)/%.o,$(sort $(filter-out $(WITHOUT),$(shell find $(FUZZ_ROOMS) -name '*.c'))) $(FUZZ_FILES))
+FUZZ_OBJ := $(patsubst %.c,$(B)/%.o,$(sort $(filter-out $(LEFT_OUT),$(shell find $(FUZZ_ROOMS) -name '*.c'))) $(FUZZ_FILES))
 FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 .PHONY: fuzz-bins fuzz
