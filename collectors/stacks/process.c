@@ -2,7 +2,6 @@
 
 #include "collectors/attach/python_runtime.h"
 #include "probe/base/clock.h"
-#include "probe/base/err.h"
 #include "probe/base/io.h"
 
 #include <errno.h>

@@ -7,7 +7,6 @@
 #include "probe/columns/pages.h"
 #include "probe/columns/table.h"
 #include "probe/dataset/dataset_walk.h"
-#include "probe/dataset/foreign.h"
 #include "probe/dataset/shard_names.h"
 
 #include <malloc.h>

@@ -1,7 +1,6 @@
 #include "probe/device/cuda_bandwidth.h"
 
 #include "probe/base/clock.h"
-#include "probe/base/err.h"
 #include "probe/device/cuda_driver.h"
 #include "probe/device/ops.h"
 

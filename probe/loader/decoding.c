@@ -6,7 +6,6 @@
 #include "probe/device/device.h"
 #include "probe/loader/loader_impl.h"
 #include "probe/trace/observe.h"
-#include "probe/trace/trace.h"
 #include "probe/transform/transform.h"
 
 #include <stdio.h>

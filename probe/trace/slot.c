@@ -5,7 +5,6 @@
  * PP_THREADS_ONCE on a thread therefore goes on where one of its lane and name has ended: in the same ring
  * file, behind the last record. To the collector it is the same thread, of another process than before. */
 #include "probe/base/utf8.h"
-#include "probe/base/guard.h"
 #include "probe/trace/session.h"
 
 #include <fcntl.h>

@@ -1,6 +1,5 @@
 #include "report/build/parts.h"
 
-#include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "report/replay/nvjpeg.h"
 #include "report/source/rows.h"

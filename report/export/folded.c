@@ -3,8 +3,6 @@
 #include "report/export/out.h"
 #include "report/export/stack_sums.h"
 
-#include "probe/base/err.h"
-
 /* Neither what parts frames nor what ends a line. */
 static void put_name(struct pp_out *o, const char *name)
 {

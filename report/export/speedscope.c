@@ -1,6 +1,5 @@
 /* speedscope's own JSON (https://www.speedscope.app/file-format-schema.json): a sampled profile per thread,
  * each stack with its weight; of a recording without stacks, the phases. */
-#include "report/export/out.h"
 #include "report/export/stack_sums.h"
 
 #include "probe/base/err.h"

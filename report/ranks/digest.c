@@ -1,7 +1,6 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "report/ranks/digest.h"
-#include "report/ranks/digest_pass.h"
 
 #include <stdlib.h>
 #include <string.h>

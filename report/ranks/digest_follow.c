@@ -1,6 +1,5 @@
 #include "report/ranks/digest.h"
 
-#include "probe/base/err.h"
 #include "report/ranks/digest_pass.h"
 
 #include <math.h>

@@ -3,7 +3,6 @@
 #include "probe/base/text.h"
 #include "report/replay/knobs.h"
 #include "report/rules/remedies.h"
-#include "report/verdict/signals.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,4 @@
 /* `pipeprobe answer`: what a report decides, as one short document for a program. */
-#include "probe/base/err.h"
 #include "report/build/build.h"
 #include "report/render/render.h"
 #include "tui/cli/cli.h"

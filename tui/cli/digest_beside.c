@@ -1,7 +1,6 @@
 #include "tui/cli/digest_beside.h"
 
 #include "probe/base/clock.h"
-#include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "report/ranks/digest.h"
 #include "tui/cli/cli.h"

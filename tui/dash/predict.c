@@ -3,7 +3,6 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/cond.h"
-#include "probe/base/err.h"
 #include "report/measure/timeline.h"
 
 #include <stdio.h>

@@ -9,8 +9,8 @@
 #include "probe/device/cuda_bandwidth.h"
 #include "probe/device/nvjpeg.h"
 #include "tui/cli/cli.h"
+#include "tui/cli/doctor/doctor_checks.h"
 #include "tui/cli/doctor/doctor_decode.h"
-#include "tui/cli/doctor/doctor_exec.h"
 
 #include <errno.h>
 #include <string.h>

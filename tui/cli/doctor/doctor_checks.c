@@ -15,7 +15,6 @@
 #include "probe/net/http.h"
 #include "probe/transform/transform.h"
 #include "report/send/sink.h"
-#include "tui/cli/doctor/doctor_exec.h"
 #include "tui/cli/exec/exec_python.h"
 
 #include <errno.h>

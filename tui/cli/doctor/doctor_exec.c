@@ -1,8 +1,7 @@
-#include "tui/cli/doctor/doctor_exec.h"
+#include "tui/cli/doctor/doctor_checks.h"
 
 #include "collectors/store/reader.h"
 #include "probe/base/clock.h"
-#include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "tui/cli/jobs/again.h"
 

@@ -2,7 +2,6 @@
 
 #include "collectors/attach/session_files.h"
 #include "collectors/store/reader.h"
-#include "probe/base/err.h"
 #include "probe/base/clock.h"
 
 #include <pthread.h>

@@ -1,7 +1,6 @@
 #include "tui/cli/exec/exec_tune.h"
 
 #include "probe/base/clock.h"
-#include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "report/build/build.h"
 #include "report/source/source.h"

@@ -2,7 +2,6 @@
 
 #include "probe/base/err.h"
 #include "probe/base/io.h"
-#include "probe/base/opts.h"
 
 #include <fcntl.h>
 #include <stdio.h>

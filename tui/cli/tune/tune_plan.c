@@ -1,6 +1,5 @@
 #include "tui/cli/tune/tune.h"
 
-#include "probe/base/err.h"
 #include "report/build/build.h"
 #include "report/replay/whatif.h"
 #include "report/source/source.h"
