@@ -141,7 +141,7 @@ advice() { # NAME START-IT-SO COMMAND...: reported by nobody, and the command th
     run timeout 60 "$PP" exec -f -o "$T/r.sqlite" -- "$@"
     is "$name: status and output" "$rc $(cat "$OUT")" "0 7"
     is "$name: one sentence at the end" "$(grep -vc ' recording into ' "$ERR")" 1
-    is "$name: how to start it" "$(sed -n 's/^pipeprobe exec: no process of .* reported, so nothing was recorded: .*; start it so: //p' "$ERR")" "$command"
+    is "$name: how to start it" "$(sed -n 's/^pipeprobe exec: nothing was recorded of [^:]*: .*; start it so: //p' "$ERR")" "$command"
 }
 for option in -I -E -S; do advice "python $option" "pipeprobe exec -- $PYTHON $T/one.py" "$PYTHON" $option "$T/one.py"; done
 advice "python -uI" "pipeprobe exec -- $PYTHON -u $T/one.py" "$PYTHON" -uI "$T/one.py"

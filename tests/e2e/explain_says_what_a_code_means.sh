@@ -21,7 +21,7 @@ for path in sys.argv[1:]:
 ' "$T"/*.json
 run "$PP" explain latency
 is "a level 2 alone is enough" "$rc" 0
-check "its evidence has limits and their sources" grep -q '>= 40.0 %.*largest' "$OUT"
+check "its evidence has limits and their sources" grep -q '>= 40 %.*largest' "$OUT"
 check "what refutes it" grep -q '^Refuted where' "$OUT"
 check "and what to change in PyTorch" grep -q '^  PyTorch .*num_workers' "$OUT"
 run "$PP" explain latancy

@@ -1,5 +1,6 @@
 #include "tui/cli/cli.h"
 
+#include "probe/base/err.h"
 #include "probe/base/page.h"
 #include "probe/base/text.h"
 #include "report/replay/knobs.h"
@@ -18,10 +19,8 @@ int pp_cli_fail(const struct pp_command *cmd, const struct pp_err *err)
 {
     const char *text = err->text[0] ? err->text : pp_status_text(err->code), *at = strstr(text, "~/");
     int as_typed = err->code == PP_E_NOT_FOUND && at && (at == text || strchr(" '=:", at[-1]));
-    char *plain = pp_text_plain(text); /* it names files, which others named */
-    fprintf(stderr, "pipeprobe %s: %s%s\n", cmd->name, plain ? plain : pp_status_text(err->code),
-            as_typed ? "; the shell does not replace ~ within quotes: write $HOME" : "");
-    free(plain);
+    pp_cli_say(stderr, "pipeprobe %s: %s%s", cmd->name, text,
+               as_typed ? "; the shell does not replace ~ within quotes: write $HOME" : "");
     return pp_status_exit_code(err->code);
 }
 
@@ -47,9 +46,7 @@ int pp_stem(const char *path)
 
 void pp_cli_note(const char *label, const char *text)
 {
-    char *plain = pp_text_plain(text);
-    fprintf(stderr, "%-10s %s\n", label, plain ? plain : "");
-    free(plain);
+    pp_cli_say(stderr, "%-10s %s", label, text);
 }
 
 /* PyTorch's and other names of what an option sets: "num_workers" of --workers, "in_order" False of
@@ -279,6 +276,12 @@ int pp_cli_use_color(enum pp_color when, FILE *out)
 
 enum { NARROWEST = 40, WIDEST = 400, USUAL = 80 };
 
+/* By a person: a log and what is searched with grep keep a line whole. */
+static int is_read(FILE *out)
+{
+    return isatty(fileno(out)) || getenv("COLUMNS");
+}
+
 /* POSIX's COLUMNS stands in where there is no terminal to ask: a log viewer's width, a pager's. */
 int pp_cli_columns(FILE *out)
 {
@@ -301,6 +304,66 @@ int pp_cli_rows(FILE *out)
 {
     struct winsize size;
     return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
+}
+
+/* ---- lines ---- */
+
+void pp_cli_say(FILE *out, const char *fmt, ...)
+{
+    char *text = NULL, lead[64];
+    va_list ap;
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0)
+        text = NULL;
+    va_end(ap);
+    char *plain = text ? pp_text_plain(text) : NULL;
+    const char *line = plain ? plain : "no memory for a message";
+    int begin = (int)strspn(line, " "), width = pp_page_width(line, strlen(line)),
+        columns = is_read(out) ? pp_cli_columns(out) : width;
+    size_t word = (size_t)begin + strcspn(line + begin, " ");
+    const struct pp_page page = {.out = out, .columns = columns};
+    snprintf(lead, sizeof(lead), "%.*s ", (int)word, line);
+    if (width > columns && word < sizeof(lead) - 1)
+        pp_page_text(&page, PP_TONE_PLAIN, lead, begin + 2, 0, line + word);
+    else
+        fprintf(out, "%s\n", line);
+    free(plain);
+    free(text);
+}
+
+int pp_cli_run_lines(const struct pp_command *cmd, int argc, char **argv)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = stdout, *kept = is_read(out) ? open_memstream(&text, &size) : NULL;
+    if (kept)
+        stdout = kept;
+    int code = cmd->run(argc, argv);
+    stdout = out;
+    if (kept)
+        fclose(kept);
+    if (text && text[0] == '{') /* a document */
+        fputs(text, out);
+    else
+        for (char *at = text, *line; (line = strsep(&at, "\n")) && at;)
+            pp_cli_say(out, "%s", line);
+    free(text);
+    return code;
+}
+
+pp_status pp_cli_ask(const char *what, const char *text, int yes, int quiet, struct pp_err *err)
+{
+    char answer[16] = "";
+    if (!yes && !(isatty(STDIN_FILENO) && isatty(STDERR_FILENO)))
+        return pp_fail(err, PP_E_USAGE, "%s: give --yes where no terminal can be asked", what);
+    if (!yes || !quiet)
+        fputs(text, stderr);
+    if (yes)
+        return PP_OK;
+    fputs("Start? [y/N] ", stderr);
+    return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y')
+               ? PP_OK
+               : pp_fail(err, PP_E_INTERRUPTED, "nothing was started");
 }
 
 /* ---- progress ---- */

@@ -21,9 +21,7 @@ static void say(const struct digest_beside *b, const char *fmt, const char *what
 {
     char text[PATH_MAX + 300];
     snprintf(text, sizeof(text), fmt, what, why);
-    char *plain = pp_text_plain(text);
-    fprintf(stderr, "%s%s\n", b->label, plain ? plain : text);
-    free(plain);
+    pp_cli_say(stderr, "%s%s", b->label, text);
 }
 
 /* Ctrl-C is for the job; the digest of its end is to be written. */

@@ -2,6 +2,7 @@
  * of: what it means, on what evidence it rests, what refutes it, and what to change. Without a recording. */
 #include "probe/base/err.h"
 #include "probe/base/json.h"
+#include "probe/base/text.h"
 #include "report/rules/remedies.h"
 #include "report/verdict/labels.h"
 #include "tui/cli/cli.h"
@@ -89,6 +90,28 @@ static const char *name_of(const struct pp_rule_set *set, unsigned fact)
     return f->text ? f->text : f->name;
 }
 
+/* A rule's sentence for people: where a value goes <what it is>, the plural, and without what may be left
+ * out. */
+static const char *words_of(const struct pp_rule_set *set, const char *said, char *text, size_t size)
+{
+    const struct pp_values names = {.facts = set->facts, .n = set->n_facts};
+    *text = '\0';
+    for (size_t n, all; *said; said += all + (said[all] == '}' || said[all] == ']')) {
+        n = strcspn(said, "{[");
+        pp_text_add(text, size, "%.*s", (int)n, said);
+        said += n;
+        all = strcspn(said, *said == '[' ? "]" : "}");
+        if (*said == '{') {
+            const char *many = memchr(said, '|', all), *fit = many ? strchr(many + 1, '|') : NULL;
+            unsigned fact = pp_fact_find(&names, said + 1, strcspn(said + 1, "|}"));
+            const char *name = fact < names.n ? name_of(set, fact) : "?";
+            pp_text_add(text, size, "<%s>%s%.*s", name, fit ? " " : "", fit ? (int)(said + all - fit - 1) : 0,
+                        fit ? fit + 1 : "");
+        }
+    }
+    return text;
+}
+
 struct printing {
     const struct pp_rule_set *set; /* of the rule before */
     unsigned remedies[16];
@@ -98,7 +121,7 @@ struct printing {
 static void print_rule(void *ctx, const struct pp_rule_set *set, const struct pp_rule *rule)
 {
     struct printing *p = ctx;
-    char limit[160];
+    char limit[160], text[1024];
     size_t k = 0;
     if (p->set != set)
         printf("\nEvidence (%s): %s\n", set->name, set->decides);
@@ -115,7 +138,7 @@ static void print_rule(void *ctx, const struct pp_rule_set *set, const struct pp
                pp_condition_text(&rule->relief, set->facts, limit, sizeof(limit)));
     if (rule->when[0].compare == PP_NO_CONDITION)
         puts("  what the rules before it leave");
-    printf("  says: %s\n", rule->said);
+    printf("  says: %s\n", words_of(set, rule->said, text, sizeof(text)));
     while (k < p->n_remedies && p->remedies[k] != rule->remedy)
         k++;
     if (rule->says == PP_SAYS_SO && k == p->n_remedies && k < sizeof(p->remedies) / sizeof(*p->remedies))

@@ -31,11 +31,8 @@ static const struct pp_command *find_command(const char *name)
 static int unknown(const char *name)
 {
     const char *word = name + strspn(name, "-"), *near = pp_nearest(word, names);
-    fprintf(stderr, "pipeprobe: %s: unknown %s", name, name[0] == '-' ? "option" : "command");
-    if (near)
-        fprintf(stderr, "; did you mean %s?\n", near);
-    else
-        fputs("; 'pipeprobe --help' lists them\n", stderr);
+    pp_cli_say(stderr, "pipeprobe: %s: unknown %s; %s%s%s", name, name[0] == '-' ? "option" : "command",
+               near ? "did you mean " : "'pipeprobe --help' lists them", near ? near : "", near ? "?" : "");
     return pp_status_exit_code(PP_E_USAGE);
 }
 
@@ -51,10 +48,9 @@ static int help(const char *name, int all)
         pp_status st = pp_topic_print(name, stdout, &err);
         if (st == PP_E_USAGE && (name[0] == '-' || !near || pp_nearest(name, names)))
             return unknown(name);
-        if (st == PP_E_USAGE)
-            fprintf(stderr, "pipeprobe help: %s; did you mean %s?\n", err.text, near);
-        else if (st != PP_OK)
-            fprintf(stderr, "pipeprobe help: %s\n", err.text);
+        if (st != PP_OK)
+            pp_cli_say(stderr, "pipeprobe help: %s%s%s%s", err.text, st == PP_E_USAGE ? "; did you mean " : "",
+                       st == PP_E_USAGE ? near : "", st == PP_E_USAGE ? "?" : "");
         return pp_status_exit_code(st);
     }
     if (c)
@@ -85,7 +81,8 @@ static int dispatch(int argc, char **argv)
     if (c && c != &pp_cmd_drain) /* which programs start, not people */
         pp_cli_mistyped(commands, environ, stderr);
     if (c)
-        return c->run(argc - 1, argv + 1);
+        return c == &pp_cmd_whatif || c == &pp_cmd_explain ? pp_cli_run_lines(c, argc - 1, argv + 1)
+                                                           : c->run(argc - 1, argv + 1);
     if (strcmp(name, "help") == 0)
         return help_words(argc - 2, argv + 2);
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)

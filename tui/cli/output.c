@@ -2,7 +2,7 @@
 
 #include "probe/base/err.h"
 #include "probe/base/io.h"
-#include "probe/base/text.h"
+#include "tui/cli/cli.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -78,10 +78,8 @@ pp_status pp_output_write(const char *path, const char *what, int (*write)(void 
 
 void pp_output_say(const char *path, const char *sentence)
 {
-    char *plain = path ? pp_text_plain(path) : NULL;
-    if (plain && !pp_output_is_stdout(path) && !is_special(path))
-        printf("%s: %s\n", plain, sentence);
-    free(plain);
+    if (path && !pp_output_is_stdout(path) && !is_special(path))
+        pp_cli_say(stdout, "%s: %s", path, sentence);
 }
 
 int pp_output_is(const struct stat *file, const char *path)

@@ -21,16 +21,12 @@ void exec_words_speak_as(const char *command)
 
 void exec_say(const char *fmt, ...)
 {
-    char *text = NULL;
+    char text[3 * PATH_MAX];
     va_list ap;
     va_start(ap, fmt);
-    if (vasprintf(&text, fmt, ap) < 0)
-        text = NULL;
+    vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    char *plain = text ? pp_text_plain(text) : NULL;
-    fprintf(stderr, "pipeprobe %s: %s\n", speaker, plain ? plain : "no memory for a message");
-    free(plain);
-    free(text);
+    pp_cli_say(stderr, "pipeprobe %s: %s", speaker, text);
 }
 
 /* ---- programs that are Python ---- */
@@ -174,8 +170,7 @@ static void explain_nothing(const struct exec_record *r, char *const *program, i
                  report->subject, report->exit_status, report->ended, report->ended_remedy ? ". " : "",
                  report->ended_remedy ? report->ended_remedy : "");
     else if (*r->unhooked)
-        exec_say("no process of %s reported, so nothing was recorded: the hooks cannot be loaded into %s",
-                 program[0], r->unhooked);
+        exec_say("nothing was recorded of %s: the hooks cannot be loaded into %s", program[0], r->unhooked);
     else if (say_other_loader(t, report ? report->subject : program[0]))
         ;
     else if (t->note[0])
@@ -187,13 +182,11 @@ static void explain_nothing(const struct exec_record *r, char *const *program, i
             report ? report->subject : program[0],
             t->with_loader ? "took no batch of a DataLoader" : "did not import torch.utils.data");
     else if (exec_words_is_python(program) && !with_hooks)
-        exec_say(
-            "no process of %s reported, so nothing was recorded: the extension for Python is not installed with "
-            "this pipeprobe (it is built where Python.h is found)",
-            program[0]);
+        exec_say("nothing was recorded of %s: the extension for Python is not installed with "
+                 "this pipeprobe (it is built where Python.h is found)",
+                 program[0]);
     else if (exec_words_advice(program, advice, sizeof(advice), &why))
-        exec_say("no process of %s reported, so nothing was recorded: %s; start it so: %s", program[0], why,
-                 advice);
+        exec_say("nothing was recorded of %s: %s; start it so: %s", program[0], why, advice);
     else
         exec_say(
             "nothing was recorded: %s ran no Python that can be seen and made no NVTX range. If it starts a job: %s "

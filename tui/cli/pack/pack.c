@@ -292,16 +292,13 @@ static int pack_main(int argc, char **argv)
         st = pack_all(&p, &err);
     if (st == PP_OK) {
         char samples[32], shards[32], bytes[32], left[32];
-        char *plain = pp_text_is_plain(p.output) ? NULL : pp_text_plain(p.output);
-        printf("%s (%s) in %s in %s; all of them were read back and are equal\n",
-               pp_text_counted(samples, sizeof(samples), (double)p.samples, "sample", "samples"),
-               pp_text_bytes(bytes, sizeof(bytes), (double)p.bytes),
-               pp_text_counted(shards, sizeof(shards), (double)p.shards, "shard", "shards"),
-               plain ? plain : p.output);
+        pp_cli_say(stdout, "%s (%s) in %s in %s; all of them were read back and are equal",
+                   pp_text_counted(samples, sizeof(samples), (double)p.samples, "sample", "samples"),
+                   pp_text_bytes(bytes, sizeof(bytes), (double)p.bytes),
+                   pp_text_counted(shards, sizeof(shards), (double)p.shards, "shard", "shards"), p.output);
         if (p.left_out)
             printf("%s left out\n",
                    pp_text_counted(left, sizeof(left), (double)p.left_out, "sample", "samples"));
-        free(plain);
     }
     code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_pack, &err);
     /* What was written so far goes; it holds nothing but our files. */

@@ -183,33 +183,17 @@ static int names_dir(const struct options *o, char *const *program)
 static pp_status ask_to_start(const struct options *o, char *const *program, const char *dir,
                               struct pp_err *err)
 {
-    char answer[16] = "", limit[32];
-    if (!o->yes && !(isatty(STDIN_FILENO) && isatty(STDERR_FILENO)))
-        return pp_fail(
-            err, PP_E_USAGE,
-            "resume-test starts the job several times and kills it: give --yes where no terminal can be asked");
-    if (o->quiet && o->yes)
-        return PP_OK;
-    fputs("pipeprobe resume-test starts this job many times, and kills it:\n ", stderr);
-    for (char *const *word = program; *word; word++) {
-        char *plain = pp_text_plain(*word);
-        fprintf(stderr, " %s", plain ? plain : "?");
-        free(plain);
-    }
-    fprintf(
-        stderr,
-        "\n  twice uninterrupted for two epochs and some batches, then up to %lld times to a kill, each resumed up to\n"
+    char text[PP_ASK_TEXT], words[1024], limit[32];
+    snprintf(
+        text, sizeof(text),
+        "pipeprobe resume-test starts this job many times, and kills it:\n  %s\n  twice uninterrupted for two epochs and some batches, then up to %lld times to a kill, each resumed up to\n"
         "  %lld batches behind the next epoch's end, at most %s a run. What the job writes elsewhere than in {dir}\n"
         "  (trackers, uploads) it writes in every run. Its standard input is empty.\n"
         "  Recordings and output go to the new directory %s.\n",
+        pp_shell_words(program, words, sizeof(words)),
         (long long)(o->kill_at.n ? o->kill_at.n : 5) + (long long)o->kills, (long long)o->after,
         pp_text_duration(limit, sizeof(limit), (double)o->limit_ns), dir);
-    if (o->yes)
-        return PP_OK;
-    fputs("Start? [y/N] ", stderr);
-    if (!fgets(answer, sizeof(answer), stdin) || (answer[0] != 'y' && answer[0] != 'Y'))
-        return pp_fail(err, PP_E_INTERRUPTED, "nothing was started");
-    return PP_OK;
+    return pp_cli_ask("resume-test starts the job several times and kills it", text, o->yes, o->quiet, err);
 }
 
 /* Reads what a run recorded, as it was taken. */

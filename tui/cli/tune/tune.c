@@ -62,37 +62,21 @@ static const struct pp_opt opts[] = {
 static pp_status ask_to_start(const struct options *o, char *const *program, const char *dir,
                               struct pp_err *err)
 {
-    char answer[16] = "", first[32], further[32], grace[32];
-    int terminal = isatty(STDIN_FILENO) && isatty(STDERR_FILENO),
-        changes = o->tries.n ? o->tries.n : TUNE_FIXES_MAX;
-    if (!o->yes && !terminal)
-        return pp_fail(
-            err, PP_E_USAGE,
-            "tune starts the job several times, and a job may write checkpoints: give --yes where no terminal can be asked");
-    if (o->quiet && o->yes)
-        return PP_OK;
-    fputs("pipeprobe tune starts this job several times, each time from its beginning:\n ", stderr);
-    for (char *const *word = program; *word; word++) {
-        char *plain = pp_text_plain(*word);
-        fprintf(stderr, " %s", plain ? plain : "?");
-        free(plain);
-    }
-    fprintf(
-        stderr,
-        "\n  once as it is, for %s of steady state; then up to %lld times for %s, with other DataLoader arguments\n"
+    char text[PP_ASK_TEXT], words[1024], first[32], further[32], grace[32];
+    int changes = o->tries.n ? o->tries.n : TUNE_FIXES_MAX;
+    snprintf(
+        text, sizeof(text),
+        "pipeprobe tune starts this job several times, each time from its beginning:\n  %s\n  once as it is, for %s of steady state; then up to %lld times for %s, with other DataLoader arguments\n"
         "  and as it is again. Each run ends with SIGINT, after %s with SIGTERM, then with SIGKILL.\n"
         "  What the job writes (checkpoints, logs, trackers) it writes in every run. Its standard input is empty.\n"
         "  Recordings and output go to the new directory %s.\n",
+        pp_shell_words(program, words, sizeof(words)),
         pp_text_duration(first, sizeof(first), (double)o->duration_ns),
         (long long)((changes + 1) * o->repeats),
         pp_text_duration(further, sizeof(further), (double)o->proof_ns),
         pp_text_duration(grace, sizeof(grace), (double)o->grace_ns), dir);
-    if (o->yes)
-        return PP_OK;
-    fputs("Start? [y/N] ", stderr);
-    if (!fgets(answer, sizeof(answer), stdin) || (answer[0] != 'y' && answer[0] != 'Y'))
-        return pp_fail(err, PP_E_INTERRUPTED, "nothing was started");
-    return PP_OK;
+    return pp_cli_ask("tune starts the job several times, and a job may write checkpoints", text, o->yes,
+                      o->quiet, err);
 }
 
 pp_status tune_check_job(char *const *program, struct pp_err *err)

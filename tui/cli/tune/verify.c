@@ -116,24 +116,15 @@ static pp_status ask_to_start(const struct verify *v, char *const *program, cons
                               struct pp_err *err)
 {
     const struct options *o = v->o;
-    char answer[16] = "", words[1024], time[32];
-    if (!o->yes && !(isatty(STDIN_FILENO) && isatty(STDERR_FILENO)))
-        return pp_fail(
-            err, PP_E_USAGE,
-            "verify starts the job several times, and a job may write checkpoints: give --yes where no "
-            "terminal can be asked");
-    if (o->yes)
-        return PP_OK;
-    fprintf(
-        stderr,
+    char text[PP_ASK_TEXT], words[1024], time[32];
+    snprintf(
+        text, sizeof(text),
         "pipeprobe verify starts this job at most %lld times, as it is and as it was, each for %s of steady "
-        "state:\n  %s\n  What the job writes it writes in every run. Recordings and output go to %s.\n"
-        "Start? [y/N] ",
+        "state:\n  %s\n  What the job writes it writes in every run. Recordings and output go to %s.\n",
         (long long)o->most_runs, pp_text_duration(time, sizeof(time), (double)o->duration_ns),
         pp_shell_words(program, words, sizeof(words)), dir);
-    if (!fgets(answer, sizeof(answer), stdin) || (answer[0] != 'y' && answer[0] != 'Y'))
-        return pp_fail(err, PP_E_INTERRUPTED, "nothing was started");
-    return PP_OK;
+    return pp_cli_ask("verify starts the job several times, and a job may write checkpoints", text, o->yes, 1,
+                      err);
 }
 
 /* ---- what is put back ---- */
