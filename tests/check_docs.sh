@@ -41,6 +41,19 @@ as all of pipeprobe's do|pipeprobe reads through host memory
 if data and CPUs were always available|the gain of the change
 what .* is worth|measured accuracy
 to ourselves|exclusive
+[Rr]un-queue delay|CPU wait
+"run[- ]queue"|"CPU wait"
+trainer stalls [^"]* of the time|waits ... of the time
+its time on the CPU|PHASE: computing
+its time waiting for a CPU|PHASE: waiting for a CPU
+its time blocked|PHASE: blocked
+is the first one; the gain|the advice is for the loader at PLACE
+no process of .* reported|nothing was recorded: it is no Python program
+and made no NVTX call|nothing was recorded: JOB ended before it used a DataLoader
+next to nothing in the replay|Not the cause:
+has a file of its own|gets its own file
+Of such a job also|begin with the subject
+Of a stream that|begin with the subject
 R
 }
 # What people read: strings of the program but those of comments, the guides, and kept reports. Reference pages of formats may say "run delay" of columns.

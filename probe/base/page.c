@@ -94,6 +94,11 @@ void pp_page_text(const struct pp_page *p, enum pp_tone tone, const char *lead, 
             lines++;
             empty = 1;
         }
+        for (int room = p->columns - at - 4 * (lines == max_lines); empty && room > 0 && w > room;
+             w = pp_page_width(s, len))
+            len--; /* a word that has no line is broken */
+        while (((unsigned char)s[len] & 0xc0) == 0x80)
+            len--;
         if (!empty)
             fputc(' ', p->out);
         put(p->out, s, len);
@@ -106,8 +111,8 @@ void pp_page_text(const struct pp_page *p, enum pp_tone tone, const char *lead, 
     fputc('\n', p->out);
 }
 
-void pp_page_row_text(const struct pp_page *p, const int *width, const char *const *cell, int n, int indent,
-                      const char *text)
+void pp_page_row(const struct pp_page *p, enum pp_tone tone, const int *width, const char *const *cell, int n,
+                 int indent, const char *text)
 {
     char lead[512];
     /* Cells side by side, at least one space between two. */
@@ -116,7 +121,7 @@ void pp_page_row_text(const struct pp_page *p, const int *width, const char *con
     for (int i = 0; i < n; i++) {
         int w = pp_page_width(cell[i], strlen(cell[i])), pad = abs(width[i]) > w ? abs(width[i]) - w : 0;
         int before = width[i] > 0 ? pad : 0, after = width[i] > 0 ? 0 : pad;
-        if (at && !before && lead[at - 1] != ' ')
+        if (at && !before && lead[at - 1] != ' ' && cell[i][0] != ' ')
             before = 1;
         snprintf(lead + at, sizeof(lead) - at, "%*s%s%*s", before, "", cell[i], after, "");
         at += strlen(lead + at);
@@ -127,28 +132,5 @@ void pp_page_row_text(const struct pp_page *p, const int *width, const char *con
     if (text[0])
         pp_page_text(p, PP_TONE_PLAIN, lead, indent > least ? indent : least, 0, text);
     else
-        pp_page_text(p, PP_TONE_PLAIN, lead, 0, 0, "");
-}
-
-void pp_page_row(const struct pp_page *p, enum pp_tone tone, const int *width, const char *const *cell, int n)
-{
-    tone_on(p, tone);
-    for (int i = 0; i < n; i++) {
-        const char *s = cell[i] ? cell[i] : "";
-        size_t len = strlen(s);
-        int room = abs(width[i]), w = pp_page_width(s, len), last = i == n - 1;
-        while (i == 0 && w > room && len > 0)
-            w = pp_page_width(s, --len);
-        while (len < strlen(s) && ((unsigned char)s[len] & 0xc0) == 0x80)
-            len--; /* do not cut a character in two */
-        w = pp_page_width(s, len);
-        int pad = room > w ? room - w : 0;
-        if (width[i] > 0)
-            fprintf(p->out, "%*s", pad, "");
-        put(p->out, s, len);
-        if (width[i] < 0 && !last)
-            fprintf(p->out, "%*s", pad, "");
-    }
-    tone_off(p, tone);
-    fputc('\n', p->out);
+        tone_on(p, tone), put(p->out, lead, at), tone_off(p, tone), fputc('\n', p->out);
 }

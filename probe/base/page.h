@@ -23,12 +23,9 @@ void pp_page_text(const struct pp_page *p, enum pp_tone tone, const char *lead, 
 /* Columns that n bytes of UTF-8 take, counting every character as one. */
 int pp_page_width(const char *s, size_t n);
 
-/* Column i is width[i] wide, negative: to the left; too long a first cell is cut. */
-void pp_page_row(const struct pp_page *p, enum pp_tone tone, const int *width, const char *const *cell,
-                 int n);
-/* The same with a long last cell: text from column indent on, or two columns behind the others where they are
- * longer, wrapped there. */
-void pp_page_row_text(const struct pp_page *p, const int *width, const char *const *cell, int n, int indent,
-                      const char *text);
+/* Column i is width[i] wide, negative: to the left, with a space between two at least; then text from column
+ * indent on, or two columns behind the others where they are longer, wrapped there. */
+void pp_page_row(const struct pp_page *p, enum pp_tone tone, const int *width, const char *const *cell, int n,
+                 int indent, const char *text);
 
 #endif

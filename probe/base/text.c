@@ -154,6 +154,17 @@ char *pp_text_rate(char *buf, size_t size, double per_s)
     return buf;
 }
 
+char *pp_text_predicted(char *buf, size_t size, double per_s)
+{
+    char rounded[32];
+    snprintf(rounded, sizeof(rounded), "%.1e", per_s);
+    double v = isfinite(per_s) ? strtod(rounded, NULL) : per_s;
+    if (!(fabs(v) < 10))
+        return pp_text_count(buf, size, v);
+    snprintf(buf, size, "%.2g", v);
+    return buf;
+}
+
 char *pp_text_exact(char *buf, size_t size, double v)
 {
     for (int digits = 15; digits <= 17; digits++) {

@@ -24,6 +24,9 @@ char *pp_text_gain(char *buf, size_t size, double gain, double low, double high)
 char *pp_text_rate(char *buf, size_t size,
                    double per_s); /* "1,337" or "8.31", three significant digits below 100 */
 
+/* One that is predicted, of which more than two digits are known of none: "1,300", "8.3". */
+char *pp_text_predicted(char *buf, size_t size, double per_s);
+
 /* With as few digits as read back the same: 15 print every short decimal as it was typed, 17 are always
  * enough. */
 char *pp_text_exact(char *buf, size_t size, double v);

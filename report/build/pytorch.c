@@ -55,8 +55,8 @@ static void say_expected(struct pp_report_pytorch *p, const struct pp_costs *c, 
                          const struct pp_report *r)
 {
     char low[32], high[32], step[32];
-    const char *wait = "", *rate = range(arena, pp_text_rate(low, sizeof(low), p->samples_per_s_low),
-                                         pp_text_rate(high, sizeof(high), p->samples_per_s_high));
+    const char *wait = "", *rate = range(arena, pp_text_predicted(low, sizeof(low), p->samples_per_s_low),
+                                         pp_text_predicted(high, sizeof(high), p->samples_per_s_high));
     if (r->has_step && !isnan(r->step_mean_ns)) {
         snprintf(low, sizeof(low), "%.0f", 100 * p->data_wait_share_low);
         snprintf(high, sizeof(high), "%.0f", 100 * p->data_wait_share_high);

@@ -192,8 +192,7 @@ static void check_utilisation(const struct pp_laws_pass *p, double usable_cpus, 
         keep_worst(out, PP_LAW_UTILISATION, a->twice_ns / window_ns,
                    pp_arena_printf(arena, "phases of %s overlap on one thread", a->name));
         keep_worst(out, PP_LAW_UTILISATION, (a->used_ns - a->all_ns) / window_ns,
-                   pp_arena_printf(arena,
-                                   "spans of %s have more CPU time plus run-queue delay than wall time",
+                   pp_arena_printf(arena, "spans of %s have more CPU time plus CPU wait than wall time",
                                    a->name));
     }
     if (seen && !nested && usable_cpus > 0)

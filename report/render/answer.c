@@ -62,7 +62,7 @@ static const char *say_predicted(const struct pp_report *r, char buf[PP_ANSWER_T
         add(buf, "%s: ", pp_answer_change(f, text));
         int counted = !isnan(f->samples_per_s);
         add(buf, "%s %s/s",
-            pp_text_rate(rate, CELL, counted ? f->samples_per_s : r->batches_per_s * (1 + f->gain)),
+            pp_text_predicted(rate, CELL, counted ? f->samples_per_s : r->batches_per_s * (1 + f->gain)),
             counted ? "samples" : "batches");
         if (v->late_samples_per_s > 0)
             add(buf, " instead of the %s since then", pp_text_rate(rate, CELL, v->late_samples_per_s));

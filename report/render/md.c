@@ -82,7 +82,7 @@ static void put_numbers(FILE *out, const struct pp_report *r)
         put_number(out, "waiting for other ranks", pp_text_percent(a, CELL, r->collective_share),
                    "of the time");
     if (!isnan(r->headroom_samples_per_s)) {
-        snprintf(row, sizeof(row), "%s samples/s (%s)", pp_text_rate(a, CELL, r->headroom_samples_per_s),
+        snprintf(row, sizeof(row), "%s samples/s (%s)", pp_text_predicted(a, CELL, r->headroom_samples_per_s),
                  pp_text_gain(b, CELL, r->headroom_gain, NAN, NAN));
         snprintf(c, sizeof(c), "if %s", r->headroom_if);
         put_number(out, c, row, "");

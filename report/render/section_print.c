@@ -235,7 +235,7 @@ static void text_row(const struct pp_page *p, const struct pp_section_rows *rows
     char text[MOST_COLUMNS][CELL + 2], words[PP_CELL_TEXT];
     const char *cell[MOST_COLUMNS];
     const struct pp_section_column *wrapped = NULL;
-    int width[MOST_COLUMNS], n = 0;
+    int width[MOST_COLUMNS], n = 0, used = 0;
     for (size_t i = 0; i < s->n_columns; i++) {
         const struct pp_section_column *c = &s->columns[i];
         if (!c->head[PP_IN_TEXT] || c->flags & PP_CELL_BELOW)
@@ -246,16 +246,16 @@ static void text_row(const struct pp_page *p, const struct pp_section_rows *rows
         }
         snprintf(text[n], sizeof(text[n]), "%s%s", n == 0 ? "  " : "",
                  row ? text_cell(rows, c, row, words) : c->head[PP_IN_TEXT]);
+        used += fmax(abs(c->width), pp_page_width(text[n], strlen(text[n])));
         cell[n] = text[n];
         width[n++] = c->width;
     }
-    if ((row && !wrapped && runs_on(width, cell, n)) || is_narrow(p, s)) {
+    if ((row && !wrapped && (runs_on(width, cell, n) || used > p->columns)) || is_narrow(p, s)) {
         if (row)
             narrow_row(p, rows, row);
-    } else if (wrapped)
-        pp_page_row_text(p, width, cell, n, wrapped->width, text_cell(rows, wrapped, row, words));
-    else
-        pp_page_row(p, row ? PP_TONE_PLAIN : PP_TONE_STRONG, width, cell, n);
+    } else
+        pp_page_row(p, row ? PP_TONE_PLAIN : PP_TONE_STRONG, width, cell, n, wrapped ? wrapped->width : 0,
+                    wrapped ? text_cell(rows, wrapped, row, words) : "");
 }
 
 void pp_section_text_heads(const struct pp_page *p, const struct pp_section *s)
@@ -272,13 +272,15 @@ void pp_section_text_heads(const struct pp_page *p, const struct pp_section *s)
 void pp_section_text_row(const struct pp_page *p, const struct pp_section_rows *rows, const void *row)
 {
     const struct pp_section *s = rows->section;
-    char words[PP_CELL_TEXT], path[CELL];
+    char words[PP_CELL_TEXT], path[CELL], lead[CELL];
     text_row(p, rows, s, row);
     for (size_t i = 0; i < s->n_columns; i++)
         if (s->columns[i].flags & PP_CELL_BELOW && s->columns[i].head[PP_IN_TEXT]) {
             const char *text = text_cell(rows, &s->columns[i], row, words);
+            const char *head = s->columns[i].head[PP_IN_TEXT];
+            snprintf(lead, sizeof(lead), "%*s%s%s", s->columns[i].width, "", head, head[0] ? " " : "");
             if (text[0])
-                pp_page_text(p, PP_TONE_PLAIN, "", s->columns[i].width, 0, text);
+                pp_page_text(p, PP_TONE_PLAIN, lead, s->columns[i].width, 0, text);
         }
     if (s->below) {
         size_t k = (size_t)((const char *)row - rows->first) / rows->stride;

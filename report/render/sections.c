@@ -66,7 +66,7 @@ static const char *fix_words(const void *row, enum pp_printer in, char *buf)
         how += strlen(name), how += strspn(how, ": ");
     int counted = !isnan(f->samples_per_s);
     snprintf(buf, PP_CELL_TEXT, "%s: %s%s%s%s", name,
-             counted ? pp_text_rate(rate, CELL, f->samples_per_s)
+             counted ? pp_text_predicted(rate, CELL, f->samples_per_s)
                      : pp_text_gain(rate, CELL, f->gain, f->low, f->high),
              counted ? " samples/s" : "", *how ? "; " : "", how);
     return buf;
@@ -165,24 +165,10 @@ static const char *worker_name(const void *row, enum pp_printer in, char *buf)
     return buf;
 }
 
-static const char *worker_loader(const void *row, enum pp_printer in, char *buf)
-{
-    const struct pp_report_worker *w = row;
-    snprintf(buf, PP_CELL_TEXT, w->loader ? "  %s" : "", w->loader);
-    return buf;
-}
-
 static const char *slow_worker(const void *row, enum pp_printer in, char *buf)
 {
     const struct pp_report_slow_sample *s = row;
     snprintf(buf, PP_CELL_TEXT, "%s%s", in == PP_IN_TEXT ? "  " : "", s->worker ? s->worker : "-");
-    return buf;
-}
-
-static const char *slow_name(const void *row, enum pp_printer in, char *buf)
-{
-    const struct pp_report_slow_sample *s = row;
-    snprintf(buf, PP_CELL_TEXT, "%s%s", in == PP_IN_TEXT ? "  " : "", s->name ? s->name : "not recorded");
     return buf;
 }
 
@@ -272,8 +258,8 @@ const struct pp_section pp_section_ruled_out = {
     COLUMNS(ruled_out),
     .layout = {TEXT(PP_JOINED), MD(PP_LIST), HTML(PP_LIST)},
     .lead = "  ",
-    .title = {TEXT("Not the cause (25 % less of it gains next to nothing in the replay)"),
-              MD("Not the cause:"), HTML("Ruled out")},
+    .title = {TEXT("Not the cause (25 % less of it gains nothing worth while)"), MD("Not the cause:"),
+              HTML("Not the cause")},
 };
 
 static const struct pp_section_column proofs[] = {
@@ -370,7 +356,7 @@ static const struct pp_section_column shares[] = {
      .width = -18,
      .flags = PP_CELL_BAR},
     {.form = "cpu_share", .head = {TEXT("cpu"), MD("#cpu"), HTML("#on CPU")}, .width = 9},
-    {.form = "run_delay_share", .head = {NUMBERS("run-queue")}, .width = 11},
+    {.form = "run_delay_share", .head = {NUMBERS("CPU wait")}, .width = 11},
     {.form = "blocked_share", .head = {NUMBERS("blocked")}, .width = 9},
     {.form = "mean_ns", .head = {MD("#mean")}},
     {.form = "p95_ns", .head = {MD("#p95")}},
@@ -386,9 +372,9 @@ static const struct pp_section_column workers[] = {
     {.form = "busy_share", .head = {NUMBERS("busy")}, .width = 7},
     {.form = "wait_share", .head = {NUMBERS("waiting")}, .width = 9},
     {.form = "cpu_share", .head = {TEXT("cpu"), HTML("#on CPU")}, .width = 8},
-    {.form = "run_delay_share", .head = {NUMBERS("run-queue")}, .width = 10},
+    {.form = "run_delay_share", .head = {NUMBERS("CPU wait")}, .width = 10},
     {.form = "{errors}/{retries}", .head = {TEXT("err/retry")}, .width = 11},
-    {.form = "loader", .head = {TEXT("")}, .width = -1, .words = worker_loader},
+    {.form = "loader", .head = {TEXT("loader")}, .width = 6, .flags = PP_CELL_BELOW},
     {.form = "errors", .head = {HTML("#errors")}},
     {.form = "retries", .head = {HTML("#retries")}},
 };
@@ -419,7 +405,7 @@ static const struct pp_section_column slow_samples[] = {
      .width = 9},
     {.form = "worker", .head = {EVERYWHERE("  worker")}, .width = -12, .words = slow_worker},
     {.form = "sample", .head = {NUMBERS("sample")}, .width = 8},
-    {.form = "name", .head = {EVERYWHERE("  made of")}, .width = -1, .words = slow_name},
+    {.form = "name", .head = {EVERYWHERE("made of")}, .width = 6, .flags = PP_CELL_BELOW},
 };
 SECTION(slow_samples, OPEN, TEXT("Slowest samples (steady state)"), HTML("Slowest samples, steady state"));
 

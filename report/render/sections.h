@@ -21,7 +21,7 @@ enum {
     PP_CELL_ROW_HEAD = 2, /* HTML, lists: names the row */
     PP_CELL_PATH = 4,     /* HTML: a name of a file, which may break anywhere */
     PP_CELL_WRAP = 8,     /* text: long, the last of its line, from column `width` on or behind the others */
-    PP_CELL_BELOW = 16,   /* text: likewise, on a line of its own; lists: the last sentence, what to do */
+    PP_CELL_BELOW = 16,   /* text: likewise, behind its head on a line of its own; lists: the last sentence */
     PP_CELL_OF_LINE = 32, /* the value of a struct pp_gpu_line, by its own field */
 };
 enum { PP_CELL_TEXT = 2048 }; /* bytes that words may take */

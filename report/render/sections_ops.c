@@ -85,7 +85,7 @@ static const struct pp_section_column step_lines[] = {
     {.form = "place", .head = {EVERYWHERE("line")}, .width = -18},
     {.form = "share", .head = {NUMBERS("share")}, .width = 14},
     {.form = "cpu_share", .head = {NUMBERS("on CPU")}, .width = 8},
-    {.form = "  {callee}", .head = {EVERYWHERE("  calls")}, .width = -1},
+    {.form = "callee", .head = {EVERYWHERE("calls")}, .width = 6, .flags = PP_CELL_BELOW},
 };
 SECTION(step_lines, FOLDED, TEXT("Lines of the training steps"), HTML("Lines of the training steps"));
 /* Where no step is known: a job without a loader. */

@@ -66,23 +66,6 @@ static enum pp_tone tone_of(const struct pp_report_verdict *v)
     return !v->level ? PP_TONE_STRONG : strcmp(v->level, "not") == 0 ? PP_TONE_GOOD : PP_TONE_BAD;
 }
 
-/* A path keeps its end. */
-static void put_subject(const struct pp_page *p, const struct pp_report *r)
-{
-    char text[PP_ANSWER_TEXT];
-    size_t n = strlen(pp_answer(r, PP_ANSWER_SUBJECT, text)), room = (size_t)p->columns;
-    const char *from = text;
-    if (n > room) {
-        from = text + n - (room - 4);
-        while (((unsigned char)*from & 0xc0) == 0x80)
-            from++;
-    }
-    for (char *c = text; *c; c++)
-        if (*c == ' ' && c < from) /* no break there */
-            *c = '_';
-    pp_page_text(p, PP_TONE_PLAIN, from == text ? "" : "...", from == text ? 0 : 3, 1, from);
-}
-
 /* What was done in the wait, and numbers, each with its threshold, but not with where that comes from.
  */
 static void put_numbers(const struct pp_page *p, const struct pp_report *r, enum pp_answer_room room)
@@ -132,7 +115,7 @@ void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_a
     };
     const struct pp_report_verdict *v = &r->verdict;
     char text[PP_ANSWER_TEXT];
-    put_subject(p, r);
+    pp_page_text(p, PP_TONE_PLAIN, "", 0, 2, pp_answer(r, PP_ANSWER_SUBJECT, text));
     for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++) {
         const char *sentence = pp_answer(r, told[i].part, text), *label = told[i].label;
         enum pp_tone tone = told[i].part == PP_ANSWER_HEAD ? tone_of(v) : told[i].tone;
@@ -206,7 +189,7 @@ int pp_render_brief(const struct pp_report *r, FILE *out, int color, int columns
         snprintf(text, sizeof(text), "%s (predicted: %s)", advice, pp_answer_gain(v->action.fix, more));
         advice = text;
     }
-    put_subject(&p, r);
+    pp_page_text(&p, PP_TONE_PLAIN, "", 0, 2, pp_answer(r, PP_ANSWER_SUBJECT, more));
     put_sentence(&p, PP_TONE_BAD, "", pp_answer(r, PP_ANSWER_OUTCOME, more));
     put_sentence(&p, tone_of(v), "", v->head);
     put_sentence(&p, PP_TONE_PLAIN, "Cause:", v->cause_line);
@@ -260,7 +243,7 @@ static void put_throughput(const struct pp_page *p, const struct pp_report *r)
 
     if (!isnan(r->headroom_samples_per_s)) {
         struct line limit = {.text = ""};
-        add(&limit, "%s samples/s (%s) if %s", pp_text_rate(a, CELL, r->headroom_samples_per_s),
+        add(&limit, "%s samples/s (%s) if %s", pp_text_predicted(a, CELL, r->headroom_samples_per_s),
             pp_text_gain(b, CELL, r->headroom_gain, NAN, NAN), r->headroom_if);
         put_line(p, "  ", 2, &limit);
     }

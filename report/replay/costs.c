@@ -443,7 +443,7 @@ static pp_status refuse(const struct pp_costs *c, const struct pp_timeline *tl, 
     if (!c->has_resources)
         return pp_fail(
             err, PP_E_INCONCLUSIVE,
-            "%s has no CPU time and run-queue delay in its spans (no /proc/thread-self/schedstat?); wall times alone give wrong predictions",
+            "%s has no CPU time and CPU wait in its spans (no /proc/thread-self/schedstat?); wall times alone give wrong predictions",
             path);
     if (c->workers < 1 || c->batch_size < 1)
         return pp_fail(err, PP_E_INCONCLUSIVE,

@@ -86,6 +86,13 @@ static size_t n_words(const char *const *words)
     return n;
 }
 
+/* As in a sentence: a share has two digits. */
+static const char *short_text(enum pp_field_unit unit, double number, char *buf, size_t size)
+{
+    int is_share = unit == PP_UNIT_SHARE || (unit == PP_UNIT_GAIN && number <= 1);
+    return is_share ? pp_text_share(buf, size, number) : pp_unit_text(unit, number, buf, size);
+}
+
 const char *pp_fact_value(const struct pp_values *v, unsigned fact, char *buf, size_t size)
 {
     const struct pp_fact *f = &v->facts[fact];
@@ -94,7 +101,7 @@ const char *pp_fact_value(const struct pp_values *v, unsigned fact, char *buf, s
         return v->text[fact] ? v->text[fact] : "";
     if (f->words)
         return number >= 0 && number < (double)n_words(f->words) ? f->words[(size_t)number] : "-";
-    return pp_unit_text(f->unit, number, buf, size);
+    return short_text(f->unit, number, buf, size);
 }
 
 const char *pp_condition_text(const struct pp_condition *c, const struct pp_fact *facts, char *buf,
@@ -112,7 +119,7 @@ const char *pp_condition_text(const struct pp_condition *c, const struct pp_fact
                         (uint32_t)c->limit >> i & 1 ? words[i] : "");
     else
         snprintf(buf, size, "%s %s", signs[c->compare],
-                 pp_unit_text(facts[c->fact].unit, c->limit, limit, sizeof(limit)));
+                 short_text(facts[c->fact].unit, c->limit, limit, sizeof(limit)));
     return buf;
 }
 
@@ -140,11 +147,7 @@ static const char *write_value(struct text *t, const char *p, const struct pp_va
         write_text(t, "{", 1);
         return p;
     }
-    const char *value = v->facts[fact].unit == PP_UNIT_SHARE ||
-                                (v->facts[fact].unit == PP_UNIT_GAIN && v->number[fact] <= 1)
-                            ? pp_text_share(buf, sizeof(buf), v->number[fact])
-                            : pp_fact_value(v, fact, buf, sizeof(buf)),
-               *one = p + len + 1;
+    const char *value = pp_fact_value(v, fact, buf, sizeof(buf)), *one = p + len + 1;
     *lacks |= !pp_fact_is_known(v, fact);
     write_text(t, value, strlen(value));
     if (len < all) {

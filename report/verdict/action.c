@@ -151,9 +151,9 @@ static const char *unless_it_is_a_lock(const struct pp_report_verdict *v, struct
             return pp_arena_printf(arena, "%s: %s%s%s, unless it is a lock", f->change,
                                    isnan(f->samples_per_s)
                                        ? ""
-                                       : pp_text_rate(rate, sizeof(rate), f->samples_per_s),
+                                       : pp_text_predicted(rate, sizeof(rate), f->samples_per_s),
                                    isnan(f->samples_per_s) ? "" : " samples/s, ",
-                                   pp_text_gain(gain, sizeof(gain), f->gain, NAN, NAN));
+                                   pp_text_gain(gain, sizeof(gain), f->gain, NAN, f->high));
     }
     return NULL;
 }

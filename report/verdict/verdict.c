@@ -120,8 +120,12 @@ static void show_cause(const struct judge *j, const struct pp_rule *rule)
                                               c->source),
                               1);
         if (j->out->evidences > n && c->compare <= PP_AT_MOST) {
-            j->out->evidence[n].compare = compared[c->compare];
-            j->out->evidence[n].limit = c->limit;
+            struct pp_report_evidence *e = &j->out->evidence[n];
+            e->compare = compared[c->compare];
+            e->limit = c->limit;
+            if (e->amount != c->limit && strcmp(e->value, limit + strlen(compared[c->compare]) + 1) == 0)
+                e->value = pp_arena_copy(j->arena, pp_unit_text(pp_metric_facts[c->fact].unit, e->amount,
+                                                                limit, sizeof(limit)));
         }
     }
 }

@@ -168,10 +168,11 @@ static void say_why_no_replay(const struct judge *j)
     const struct pp_facts *f = j->facts;
     if (isnan(f->replay_off)) {
         pp_judge_next_step(
-            j, f->why_no_replay
-                   ? pp_arena_printf(j->arena, "Make the run one that can be replayed, and record again: %s.",
-                                     f->why_no_replay)
-                   : "Record again with CPU time and run-queue delay, so that the run can be replayed.");
+            j,
+            f->why_no_replay
+                ? pp_arena_printf(j->arena, "Make the run one that can be replayed, and record again: %s.",
+                                  f->why_no_replay)
+                : "Record again with the time on a CPU and the wait for one, so that the run can be replayed.");
         return;
     }
     j->out->reason = pp_arena_printf(
@@ -236,7 +237,7 @@ static const char *missing_signals(const struct judge *j)
                 ? "the workers have nothing to do for {worker_idle} of the stalls, and batches are late on their way; the best change to the input gains {g_input} in the replay"
                 : "the workers have nothing to do for {worker_idle} of the stalls, batches are late on their way, and no change that can be replayed gains 15 % for sure");
     if (isnan(f->metric[PP_METRIC_OWNER_BLOCKED]))
-        return "CPU time and run-queue delay were not recorded";
+        return "the time on a CPU and the wait for one were not recorded";
     if (isnan(f->metric[PP_METRIC_CPUS]))
         return "the number of usable CPUs was not recorded";
     return pp_judge_fill(

@@ -135,9 +135,9 @@ static void put_prediction(struct asked *a, const char *what, const struct pp_pr
     note_assumption(a, p);
     if (!a->o->json) {
         printf("  %-40s %7s %s/s (%s to %s)  %-23s stall %s%s%.*s\n", what,
-               pp_text_rate(rate, sizeof(rate), p->samples_per_s / a->of_unit), a->unit,
-               pp_text_rate(low, sizeof(low), p->low / a->of_unit),
-               pp_text_rate(high, sizeof(high), p->high / a->of_unit),
+               pp_text_predicted(rate, sizeof(rate), p->samples_per_s / a->of_unit), a->unit,
+               pp_text_predicted(low, sizeof(low), p->low / a->of_unit),
+               pp_text_predicted(high, sizeof(high), p->high / a->of_unit),
                pp_text_gain(gain, sizeof(gain), p->gain, p->gain_low, p->gain_high),
                pp_text_percent(wait, sizeof(wait), p->data_wait_share), most > 0 ? "  " : "",
                most > 0 ? (int)lround(BAR * p->samples_per_s / most) : 0, "########################");

@@ -27,19 +27,13 @@ static const struct {
     [PP_PANEL_TOO_SMALL] = {pp_panel_too_small, NULL},
 };
 
-/* Rows for panels whose wish depends on nothing: a heading and two rows of each curve; a handful of events;
- * facts about a worker. */
-static int fixed_want(enum pp_panel p)
-{
-    return p == PP_PANEL_HISTORY ? 5 : p == PP_PANEL_EVENTS ? 6 : p == PP_PANEL_WORKER ? 7 : 1;
-}
-
 size_t pp_draw_layout(int rows, int cols, const struct pp_dash_state *s, const struct pp_dash_model *m,
                       struct pp_placed *out)
 {
-    int want[PP_PANEL_COUNT];
+    /* A heading and two rows of each curve; a handful of events; facts about a worker; else one. */
+    int want[PP_PANEL_COUNT] = {[PP_PANEL_HISTORY] = 4, [PP_PANEL_EVENTS] = 5, [PP_PANEL_WORKER] = 6};
     for (int p = 0; p < PP_PANEL_COUNT; p++)
-        want[p] = panels[p].want ? panels[p].want(s, m, cols) : fixed_want((enum pp_panel)p);
+        want[p] = panels[p].want ? panels[p].want(s, m, cols) : want[p] + 1;
     return pp_layout(rows, cols, s->view, s->help, want, out);
 }
 
@@ -52,12 +46,6 @@ void pp_draw(struct pp_grid *g, enum pp_glyph_set glyphs, const struct pp_dash_s
     for (size_t i = 0; i < n; i++)
         panels[placed[i].panel].draw(&(struct pp_canvas){
             .grid = g, .box = placed[i].box, .glyphs = &pp_glyph_sets[glyphs], .s = s, .m = m});
-}
-
-/* Row of the panel's box where its list begins; 0: it has none that rows are chosen from. */
-static int pp_list_begins(enum pp_panel panel, const struct pp_box *box)
-{
-    return panel == PP_PANEL_WHATIF ? pp_whatif_list(box->rows) : panels[panel].list;
 }
 
 static uint32_t cell(const struct pp_grid *g, int row, int col)
@@ -88,7 +76,9 @@ struct pp_dash_state pp_dash_click(struct pp_dash_state s, const struct pp_dash_
     for (size_t i = 0; i < n && s.input == PP_INPUT_NONE; i++) {
         const struct pp_box *b = &placed[i].box;
         int inside = row >= b->row && row < b->row + b->rows && col >= b->col && col < b->col + b->cols,
-            list = pp_list_begins(placed[i].panel, b);
+            list = placed[i].panel == PP_PANEL_WHATIF
+                       ? pp_whatif_list(b->rows)
+                       : panels[placed[i].panel].list; /* where rows are chosen */
         int events_beside = s.view == PP_VIEW_OVERVIEW &&
                             placed[i].panel == PP_PANEL_EVENTS; /* there it is the workers that are chosen */
         if (inside && placed[i].panel == PP_PANEL_FOOTER && key_under(g, row, col) != PP_KEY_NONE)

@@ -32,11 +32,6 @@ const char *pp_state_text(const struct pp_dash_state *s, const struct pp_dash_mo
     return buf;
 }
 
-static double elapsed_s(const struct pp_live_snapshot *snap)
-{
-    return snap->last_s >= snap->first_s ? (double)(snap->at_s + 1) - (double)snap->origin_ns / 1e9 : 0;
-}
-
 enum { PARTS = 10 };
 
 /* "GPU 42 %, 3.00 GiB, PCIe 1.91 MiB/s": of what NVML tells. */
@@ -72,7 +67,10 @@ static int status_parts(const struct pp_dash_state *s, const struct pp_dash_mode
     const char *base = strrchr(m->path, '/');
     int n = 0;
     snprintf(part[n++], 96, "%s %s", pp_state_text(s, m, state, sizeof(state)),
-             pp_clock_text(a, sizeof(a), elapsed_s(snap)));
+             pp_clock_text(a, sizeof(a),
+                           snap->last_s < snap->first_s
+                               ? 0
+                               : (double)(snap->at_s + 1) - (double)snap->origin_ns / 1e9));
     snprintf(part[n++], 96, brief ? "%s/s" : "%s samples/s", pp_text_rate(a, sizeof(a), snap->samples_per_s));
     snprintf(part[n++], 96, "wait %s", pp_short_share(a, sizeof(a), snap->wait_share));
     if (snap->errors)
@@ -363,7 +361,7 @@ static void put_verdict_lines(const char *lead, const struct pp_report *r, struc
     if (v->certainty)
         add(out->head, ", ", v->certainty, "");
     if (fix) {
-        pp_text_gain(gain, sizeof(gain), fix->gain, NAN, NAN);
+        pp_text_gain(gain, sizeof(gain), fix->gain, NAN, fix->high);
         add(out->head, "; ", fix->change ? fix->change : fix->knob, ": ");
         add(out->head, gain, "", "");
         add(out->brief, "; ", fix->change ? fix->change : fix->knob, ": ");

@@ -29,7 +29,7 @@ static const struct {
     [COL_BUSY] = {"busy", 6, PP_SORT_BUSY},
     [COL_WAITING] = {"waiting", 7, PP_SORT_WAITING},
     [COL_ERRORS] = {"errors", 6, PP_SORT_ERRORS},
-    [COL_QUEUE] = {"run queue", 10, PP_SORT_RUN_QUEUE},
+    [COL_QUEUE] = {"CPU wait", 10, PP_SORT_RUN_QUEUE},
     [COL_CPU] = {"cpu", 6, -1},
     [COL_AGE] = {"age", 8, PP_SORT_AGE},
     [COL_LONGEST] = {"longest", 8, PP_SORT_LONGEST},
@@ -458,8 +458,9 @@ void pp_panel_whatif(const struct pp_canvas *c)
                pp_text_rate(now, sizeof(now), a->measured));
     } else {
         snprintf(text, sizeof(text), "%s samples/s (80 %% interval %s to %s) instead of %s: %s, stall %s",
-                 pp_text_rate(then, sizeof(then), a->p.samples_per_s),
-                 pp_text_rate(low, sizeof(low), a->p.low), pp_text_rate(high, sizeof(high), a->p.high),
+                 pp_text_predicted(then, sizeof(then), a->p.samples_per_s),
+                 pp_text_predicted(low, sizeof(low), a->p.low),
+                 pp_text_predicted(high, sizeof(high), a->p.high),
                  pp_text_rate(now, sizeof(now), a->measured),
                  pp_text_gain(gain, sizeof(gain), a->p.gain, a->p.gain_low, a->p.gain_high),
                  pp_short_share(wait, sizeof(wait), a->p.data_wait_share));

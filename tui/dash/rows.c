@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const sort_names[PP_SORTS] = {"name",      "samples/s", "busy",          "waiting",
-                                                 "run queue", "errors",    "age of sample", "longest"};
+static const char *const sort_names[PP_SORTS] = {"name",     "samples/s", "busy",          "waiting",
+                                                 "CPU wait", "errors",    "age of sample", "longest"};
 
 const char *pp_sort_name(int sort)
 {

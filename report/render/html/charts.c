@@ -16,11 +16,11 @@ static void bar_begin(FILE *out, const char *name, const char *class, double val
     pp_svg_rect(out, class, 0, 0, pp_html_percent(value, most), 10);
 }
 
-static void bar_end(FILE *out, double value, const char *key)
+static void bar_end(FILE *out, enum pp_html_form form, double value, const char *key)
 {
     pp_svg_end(out);
     fputs("</span><span class=\"v\">", out);
-    pp_html_num(out, PP_HTML_RATE, value, "%s", key);
+    pp_html_num(out, form, value, "%s", key);
     fputs("</span></div>\n", out);
 }
 
@@ -44,7 +44,7 @@ static void put_fix_bars(FILE *out, const struct pp_report *r, double base, doub
                high = pp_html_percent(base * (1 + f->high), most);
         if (isfinite(f->low) && isfinite(f->high))
             pp_svg_rect(out, "mark", low, 4.5, fmax(high - low, 0.3), 1);
-        bar_end(out, f->samples_per_s, key);
+        bar_end(out, PP_HTML_PREDICTED, f->samples_per_s, key);
     }
 }
 
@@ -77,15 +77,15 @@ void pp_html_headroom(FILE *out, const struct pp_report *r)
     pp_html_figure_begin(out, "headroom", "Possible gain", caption);
     fputs("<div class=\"bars\">", out);
     bar_begin(out, "as recorded", "step", r->samples_per_s, most);
-    bar_end(out, r->samples_per_s, "samples_per_s");
+    bar_end(out, PP_HTML_RATE, r->samples_per_s, "samples_per_s");
     if (late > 0) {
         bar_begin(out, "since others took CPUs", "step", late, most);
-        bar_end(out, late, "verdict.late_samples_per_s");
+        bar_end(out, PP_HTML_RATE, late, "verdict.late_samples_per_s");
     }
     put_fix_bars(out, r, base, most);
     fputs("<p class=\"sub\">The limit</p>\n", out);
     bar_begin(out, "without waits", "gain", then, most);
-    bar_end(out, then, "verdict.headroom_samples_per_s");
+    bar_end(out, PP_HTML_PREDICTED, then, "verdict.headroom_samples_per_s");
     fputs("</div>\n<p class=\"cap\">Without waits: ", out);
     pp_html_num(out, PP_HTML_GAIN, r->headroom_gain, "verdict.headroom_gain");
     if (isnan(v->replay_error) && v->why_no_fixes && !v->n_fixes) {

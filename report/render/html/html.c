@@ -60,6 +60,7 @@ void pp_html_num(FILE *out, enum pp_html_form form, double value, const char *ke
     case PP_HTML_SHARE: pp_text_percent(buf, sizeof(buf), value); break;
     case PP_HTML_GAIN: pp_text_gain(buf, sizeof(buf), value, NAN, NAN); break;
     case PP_HTML_RATE: pp_text_rate(buf, sizeof(buf), value); break;
+    case PP_HTML_PREDICTED: pp_text_predicted(buf, sizeof(buf), value); break;
     case PP_HTML_BYTES: pp_text_bytes(buf, sizeof(buf), value); break;
     case PP_HTML_SECONDS: pp_text_duration(buf, sizeof(buf), value * 1e9); break;
     }

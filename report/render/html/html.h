@@ -21,6 +21,7 @@ enum pp_html_form {
     PP_HTML_SHARE,
     PP_HTML_GAIN, /* "+31 %", from twice the rate on "2.4 times" */
     PP_HTML_RATE,
+    PP_HTML_PREDICTED, /* a rate, with two digits */
     PP_HTML_BYTES,
     PP_HTML_SECONDS
 };

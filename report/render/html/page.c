@@ -121,7 +121,7 @@ static void put_tiles(FILE *out, const struct pp_report *r)
         {"Accelerator utilisation", PP_HTML_SHARE, r->accelerator_utilization_share,
          "accelerator_utilization_share", "AU: steps / all time"},
         {"Other ranks", PP_HTML_SHARE, r->collective_share, "collective_share", "of the time waited for"},
-        {"Without waits", PP_HTML_RATE, r->headroom_samples_per_s, "verdict.headroom_samples_per_s",
+        {"Without waits", PP_HTML_PREDICTED, r->headroom_samples_per_s, "verdict.headroom_samples_per_s",
          "samples/s"},
         {"Wait, p99", PP_HTML_TIME, wait ? (double)wait->p99_ns : NAN, p99, "per batch"},
         {"First batch after", PP_HTML_SECONDS, r->first_batch_s, "first_batch_s", "of the run"},

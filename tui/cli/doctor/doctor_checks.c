@@ -340,7 +340,7 @@ const struct pp_check pp_checks[] = {
      "batch slots cannot be checked against free memory"},
     {NULL, "page-locked batches", look_memlock, "batch slots can be locked in memory",
      "batch slots above the limit are pageable memory (raise ulimit -l)"},
-    {NULL, "run-queue delay", look_schedstat, "run-queue delay is recorded per span",
+    {NULL, "waits for a CPU", look_schedstat, "how long each span waits for a CPU is recorded",
      "oversubscription and slow work look the same: no cause is named"},
     {NULL, "page-cache hits", look_nowait, "page-cache hits are recorded per read",
      "reads from storage and from the page cache look the same"},

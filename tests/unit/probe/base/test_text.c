@@ -98,6 +98,25 @@ static void test_rate(void **state)
     CHECK(pp_text_rate, rows);
 }
 
+static void test_predicted(void **state)
+{
+    static const struct row rows[] = {
+        {1337, "1,300"},
+        {8.31, "8.3"},
+        {83.14, "83"},
+        {99.94, "100"},
+        {0.8314, "0.83"},
+        {597, "600"},
+        {0, "0"},
+        {9.996, "10"},
+        {-94.4, "-94"},
+        {8, "8"},
+        {12345678.9, "12,000,000"},
+        {NAN, "-"},
+    };
+    CHECK(pp_text_predicted, rows);
+}
+
 static void test_counted(void **state)
 {
     char buf[32];
@@ -260,6 +279,7 @@ int main(void)
         cmocka_unit_test(test_count),
         cmocka_unit_test(test_percent),
         cmocka_unit_test(test_rate),
+        cmocka_unit_test(test_predicted),
         cmocka_unit_test(test_counted),
         cmocka_unit_test(test_small_buffers),
         cmocka_unit_test(test_plain),

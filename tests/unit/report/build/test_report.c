@@ -413,7 +413,7 @@ static void test_missing_signals(void **state)
     struct fake_pipeline p = base();
     expect(&p, NULL, "input-bound", NULL, NULL, "the number of usable CPUs was not recorded");
     p.no_resources = 1;
-    expect(&p, "2", "input-bound", NULL, NULL, "CPU time and run-queue delay were not recorded");
+    expect(&p, "2", "input-bound", NULL, NULL, "the time on a CPU and the wait for one were not recorded");
     p.workers = 0;
     expect(&p, "2", "input-bound", NULL, NULL, "no ranges of workers");
 }

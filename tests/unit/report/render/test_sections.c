@@ -212,6 +212,7 @@ static void a_row_is_a_sentence_where_a_cell_has_no_room(void **state)
                                       .evidences = 1}};
     put_wide(&pp_section_workers, &r, "workers", 80);
     has("\n  worker 0             29 ");
+    has("\n      loader several\n"); /* below, behind its head: the row has no room */
     free(text);
     put_wide(&pp_section_ops, &r, "ops", 160);
     has("\n  read and blur           birds.py:3         76 (73-79) %");
@@ -264,9 +265,9 @@ static void changes_are_listed_as_they_are_advised(void **state)
     struct pp_report r = {.verdict = {.l1 = "loader", .fixes = fixes, .n_fixes = 4}};
     put_text(&pp_section_fixes, &r, "verdict.fixes");
     assert_string_equal(text, "\nPredicted gains (replay, 80 % interval)\n"
-                              "  +50 % (+40 to +60 %)      workers=8: 15.0 samples/s; more\n"
-                              "  +20 % (+10 to +30 %)      workers=4: 12.0 samples/s\n"
-                              "  +90 % (+80 to +100 %)     half the work: 19.0 samples/s;\n"
+                              "  +50 % (+40 to +60 %)      workers=8: 15 samples/s; more\n"
+                              "  +20 % (+10 to +30 %)      workers=4: 12 samples/s\n"
+                              "  +90 % (+80 to +100 %)     half the work: 19 samples/s;\n"
                               "                            smaller images\n");
     free(text);
     r.verdict.l1 = NULL; /* no cause: nothing to predict for */

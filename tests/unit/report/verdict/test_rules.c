@@ -599,7 +599,7 @@ static void test_what_the_replay_lacks_is_advised(void **state)
     } rows[] = {{0.65, 3, NULL, "misses this run's rate by 65 %", "Fix or take out the files that fail"},
                 {-0.4, 0, NULL, "misses this run's rate by 40 %", "Record longer"},
                 {NAN, 0, "run.sqlite has 3 samples", "no phase has half", "run.sqlite has 3 samples"},
-                {NAN, 0, NULL, "no phase has half", "Record again with CPU time"}};
+                {NAN, 0, NULL, "no phase has half", "Record again with the time on a CPU"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct pp_arena arena = {0};
         struct pp_report_verdict v;
