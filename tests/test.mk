@@ -310,7 +310,7 @@ golden: all unit helpers
 # docs/internals/pages.md and its pictures: the recordings in RECORDINGS by an older program, OLD, and by this one.
 .PHONY: pages
 pages: all
-	$(Q)python3 mk/tools/pages.py --old "$(OLD)" --new $(B)/pipeprobe --recordings "$(RECORDINGS)" --docs docs/internals
+	$(Q)python3 mk/tools/pages.py --old "$(OLD)" --new $(B)/pipeprobe --docs docs/internals
 
 # The pictures of README and guides, of the recording that the tests keep (chromium and Pillow: PYTHON=).
 .PHONY: docs-pictures
@@ -424,7 +424,7 @@ help:
 	'make gpu-check-kit  the same to carry to a machine that can build nothing, as an archive; NVJPEG=FILE brings nvJPEG' \
 	'make ptx          the step kernel again, by nvcc, into probe/device/kernel.ptx' \
 	'make golden       rewrites kept outputs for review' \
-	'make pages        first pages of eight recordings by an older program and by this one, as text and pictures; RECORDINGS=DIR OLD=PROGRAM' \
+	'make pages        first pages of eight recordings by an older program and by this one, as text and pictures; OLD=PROGRAM' \
 	'make docs-pictures  the pictures of README and guides, from a kept recording, into docs/pictures' \
 	'make docs-reference  rewrites docs/reference/commands.md and the report in README.md from the program; make check-docs compares' \
 	'' \

@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
-"""make pages RECORDINGS=DIR OLD=PROGRAM: docs/internals/pages.md and its pictures, of the same recordings by an old program and by this one.
+"""make pages OLD=PROGRAM: docs/internals/pages.md and its pictures, of the same recordings by an old program and by this one.
 
-DIR holds the recordings named below: of field jobs (tests/field/run.py --keep), and of `pipeprobe run` on images (samples/make_dataset). Needs chromium
-and Pillow. A picture shows the page at 1280 px before and after, at 390 px before, and after in dark; a palette keeps it small.
+The recordings are those of tests/recordings and samples/stallbench. Needs chromium and Pillow. A picture shows the page at 1280 px before and after, at 390 px before, and after in dark; a palette keeps it small.
 """
 import argparse
+import gzip
 import os
+import shutil
 import subprocess
 import tempfile
 
 from PIL import Image
 
 SUBJECTS = [
-    ("heavy_augmentation", "transform-bound: augmentation by PIL"),
-    ("small_files_on_a_mount", "storage: small files on a slow mount"),
-    ("one_worker_of_two_loaders", "one worker, and a second DataLoader"),
-    ("job_on_one_cpu", "CPU-starved: other processes on the job's CPUs"),
-    ("short_epochs_drain", "seven epochs of six batches"),
-    ("model_is_the_cost", "not input-bound"),
-    ("broken_file_in_a_worker", "a job that failed"),
-    ("run_images", "`pipeprobe run` on JPEGs"),
+    ("train", "one worker, the recording of README"),
+    ("small_files_on_a_mount", "small files on a slow mount"),
+    ("http_per_sample", "a request per sample"),
+    ("collate_pads_in_python", "a job that lacks CPUs"),
+    ("targets_of_small_tensors", "workers that cost more than they save"),
+    ("weighted_sampler", "a slow sampler between epochs"),
+    ("accumulated_gradients", "not input-bound"),
+    ("large_jpegs", "too few batches for a verdict"),
 ]
 DESK, PHONE = (1280, 2300), (390, 1700)
 DESK_SCALE, PHONE_SCALE, HEIGHT = 0.27, 0.36, 612
@@ -30,10 +31,10 @@ COLOURS = ["#ffffff", "#eef0f2", "#b9bec5", "#d68896", "#5b6470", "#1c2024", "#3
 
 INTRO = """# First pages, before and after
 
-Eight recordings as they were reported on 27 November 2026 and as they are now: the text of `pipeprobe report FILE` at 80 columns, and the top of the page
-(`-o page.html`): at 1280 px before and after, at 390 px before, and after in dark. `make pages RECORDINGS=DIR OLD=PROGRAM` makes this page again; seven
-recordings are of jobs in tests/field, recorded beside other load, the eighth is of `pipeprobe run`. What the parts of the page show:
-[report formats](../reference/report-formats.md).
+Eight recordings as they were reported on 27 November 2026 (commit bfc6c41d) and as they are now: the text of `pipeprobe report FILE` at 80 columns, and the
+top of the page (`-o page.html`): at 1280 px before and after, at 390 px before, and after in dark. The recordings are in the repository (tests/recordings,
+samples/stallbench; recorded beside other load). `make pages OLD=PROGRAM` makes this page again, and a test holds the texts after to the program.
+What the parts of the page show: [report formats](../reference/report-formats.md).
 """
 
 
@@ -67,19 +68,29 @@ def text(program, recording):
     return subprocess.run([program, "report", recording], check=False, capture_output=True, text=True).stdout.rstrip()
 
 
+def unpack(root, recording):
+    if os.path.exists(kept := os.path.join(root, "tests/recordings", recording)):
+        shutil.copy(kept, recording)
+    else:
+        with gzip.open(os.path.join(root, "samples/stallbench", recording + ".gz")) as packed, open(recording, "wb") as out:
+            shutil.copyfileobj(packed, out)
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument("--old", required=True)
     ap.add_argument("--new", required=True)
-    ap.add_argument("--recordings", required=True)
     ap.add_argument("--docs", required=True, help="docs/internals")
     a = ap.parse_args()
     old, new, docs = os.path.abspath(a.old), os.path.abspath(a.new), os.path.abspath(a.docs)
     os.makedirs(os.path.join(docs, "pages"), exist_ok=True)
-    os.chdir(a.recordings)  # names of files without directories
+    root = os.path.dirname(os.path.dirname(docs))
+    recordings = tempfile.TemporaryDirectory()
+    os.chdir(recordings.name)  # names of files without directories
     parts = [INTRO]
     for name, what in SUBJECTS:
         recording = name + ".sqlite"
+        unpack(root, recording)
         with tempfile.TemporaryDirectory() as tmp:
             pages = [os.path.join(tmp, which + ".html") for which in ("before", "after")]
             page(old, recording, pages[0])
