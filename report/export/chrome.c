@@ -159,8 +159,9 @@ struct pairs {
 static void put_pair(void *ctx, const char *key, const char *value, const char *unit, int numeric)
 {
     struct pairs *p = ctx;
+    const char *end = strrchr(key, '_'), *in = !unit || (end && strcmp(end + 1, unit) == 0) ? "" : unit;
     char name[160];
-    snprintf(name, sizeof(name), "%s.%s%s%s", p->section, key, unit ? "_" : "", unit ? unit : "");
+    snprintf(name, sizeof(name), "%s.%s%s%s", p->section, key, *in ? "_" : "", in);
     put_text(p->c, ",\n", name);
     put_text(p->c, ":", value ? value : "");
 }

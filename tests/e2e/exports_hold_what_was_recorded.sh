@@ -29,6 +29,7 @@ check "nothing temporary is left" test -z "$(ls "$T" | grep partial)"
 is "csv: a header and a row per span" "$(wc -l <"$T/run.csv")" 351
 is "csv: cells agree with the recording" "$(sqlite3 :memory: ".import --csv '$T/run.csv' s" "SELECT count(*), sum(dur_ns), sum(phase = 'h2d'), sum(bytes), CAST(sum(samples) AS INT), min(start_ns), count(DISTINCT batch) FROM s")" \
     "350|95000000|50|$((50 * 110000 + 50 * 32 * 150528))|3200|1000000000000|50"
+is "chrome: a unit is named once" "$(grep -c _ns_ns "$T/run.trace.json")" 0
 check "chrome: SQLite reads the JSON" json_valid "$T/run.trace.json"
 if command -v python3 >/dev/null; then check "chrome: Python reads the JSON" python3 -m json.tool "$T/run.trace.json"; else skip "chrome: Python reads the JSON" "no python3"; fi
 events() { sqlite3 :memory: "SELECT $1 FROM json_each(CAST(readfile('$T/run.trace.json') AS TEXT), '\$.traceEvents') e WHERE json_extract(e.value, '\$.ph') = '$2' ${3:-}"; }

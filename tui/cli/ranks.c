@@ -167,7 +167,7 @@ const struct pp_command pp_cmd_ranks = {
              "compared by number; clocks of machines need not agree. Exit code: 0, or 3 when\n"
              "there are fewer than 2 ranks or 20 steps to compare. --audit: 1 when\n"
              "samples were used too often or not at all, 3 when the recordings cannot tell.",
-    .examples = {"pipeprobe exec -- torchrun --nproc-per-node 4 train.py",
+    .examples = {"pipeprobe exec -- torchrun --nproc_per_node 4 train.py",
                  "pipeprobe ranks pipeprobe-JOB --html job.html"},
     .run = ranks_main,
 };
