@@ -114,15 +114,14 @@ static const char *words_of(const struct pp_rule_set *set, const char *said, cha
 
 struct printing {
     const struct pp_rule_set *set; /* of the rule before */
-    unsigned remedies[16];
-    size_t n_remedies;
+    unsigned remedies[16], n_remedies;
 };
 
 static void print_rule(void *ctx, const struct pp_rule_set *set, const struct pp_rule *rule)
 {
     struct printing *p = ctx;
     char limit[160], text[1024];
-    size_t k = 0;
+    unsigned k = 0;
     if (p->set != set)
         printf("\nEvidence (%s): %s\n", set->name, set->decides);
     else
@@ -162,6 +161,7 @@ static const char *change_in(const struct pp_remedy *r, int program)
 static void print_code(const struct code *c)
 {
     struct printing p = {0};
+    char text[1024];
     printf("%s: %s\n", c->name, c->meaning);
     if (c->symptom)
         printf("Seen as: %s\n", c->symptom);
@@ -169,9 +169,9 @@ static void print_code(const struct code *c)
     if (p.set)
         puts(
             "\nRefuted where, in each of these ways, a limit is not met. Evidence that is unknown meets none.");
-    for (size_t i = 0; i < p.n_remedies; i++) {
+    for (unsigned i = 0; i < p.n_remedies; i++) {
         const struct pp_remedy *r = &pp_remedies[p.remedies[i]];
-        printf("\nDo: %s\n", r->sentence);
+        printf("\nDo: %s\n", words_of(p.set, r->sentence, text, sizeof(text)));
         for (int k = 0; k < PROGRAMS; k++)
             if (change_in(r, k))
                 printf("  %-14s %s\n", programs[k].program, change_in(r, k));
