@@ -4,7 +4,7 @@
 # The interpreter is $PIPEPROBE_PYTHON314, python3.14 in PATH, or Debian's of a newer suite, unpacked into $VENVS/python3.14 (60 MB). --slice is what `make test`
 # runs: no torch. All of it takes Debian's with its torch into $VENVS/python3.14-torch (1.2 GB); the free-threaded one is
 # $PIPEPROBE_PYTHON314T, or built from Debian's source into $VENVS/python3t (2 minutes).
-# ONLY=REGEX chooses: sentences, free_threaded, the name of an attached job, leaving, exec_METHOD, newer.
+# ONLY=REGEX chooses: sentences, free_threaded, the name of an attached job, leaving, tuned, exec_METHOD, newer.
 where=${PIPEPROBE_PYTHON314:-} free=${PIPEPROBE_PYTHON314T:-} newer=${PIPEPROBE_PYTHON315:-}
 . "$(dirname "$0")/lib.sh"
 need_pipeprobe
@@ -288,6 +288,25 @@ leaving() {
 environment [] False "
 }
 ! chosen leaving || leaving
+
+# The loader of a job that runs is changed, and stays so when attach has left.
+tuned() {
+    begin tuned "$PYTHON" "$PWD/tests/jobs/live_job.py" --workers 1 --sample-ms 10 --step-ms 2 --seconds 60
+    await grep -qs libtorch "/proc/$job/maps" && sleep 2
+    attach "$job" --tune --duration 40s -o "$T/tuned.sqlite"
+    is "attach --tune: exit code" "$rc" 0
+    like "attach --tune: the decision is a line" "$(cat "$ERR")" "pipeprobe attach: loader 0.*: num_workers 1 -> [0-9]+: .*, kept at batch [0-9]+"
+    is "attach --tune: and a row of the recording" "$(sql "$T/tuned.sqlite" "SELECT count(*) > 0 FROM meta WHERE section = 'loader_change'")" 1
+    wait "$job"
+    is "attach --tune: the job ends well, its batches in order" "$? $(grep order "$T/tuned.out") $(cat "$T/tuned.err")" "0 order as without: True "
+    holds "attach --tune: what was kept stays" "$(sed -n 's/^rates .* //p' "$T/tuned.out") > 1.3 * $(sed -n 's/^rates \([0-9.]*\) .*/\1/p' "$T/tuned.out")"
+    begin one_rank env WORLD_SIZE=2 "$PYTHON" "$PWD/tests/jobs/live_job.py" --workers 1 --sample-ms 10 --step-ms 2 --seconds 20
+    await grep -qs libtorch "/proc/$job/maps" && sleep 2
+    attach "$job" --tune --duration 4s -o "$T/rank.sqlite"
+    like "attach --tune of one of several ranks: why not" "$rc $(text) $(cat "$ERR")" "^[1-9] .*of several ranks none is tuned; leave out --tune"
+    end "$job"
+}
+! chosen tuned || tuned
 
 # ---- pipeprobe exec ----
 

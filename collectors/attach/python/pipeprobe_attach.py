@@ -47,8 +47,9 @@ def _guarded(session, function, *args):
         pass
 
 
-def enter(session, of, hooks, reads):
-    _guarded(session, _enter, session, of, hooks, reads)
+def enter(session, of, hooks, reads, tune):
+    """tune: "", or how pipeprobe_tune tries changes."""
+    _guarded(session, _enter, session, of, hooks, reads, tune)
 
 
 def leave(session):
@@ -59,7 +60,7 @@ def _is_there(pid):
     return os.path.exists("/proc/%d" % pid)
 
 
-def _enter(session, of, hooks, reads):
+def _enter(session, of, hooks, reads, tune):
     global _session, _of
     if "t" in getattr(sys, "abiflags", ""):
         raise _Refused("a free-threaded Python cannot load the hooks; a build of Python with the GIL can")
@@ -68,10 +69,15 @@ def _enter(session, of, hooks, reads):
         raise _Refused("another pipeprobe attach, process %d, records it" % _of)
     if recorded and recorded not in (session, _session) and os.path.isdir(recorded):
         raise _Refused("it is recorded already, into %s" % (recorded[:-6] if recorded.endswith(".rings") else recorded))
+    if tune and os.environ.get("WORLD_SIZE", "1") != "1":
+        raise _Refused("of several ranks none is tuned; leave out --tune")
     sys.path.insert(0, hooks)
     try:
         import _pipeprobe
         import pipeprobe_hooks
+
+        if tune:
+            import pipeprobe_tune
     finally:
         sys.path.remove(hooks)
     if _session and _session != session:
@@ -79,6 +85,8 @@ def _enter(session, of, hooks, reads):
     if not _pipeprobe.join(session):
         raise _Refused("the recorder is off in it, since an error of its own or because the session cannot be joined")
     _session, _of = session, of
+    if tune:
+        pipeprobe_tune.install(pipeprobe_hooks, _pipeprobe, session, tune)
     pipeprobe_hooks.install(_pipeprobe)
     pipeprobe_hooks.late = True
     pipeprobe_hooks.hook_imported()

@@ -417,6 +417,7 @@ def _iterator_is_late(iterator):
             import weakref
 
             _late_states.append((weakref.ref(iterator._index_sampler), state))
+        iterator._pipeprobe_row = state["number"]
         _iteration_begins(iterator, loader, state, getattr(iterator, "_pipeprobe_round", 0))
         record.resume(iterator._pipeprobe_iteration, taken, sent)
         fetcher = getattr(iterator, "_dataset_fetcher", None)

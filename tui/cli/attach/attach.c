@@ -169,7 +169,7 @@ void attach_stacks_free(struct attach_stacks *s)
 struct options {
     uint64_t duration_ns; /* 0: until Ctrl-C or the job's end */
     struct attach_output output;
-    int outside, quiet;
+    int outside, tune, quiet;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -183,6 +183,8 @@ static const struct pp_opt opts[] = {
      .help = "replace FILE"},
     {.name = "outside", .type = PP_OPT_FLAG, .offset = AT(outside), .dflt = "0",
      .help = "only look at it: put nothing into the job, and record nothing"},
+    {.name = "tune", .type = PP_OPT_FLAG, .offset = AT(tune), .dflt = "0", .choices = exec_tune_choices,
+     .help = "try num_workers and prefetch_factor in it meanwhile, keep what gains"},
     {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet), .dflt = "0",
      .help = "no progress on stderr"},
     {.name = NULL},
@@ -197,11 +199,23 @@ static void sleep_until(uint64_t ns)
         continue;
 }
 
+/* Threads that are begun meanwhile take no signals: they are for the one that sleeps. Returns those of
+ * before. */
+static sigset_t block_signals(void)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    return before;
+}
+
 /* The moment at which it takes the hooks is said: from then on it is recorded. */
 static void look_inside(struct attach_enter *e, const struct attach_rows *r, struct pp_progress *p, int quiet)
 {
     enum attach_state before = e->state;
+    sigset_t signals = block_signals();
     attach_enter_look(e, r);
+    pthread_sigmask(SIG_SETMASK, &signals, NULL);
     if (before == e->state || e->state != ATTACH_INSIDE || quiet)
         return;
     pp_progress_clear(p);
@@ -323,14 +337,13 @@ static void print_answer(const struct attach_rows *r, const struct attach_enter 
     pp_looks_free(&seen);
 }
 
-/* The threads of the recording take no signals: they are for the one that sleeps. */
-static void begin_inside(struct attach_enter *e, const struct attach_rows *r, const struct attach_output *o)
+static void begin_inside(struct attach_enter *e, const struct attach_rows *r, const struct options *o)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    (void)attach_enter_begin(e, r, o); /* e->why has the sentence */
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    sigset_t signals = block_signals();
+    e->tune = (enum exec_tune_mode)o->tune;
+    e->quiet = o->quiet;
+    (void)attach_enter_begin(e, r, &o->output); /* e->why has the sentence */
+    pthread_sigmask(SIG_SETMASK, &signals, NULL);
 }
 
 static pp_status parse_pid(const char *text, int64_t *pid, struct pp_err *err)
@@ -367,6 +380,8 @@ static int attach_main(int argc, char **argv)
         st = pp_fail(&err, PP_E_USAGE, "give the process id of a running job: pipeprobe attach PID");
     if (st == PP_OK && o.outside && o.output.path)
         st = pp_fail(&err, PP_E_USAGE, "--outside records nothing: leave out --output");
+    if (st == PP_OK && o.outside && o.tune)
+        st = pp_fail(&err, PP_E_USAGE, "--outside puts nothing into the job: leave out --tune");
     if (st == PP_OK)
         st = parse_pid(operands[0], &pid, &err);
     if (st == PP_OK)
@@ -383,15 +398,18 @@ static int attach_main(int argc, char **argv)
     int has_machine = pp_watch_machine(&busy_s[0], &all_s[0]);
     exec_words_speak_as("attach");
     if (!o.outside)
-        begin_inside(enter, rows, &o.output);
+        begin_inside(enter, rows, &o);
     (void)pp_nvml_open(NULL, &gpu.nvml, &gpu.why); /* without it the sentence says so */
     int there = watch_job(rows, enter, stacks, &gpu, &o);
     if (has_machine && pp_watch_machine(&busy_s[1], &all_s[1]) && all_s[1] > all_s[0])
         machine.busy_cpus = cpus.online * (busy_s[1] - busy_s[0]) / (all_s[1] - all_s[0]);
     attach_enter_end(enter, rows, there);
     print_answer(rows, enter, stacks, &machine, &gpu, there);
+    if (o.tune && enter->state != ATTACH_INSIDE)
+        exec_say(
+            "--tune changed nothing, for the job was only watched; start it with: pipeprobe exec --tune");
     code = enter->state == ATTACH_INSIDE ? pp_status_exit_code(enter->unfinished.code)
-           : o.output.path               ? pp_status_exit_code(enter->why.code)
+           : o.output.path || o.tune     ? pp_status_exit_code(enter->why.code)
                                          : 0;
 out:
     pp_nvml_close(gpu.nvml);
@@ -415,7 +433,8 @@ const struct pp_command pp_cmd_attach = {
              "until attach or the job ends, and attach ends with the verdict. Any other is\n"
              "looked at from outside: nothing is put into it. Its Python stacks (3.8 to 3.15),\n"
              "20 times a second, tell how long it waits for data, the cause where it is sure,\n"
-             "and the line that takes most; the gain of a change takes pipeprobe exec.",
+             "and the line that takes most; the gain of a change takes pipeprobe exec.\n"
+             "--tune tries changes in the job as exec --tune does; what was kept stays.",
     .examples = {"pipeprobe attach 4711 --duration 60s -o train.sqlite",
                  "pipeprobe attach $(pgrep -of train.py) --outside"},
     .run = attach_main,

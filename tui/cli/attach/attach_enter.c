@@ -88,7 +88,8 @@ static pp_status write_script(const struct attach_enter *e, const char *path, in
           "    finally:\n        sys.path.remove(hooks)\n",
           f);
     if (enters)
-        fprintf(f, "    pipeprobe_attach.enter(session, %d, hooks, reads)\n", (int)getpid());
+        fprintf(f, "    pipeprobe_attach.enter(session, %d, hooks, reads, '%s')\n", (int)getpid(),
+                e->tune ? exec_tune_choices[e->tune - 1].name : "");
     else
         fputs("    pipeprobe_attach.leave(session)\n", f);
     fputs("try:\n    _pipeprobe()\nexcept Exception:\n    pass\n", f);
@@ -302,6 +303,8 @@ void attach_enter_look(struct attach_enter *e, const struct attach_rows *r)
     if (e->asked[0].took_hooks) {
         e->state = ATTACH_INSIDE;
         e->since_s = r->watched_s;
+        e->tuner = exec_tune_start(e->tune, e->record.path, e->session,
+                                   pp_recording_store(e->record.recording), e->quiet);
         /* The job has the hooks: now those that it had started. Others inherit them. */
         struct pp_err err;
         pp_err_clear(&err);
@@ -379,6 +382,7 @@ void attach_enter_end(struct attach_enter *e, const struct attach_rows *r, int t
     if (e->state != ATTACH_INSIDE)
         return;
     take_back(e); /* workers that have not entered yet */
+    exec_tune_stop(e->tuner, 0);
     for (size_t i = 0; i < e->n_asked; i++)
         e->entered += e->asked[i].is_worker && e->asked[i].took_hooks;
     if (there)
@@ -386,6 +390,8 @@ void attach_enter_end(struct attach_enter *e, const struct attach_rows *r, int t
     remove_scripts(e);
     if (exec_record_end(&e->record, -1, "finished", &err) != PP_OK)
         e->unfinished = err;
+    exec_tune_end(e->tuner, e->unfinished.code == PP_OK ? e->record.path : NULL);
+    e->tuner = NULL;
 }
 
 void attach_enter_free(struct attach_enter *e)

@@ -8,6 +8,7 @@
 #include "tui/cli/attach/attach_rows.h"
 #include "tui/cli/exec/exec_python.h"
 #include "tui/cli/exec/exec_record.h"
+#include "tui/cli/exec/exec_tune.h"
 
 #include <sys/types.h>
 
@@ -18,7 +19,10 @@ enum attach_state {
 };
 
 struct attach_enter {
+    enum exec_tune_mode tune; /* set before attach_enter_begin, as quiet */
+    int quiet;
     enum attach_state state;
+    struct exec_tune *tuner; /* of ATTACH_INSIDE; NULL: none */
     struct pp_err why;
     struct pp_err unfinished; /* of ATTACH_INSIDE: why the file could not be finished */
     struct exec_record record;
@@ -43,7 +47,7 @@ struct attach_output {
  * state is ATTACH_OUTSIDE. PP_E_USAGE of the output's name is the caller's to report. */
 pp_status attach_enter_begin(struct attach_enter *e, const struct attach_rows *r,
                              const struct attach_output *o);
-/* Whether it has answered meanwhile. */
+/* Whether it has answered meanwhile. Signals are blocked where the tuner's thread is to take none. */
 void attach_enter_look(struct attach_enter *e, const struct attach_rows *r);
 /* The job is asked to leave (there: it has not ended), and the file is finished; without an answer there is
  * none. */

@@ -42,11 +42,6 @@ struct options {
     struct digest_opts digest;
 };
 
-/* Of --tune=MODE; --tune alone is the first. */
-static const struct pp_opt_choice tune_modes[] = {{"keep", "as --tune"},
-                                                  {"advise", "put everything back, and say what gained"},
-                                                  {NULL, NULL}};
-
 /* Of --content=HOW; --content alone is the first. */
 static const struct pp_opt_choice contents[] = {
     {"part", "of a sample of more than 64 KiB its first and last bytes, and some between"},
@@ -74,7 +69,7 @@ static const struct pp_opt opts[] = {
      .help = "end a PyTorch job (SIGINT) after TIME of its steady state; exit code 0"},
     {.name = "top", .type = PP_OPT_FLAG, .offset = AT(top), .dflt = "0",
      .help = "show the dashboard meanwhile; PROGRAM's output goes to RECORDING.out"},
-    {.name = "tune", .type = PP_OPT_FLAG, .offset = AT(tune), .dflt = "0", .choices = tune_modes,
+    {.name = "tune", .type = PP_OPT_FLAG, .offset = AT(tune), .dflt = "0", .choices = exec_tune_choices,
      .help = "try num_workers and prefetch_factor in the running job, keep what gains"},
     {.name = "json", .type = PP_OPT_STRING, .offset = AT(json), .arg = "REPORT.json",
      .help = "write the report there at the end, too"},

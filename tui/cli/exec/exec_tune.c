@@ -341,6 +341,10 @@ static void *run_tune(void *arg)
     return NULL;
 }
 
+const struct pp_opt_choice exec_tune_choices[] = {{"keep", "as --tune"},
+                                                  {"advise", "put everything back, and say what gained"},
+                                                  {NULL, NULL}};
+
 struct exec_tune *exec_tune_start(enum exec_tune_mode mode, const char *recording, const char *session,
                                   struct pp_store *store, int quiet)
 {

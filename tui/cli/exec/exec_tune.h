@@ -17,10 +17,15 @@
 #define PP_TUNE_TOLD "answer-tuned"
 #define PP_TUNE_VARIABLE "PIPEPROBE_LIVE" /* of the job's environment: "keep" or "advise" */
 
+#include "probe/base/opts.h"
+
 struct exec_tune;
 struct pp_store;
 
 enum exec_tune_mode { EXEC_TUNE_OFF, EXEC_TUNE_KEEP, EXEC_TUNE_ADVISE };
+
+/* Of --tune=MODE, from EXEC_TUNE_KEEP on; --tune alone is the first. The names are the job's as well. */
+extern const struct pp_opt_choice exec_tune_choices[];
 
 /* recording and session are borrowed until exec_tune_stop; store takes the rows. NULL: off, or no memory. */
 struct exec_tune *exec_tune_start(enum exec_tune_mode mode, const char *recording, const char *session,
