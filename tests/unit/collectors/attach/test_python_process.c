@@ -14,8 +14,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -298,6 +301,123 @@ static void a_process_without_python_is_said(void **state)
     assert_int_equal(pp_python_find(pid, &p, &err), PP_E_NOT_FOUND);
 }
 
+/* ---- a process that becomes another program ---- */
+
+/* This program as "PATH victim IN OUT NEXT" looks like a Python, says with which rights it runs, and becomes
+ * NEXT when it is told so. Its addresses are the same in every process. */
+static int be_victim(char **argv)
+{
+    int in = atoi(argv[2]), out = atoi(argv[3]);
+    uint32_t user = geteuid();
+    char told;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    make(14, IN_314);
+    if (write(out, &user, sizeof(user)) == sizeof(user) && read(in, &told, 1) == 1 && argv[4][0])
+        execl(argv[4], argv[4], "victim", argv[2], argv[3], argv[4], (char *)NULL);
+    return 1;
+}
+
+struct victim {
+    pid_t pid;
+    int in, out; /* to and from it */
+};
+
+static uint32_t await_victim(const struct victim *v)
+{
+    uint32_t user = UINT32_MAX;
+    assert_int_equal(read(v->out, &user, sizeof(user)), sizeof(user));
+    return user;
+}
+
+/* As user, of whom it becomes next. */
+static struct victim begin_victim(uid_t user, const char *next)
+{
+    int in[2], out[2];
+    char in_word[16], out_word[16];
+    assert_int_equal(pipe(in) | pipe(out), 0);
+    snprintf(in_word, sizeof(in_word), "%d", in[0]);
+    snprintf(out_word, sizeof(out_word), "%d", out[1]);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(in[1]);
+        close(out[0]);
+        if ((user == geteuid() || setuid(user) == 0) && personality(ADDR_NO_RANDOMIZE) >= 0)
+            execl(next, next, "victim", in_word, out_word, next, (char *)NULL);
+        _exit(1);
+    }
+    assert_true(pid > 0);
+    close(in[0]);
+    close(out[1]);
+    return (struct victim){pid, in[1], out[0]};
+}
+
+static void end_victim(const struct victim *v)
+{
+    end(v->pid);
+    close(v->in);
+    close(v->out);
+}
+
+/* It keeps its number, its start time, and here the addresses too: what was found is of the program before.
+ */
+static void a_program_executed_since_is_not_written_into(void **state)
+{
+    struct pp_python before, after;
+    struct pp_err err;
+    (void)state;
+    struct victim v = begin_victim(geteuid(), "/proc/self/exe");
+    await_victim(&v);
+    assert_int_equal(pp_python_find(v.pid, &before, &err), PP_OK);
+    assert_int_equal(write(v.in, "x", 1), 1);
+    await_victim(&v);
+    assert_int_not_equal(pp_python_ask(&before, "/a/script.py", &err), PP_OK);
+    assert_int_equal(pp_python_find(v.pid, &after, &err), PP_OK);
+    assert_true(before.script == after.script && before.started == after.started);
+    assert_int_equal(pp_python_is_asked(&after), 0);
+    assert_int_equal(pp_python_ask(&after, "/a/script.py", &err), PP_OK);
+    pp_python_close(&before);
+    pp_python_close(&after);
+    end_victim(&v);
+}
+
+/* Root is asked to attach to a user's job, which then executes a set-user-ID program of root. */
+static void a_set_user_id_program_is_not_entered(void **state)
+{
+    enum { NOBODY = 65534 };
+    char dir[] = "/var/tmp/pp-victim-XXXXXX", path[64], command[256];
+    struct pp_python before, after;
+    struct pp_err err;
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/python", dir);
+    snprintf(command, sizeof(command), "cp /proc/%d/exe %s && chmod 755 %s %s", getpid(), path, dir, path);
+    assert_int_equal(system(command), 0);
+    struct victim v = begin_victim(NOBODY, path);
+    assert_int_equal(await_victim(&v), NOBODY);
+    if (pp_python_find(v.pid, &before, &err) != PP_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(before.user, NOBODY);
+    assert_int_equal(chmod(path, 04755), 0);
+    assert_int_equal(write(v.in, "x", 1), 1);
+    uint32_t user = await_victim(&v);
+    pp_status asked = pp_python_ask(&before, "/a/script.py", &err),
+              found = pp_python_find(v.pid, &after, &err);
+    pp_python_close(&before);
+    pp_python_close(&after);
+    end_victim(&v);
+    unlink(path);
+    rmdir(dir);
+    if (user != 0) {
+        puts("# skip: set-user-ID programs have no effect here");
+        skip();
+    }
+    assert_int_not_equal(asked, PP_OK);
+    assert_int_equal(found, PP_E_ACCESS);
+    assert_non_null(strstr(err.text, "runs with the rights of two users, and is not entered"));
+}
+
 /* ---- names ---- */
 
 static void mappings_of_python_are_found(void **state)
@@ -332,14 +452,18 @@ static void mappings_of_python_are_found(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 5 && strcmp(argv[1], "victim") == 0)
+        return be_victim(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_arrives),
         cmocka_unit_test(a_request_is_taken_back),
         cmocka_unit_test(others_are_refused),
         cmocka_unit_test(missing_rights_are_said),
         cmocka_unit_test(a_process_without_python_is_said),
+        cmocka_unit_test(a_program_executed_since_is_not_written_into),
+        cmocka_unit_test(a_set_user_id_program_is_not_entered),
         cmocka_unit_test(mappings_of_python_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
