@@ -8,7 +8,6 @@
 
 #include <fnmatch.h>
 #include <pthread.h>
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,27 +112,6 @@ static int place_of(const struct s3 *s, const struct pp_s3_name *name, const cha
                                  : -1;
 }
 
-/* "BUCKET.s3.eu-west-1.amazonaws.com", "s3.dualstack.eu-west-1...", "s3.amazonaws.com", "s3-eu-west-1...":
- * what stands behind the part "s3" is a region. Other hosts of that domain are customers' (elb, execute-api,
- * ...). */
-static int is_host_of_s3(const char *host)
-{
-    const char *end = strcasestr(host, ".amazonaws.com");
-    if (!end || end[strlen(".amazonaws.com")])
-        return 0;
-    for (const char *part; end > host; end = part - 1) {
-        for (part = end; part > host && part[-1] != '.';)
-            part--;
-        size_t n = (size_t)(end - part);
-        if (n >= 2 && strncasecmp(part, "s3", 2) == 0 && (n == 2 || part[2] == '-'))
-            return 1;
-        int is_region = n > 4 && part[2] == '-' && isdigit((unsigned char)end[-1]);
-        if (part == host || !(is_region || (n == 9 && strncasecmp(part, "dualstack", n) == 0)))
-            return 0;
-    }
-    return 0;
-}
-
 /* A redirect is signed when it leads where the keys are known anyway. */
 static int is_ours(const struct s3 *s, const struct parts *at)
 {
@@ -141,7 +119,7 @@ static int is_ours(const struct s3 *s, const struct parts *at)
     const char *endpoint = pp_aws_endpoint(s->aws);
     if (*endpoint)
         return split_url(endpoint, &own) == 0 && strcasecmp(own.host, at->host) == 0;
-    return is_host_of_s3(at->host);
+    return pp_s3_is_own_host(at->host);
 }
 
 /* Appends "NAME: value" to the call's text; its value is what is signed. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- XML ---- */
 
@@ -167,6 +168,24 @@ void pp_xml_find(const char *xml, size_t size, const char *name, char *out, size
 }
 
 /* ---- names and listings ---- */
+
+int pp_s3_is_own_host(const char *host)
+{
+    const char *end = strcasestr(host, ".amazonaws.com");
+    if (!end || end[strlen(".amazonaws.com")])
+        return 0;
+    for (const char *part; end > host; end = part - 1) {
+        for (part = end; part > host && part[-1] != '.';)
+            part--;
+        size_t n = (size_t)(end - part);
+        if (n >= 2 && strncasecmp(part, "s3", 2) == 0 && (n == 2 || part[2] == '-'))
+            return 1;
+        int is_region = n > 4 && part[2] == '-' && isdigit((unsigned char)end[-1]);
+        if (part == host || !(is_region || (n == 9 && strncasecmp(part, "dualstack", n) == 0)))
+            return 0;
+    }
+    return 0;
+}
 
 int pp_s3_parse_name(const char *name, struct pp_s3_name *out)
 {

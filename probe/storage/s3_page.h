@@ -13,6 +13,10 @@ struct pp_s3_name {
 };
 /* "s3://BUCKET/KEY", taken literally. -1: not such a name, or too long. */
 int pp_s3_parse_name(const char *name, struct pp_s3_name *out);
+/* "BUCKET.s3.eu-west-1.amazonaws.com", "s3.dualstack.eu-west-1...", "s3.amazonaws.com", "s3-eu-west-1...":
+ * what stands behind the part "s3" is a region. Other hosts of that domain are customers' (elb, execute-api,
+ * ...). */
+int pp_s3_is_own_host(const char *host);
 
 /* One answer to ListObjectsV2. */
 struct pp_s3_page {

@@ -503,6 +503,31 @@ static void odd_files_among_the_leases_change_nothing(void **state)
     pp_lease_leave(l);
 }
 
+/* A directory that a group may write into: a colleague's link has nothing written where it leads. */
+static void a_link_in_the_place_of_an_epoch_leads_nowhere(void **state)
+{
+    (void)state;
+    struct pp_lease *l = join(LONG);
+    struct pp_err err = {0};
+    enum pp_lease_answer answer;
+    uint64_t shard;
+    char elsewhere[96], path[160];
+    assert_int_equal(chmod(dir, 0775), 0);
+    snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", root);
+    snprintf(path, sizeof(path), "%s/epoch-00000", dir);
+    assert_int_equal(mkdir(elsewhere, 0777), 0);
+    assert_int_equal(symlink(elsewhere, path), 0);
+    assert_int_equal(pp_lease_take(l, 0, order, &shard, &answer, &err), PP_E_ACCESS);
+    assert_non_null(strstr(err.text, "epoch-00000 is no directory of its own"));
+    pp_lease_leave(l);
+    assert_int_equal(rmdir(elsewhere), 0); /* empty */
+    snprintf(path, sizeof(path), "%s/ranks", dir);
+    assert_int_equal(nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+    assert_int_equal(symlink(root, path), 0);
+    struct pp_lease_opts o = opts_of(LONG);
+    refused(&o, PP_E_USAGE, "'ranks' is no directory");
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -518,6 +543,7 @@ int main(void)
         CASE(another_jobs_directory_is_refused_in_one_sentence),
         CASE(a_directory_that_cannot_be_written_is_said),
         CASE(a_full_disk_is_said_and_ends_the_rank_in_time),
+        CASE(a_link_in_the_place_of_an_epoch_leads_nowhere),
         CASE(odd_files_among_the_leases_change_nothing),
     };
     return cmocka_run_group_tests_name("lease", tests, NULL, NULL);

@@ -33,6 +33,34 @@ static void names_have_a_bucket_and_a_key(void **state)
     assert_int_equal(pp_s3_parse_name(longest, &n), 0);
 }
 
+/* Keys are sent to these alone: the domain has hosts of customers too. */
+static void hosts_of_s3_are_known_from_those_of_customers(void **state)
+{
+    const char *const own[] = {"s3.amazonaws.com",
+                               "bucket.s3.amazonaws.com",
+                               "bucket.with.dots.S3.eu-west-1.amazonaws.com",
+                               "s3.dualstack.us-east-1.amazonaws.com",
+                               "bucket.s3.dualstack.us-gov-west-1.amazonaws.com",
+                               "bucket.s3-us-west-2.amazonaws.com"};
+    const char *const others[] = {"evil.elb.amazonaws.com",
+                                  "s3.evil.us-east-1.elb.amazonaws.com",
+                                  "ec2-1-2-3-4.compute-1.amazonaws.com",
+                                  "s3.execute-api.eu-west-1.amazonaws.com",
+                                  "s3.amazonaws.com.evil.example",
+                                  "s3amazonaws.com",
+                                  "evils3.amazonaws.com",
+                                  "amazonaws.com",
+                                  ".amazonaws.com",
+                                  "bucket.s3x.amazonaws.com",
+                                  ""};
+    for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+        if (!pp_s3_is_own_host(own[i]))
+            fail_msg("%s", own[i]);
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (pp_s3_is_own_host(others[i]))
+            fail_msg("%s", others[i]);
+}
+
 /* ---- listings ---- */
 
 struct seen {
@@ -212,6 +240,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_have_a_bucket_and_a_key),
+        cmocka_unit_test(hosts_of_s3_are_known_from_those_of_customers),
         cmocka_unit_test(a_listing_is_entries_and_the_way_to_the_next),
         cmocka_unit_test(what_is_no_listing_is_refused),
         cmocka_unit_test(the_reason_of_a_refusal_is_found),

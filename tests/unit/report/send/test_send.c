@@ -167,14 +167,25 @@ static char *fetch(void *ctx, enum pp_sink_format format, size_t *n)
     return *(int *)ctx ? NULL : strdup(text);
 }
 
+#define SECOND UINT64_C(1000000000)
+
+static int connect_from(in_addr_t own, int port)
+{
+    struct sockaddr_in from = {.sin_family = AF_INET},
+                       to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    from.sin_addr.s_addr = htonl(own);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    return fd;
+}
+
 static void ask(int port, const char *request, char *answer, size_t size)
 {
-    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     size_t n = 0;
     ssize_t got;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    assert_int_equal(connect(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+    int fd = connect_from(INADDR_LOOPBACK, port);
     assert_int_equal(write(fd, request, strlen(request)), strlen(request));
     while (n < size - 1 && (got = read(fd, answer + n, size - 1 - n)) > 0)
         n += (size_t)got;
@@ -225,9 +236,34 @@ static void test_endpoint(void **state)
     pp_sink_http.close(self);
 }
 
-/* ---- the Pushgateway ---- */
+/* Connections that say nothing, of one address, do not keep another out. */
+static void test_silent_connections(void **state)
+{
+    enum { SILENT = 33 };
+    char answer[4096];
+    int whole = 0, fd[SILENT];
+    struct pp_sink_opts o = {.target = "0",
+                             .content_types = {"text/plain", "text/plain"},
+                             .fetch = fetch,
+                             .ctx = &whole};
+    struct pp_err err;
+    void *self;
+    if (pp_sink_http.missing())
+        skip();
+    assert_int_equal(pp_sink_http.open(&pp_sink_http, &o, &self, &err), PP_OK);
+    int port = atoi(strrchr(pp_sink_http.where(self), ':') + 1);
+    for (int i = 0; i < SILENT; i++)
+        fd[i] = connect_from(INADDR_LOOPBACK + 1, port);
+    uint64_t began_ns = pp_now_ns();
+    ask(port, "GET /metrics HTTP/1.1\r\n" END, answer, sizeof(answer));
+    assert_int_equal(strncmp(answer + 9, "200", 3), 0);
+    assert_true(pp_now_ns() - began_ns < 9 * SECOND); /* before the silent ones are closed, after 10 s */
+    for (int i = 0; i < SILENT; i++)
+        close(fd[i]);
+    pp_sink_http.close(self);
+}
 
-#define SECOND UINT64_C(1000000000)
+/* ---- the Pushgateway ---- */
 
 static void *open_push(int port)
 {
@@ -307,13 +343,10 @@ static void test_push_to_a_silent_server(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_taken_and_unknown),
-        cmocka_unit_test(test_textfile),
-        cmocka_unit_test(test_event_file),
-        cmocka_unit_test(test_endpoint),
-        cmocka_unit_test(test_push_to_no_server),
-        cmocka_unit_test(test_push_to_a_silent_server),
+        cmocka_unit_test(test_addresses),         cmocka_unit_test(test_taken_and_unknown),
+        cmocka_unit_test(test_textfile),          cmocka_unit_test(test_event_file),
+        cmocka_unit_test(test_endpoint),          cmocka_unit_test(test_silent_connections),
+        cmocka_unit_test(test_push_to_no_server), cmocka_unit_test(test_push_to_a_silent_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
