@@ -34,6 +34,35 @@ is "exec, the disk fills: sound" "$(sql "$T/roomy/run.sqlite" 'PRAGMA integrity_
 is "exec, the disk fills: nothing else is left" "$(ls -A "$T/roomy")" run.sqlite
 is "exec, the disk fills: each span is stored or counted" "$(sql "$T/roomy/run.sqlite" "SELECT sum(recorded) + sum(dropped) FROM thread")" 1001000
 
+# Killed while the disk is full: the job, the recorder, both. The recorder ends, the file opens or one sentence says why, here and where there is room.
+for whom in job recorder both; do
+    anew size=1m
+    "$PP" exec --force --ring-spans 1024 -o "$S/run.sqlite" -- "$CLIENT" push=1000 sleep=1500 push=1000000 sleep=300000 >"$OUT" 2>"$ERR" </dev/null &
+    recorder=$! job=
+    for _ in $(seq 1200); do
+        job=$(pgrep -P $recorder -x nvtx_client)
+        [ -n "$job" ] && [ "$(df --output=avail "$S" | tail -n 1)" -eq 0 ] && break
+        sleep 0.05
+    done
+    is "$whom killed: the disk is full then" "$(df --output=avail "$S" | tail -n 1 | tr -d ' ')" 0
+    case $whom in job) killed=$job ;; recorder) killed=$recorder ;; both) killed="$recorder $job" ;; esac
+    kill -9 $killed
+    for _ in $(seq 1200); do kill -0 $recorder 2>/dev/null || break; sleep 0.05; done
+    check "$whom killed: the recorder ends" bash -c "! kill -0 $recorder"
+    kill -9 $job $recorder 2>/dev/null
+    wait $recorder 2>/dev/null
+    rc=$?
+    is "$whom killed: its exit code" "$rc" 137
+    [ $whom != job ] || like "$whom killed: the full disk is said" "$(cat "$ERR")" "small/run\.sqlite.*full; free some space"
+    rm -rf "$T/roomy" && cp -r "$S" "$T/roomy"
+    for file in "$S/run.sqlite" "$T/roomy/run.sqlite"; do
+        run timeout 60 "$PP" report "$file"
+        like "$whom killed: ${file#"$T/"} opens, or one sentence says why" "$rc $(wc -l <"$ERR")" "^([0-3] [0-9]+|4 1)$"
+    done
+    is "$whom killed: sound" "$(sql "$T/roomy/run.sqlite" 'PRAGMA integrity_check')" ok
+    is "$whom killed: nothing else is left" "$(ls -A "$T/roomy")" run.sqlite
+done
+
 anew size=64m,nr_inodes=6
 client
 is "no inode for the log: the program goes on" "$rc" 0
