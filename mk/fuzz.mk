@@ -46,5 +46,6 @@ fuzz-nightly:
 	  timeout 7200 build/address-undefined/tests/fuzz/fuzz_$$f $$how $(FUZZ_INPUTS) $$from >build/fuzz-$$f.log 2>&1; rc=$$?; \
 	  echo "fuzz_$$f: exit status $$rc, $$(tail -n 1 build/fuzz-$$f.log)"; done | tee build/fuzz-nightly.txt
 	$(Q)test -s build/fuzz-nightly.txt && ! grep -v 'exit status 0,' build/fuzz-nightly.txt
+	$(Q)! grep -lE 'runtime error:|ERROR: (Address|Leak)Sanitizer' $(FUZZ_ONLY:%=build/fuzz-%.log)
 
 -include $(FUZZ:=.d) $(B)/tests/fuzz/driver.d $(B)/tests/fuzz/scratch.d

@@ -162,6 +162,15 @@ for command in $("$PP" help | sed -n '/^Record:/,/^Guides/s/^  \([a-z-]*\) .*/\1
     is "help $command: exit code, and lines beyond 80 columns" "$rc $(awk 'length > 80' "$OUT")" "0 "
 done
 
+# -- a damaged chunk of HDF5: the library's own words are not the user's
+if "$PP" doctor | grep -q "libhdf5 [0-9]"; then
+    gzip -dc tests/recordings/hdf5/chunks.h5.gz >"$T/chunks.h5"
+    for at in $(grep -obUaP '\x78\x5e' "$T/chunks.h5" | cut -d: -f1); do printf '\377' | dd of="$T/chunks.h5" bs=1 seek=$((at + 4)) conv=notrunc status=none; done
+    refuses "a damaged chunk of HDF5" 4 "cannot read row [0-9]+ of /images in .*chunks\.h5: it is truncated, damaged" "$PP" run "$T/chunks.h5" --feature images --step none --workers 1 --duration 1s --no-record
+else
+    skip "a damaged chunk of HDF5" "no libhdf5"
+fi
+
 # -- standard streams
 for words in --help "run --help" doctor; do
     refuses "$words to a full disk" 4 "standard output" bash -c "'$PP' $words >/dev/full"

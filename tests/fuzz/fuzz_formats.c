@@ -19,8 +19,6 @@
 #include <zlib.h>
 #include <zstd.h>
 
-enum { MOST = 256 }; /* samples read of each */
-
 static const struct file {
     const char *name; /* below the scratch directory */
     const char *spec; /* what is opened then */
@@ -57,38 +55,17 @@ static void lay_out(void)
     scratch_write(scratch_path("tokens.bin"), tokens, sizeof(tokens));
 }
 
-/* A sentence, or bytes that can be read. */
-static void look(pp_status st, const struct pp_sample *s, const struct pp_err *err)
-{
-    volatile unsigned sum = 0;
-    if (st != PP_OK && !err->text[0])
-        abort();
-    for (size_t i = 0; st == PP_OK && i < s->size; i++)
-        sum += s->data[i];
-}
-
-static void read_all(const struct pp_dataset *d, struct pp_sample *s)
-{
-    char path[512];
-    for (uint64_t i = 0; i < pp_dataset_len(d) && i < MOST; i++) {
-        struct pp_err err = {0};
-        look(pp_dataset_read(d, i, s, &err), s, &err);
-        pp_dataset_path(d, i, path, sizeof(path));
-    }
-    pp_dataset_describe(d, path, sizeof(path));
-}
-
 static void stream_all(const struct pp_dataset *d, struct pp_sample *s)
 {
     struct pp_stream *st;
     struct pp_err err = {0};
     if (pp_stream_open(d, &(struct pp_stream_opts){.sample_limit = 1 << 20}, &st, &err) != PP_OK)
         abort();
-    for (int i = 0; i < MOST; i++) {
+    for (int i = 0; i < SCRATCH_SAMPLES; i++) {
         pp_status status = pp_stream_next(st, s, NULL, 0, &err);
         if (status == PP_END)
             break;
-        look(status, s, &err);
+        scratch_look_at(status, s, &err);
     }
     pp_stream_close(st);
 }
@@ -111,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (st == PP_OK && f->stream && pp_dataset_streams(d))
         stream_all(d, &s);
     else if (st == PP_OK)
-        read_all(d, &s);
+        scratch_read_samples(d, &s);
     else if (!err.text[0])
         abort();
     pp_sample_free(&s);

@@ -163,3 +163,23 @@ int scratch_seed(unsigned i, uint8_t **data, size_t *size)
     *data = scratch_read(scratch_path("seed.sqlite"), size);
     return 1;
 }
+
+void scratch_look_at(pp_status st, const struct pp_sample *s, const struct pp_err *err)
+{
+    volatile unsigned sum = 0;
+    if (st != PP_OK && !err->text[0])
+        abort();
+    for (size_t i = 0; st == PP_OK && i < s->size; i++)
+        sum += s->data[i];
+}
+
+void scratch_read_samples(const struct pp_dataset *d, struct pp_sample *s)
+{
+    char path[512];
+    for (uint64_t i = 0; i < pp_dataset_len(d) && i < SCRATCH_SAMPLES; i++) {
+        struct pp_err err = {0};
+        scratch_look_at(pp_dataset_read(d, i, s, &err), s, &err);
+        pp_dataset_path(d, i, path, sizeof(path));
+    }
+    pp_dataset_describe(d, path, sizeof(path));
+}

@@ -2,6 +2,8 @@
 #ifndef PP_TESTS_FUZZ_SCRATCH_H
 #define PP_TESTS_FUZZ_SCRATCH_H
 
+#include "probe/dataset/dataset.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,5 +19,10 @@ void scratch_run(const char *path, int finished);
 const char *scratch_input(const uint8_t *data, size_t size);
 /* A fuzz_seed of one finished run. */
 int scratch_seed(unsigned i, uint8_t **data, size_t *size);
+
+/* Samples of a data set: each is bytes that can be read, or a sentence. */
+enum { SCRATCH_SAMPLES = 256 }; /* the most that are read of one */
+void scratch_look_at(pp_status st, const struct pp_sample *s, const struct pp_err *err);
+void scratch_read_samples(const struct pp_dataset *d, struct pp_sample *s);
 
 #endif
