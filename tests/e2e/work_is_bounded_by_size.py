@@ -74,6 +74,16 @@ def blanks(path):
         f.write(packer.compress(b'"traceEvents":[]}') + packer.flush())
 
 
+def long(path, events):
+    """As many events, of as many names that are packed to some bytes each."""
+    with gzip.open(path, "wt", 1) as f:
+        f.write('{"schemaVersion":1,"traceEvents":[')
+        event = '{"ph":"X","cat":"cpu_op","name":"%d","pid":1,"tid":1,"ts":%d,"dur":9},'
+        for first in range(0, int(events), 10000):
+            f.write("".join(event % (i * 7919 % 99991, 10 * i) for i in range(first, first + 10000)))
+        f.write('{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1,"dur":1}]}')
+
+
 def nsys(path, key="PRIMARY KEY", texts=None):
     """Ranges that name, in turn, a string of 7 MiB and another that has its place in a cache of 4096 names."""
     db = sqlite3.connect(path)
@@ -142,4 +152,4 @@ def chunk(path):
         data.id.write_direct_chunk((0, 0), packed)
 
 
-globals()[sys.argv[1]](sys.argv[2])
+globals()[sys.argv[1]](*sys.argv[2:])

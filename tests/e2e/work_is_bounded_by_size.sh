@@ -6,7 +6,7 @@ need_pipeprobe
 python=${PYTHON:-/usr/bin/python3}
 [ -x "$python" ] || skip_all "python3 is not installed"
 export PYTHONPATH=${VENVS:-$PWD/build/venvs}/columns # as columns_equal_their_packages.sh makes it
-make_file() { "$python" tests/e2e/work_is_bounded_by_size.py "$@" && holds "($1: a small file)" "$(stat -c %s "$2") < 12000000"; }
+make_file() { "$python" tests/e2e/work_is_bounded_by_size.py "$@" && holds "($1: a small file)" "$(stat -c %s "$2") < ${3:-0} + 12000000"; }
 
 # imports KIND NAME REGEX: it takes at most 15 s of CPU time (one event took 50 us; the machine may be busy).
 imports() {
@@ -19,6 +19,66 @@ imports kineto k.json.gz "^0 .*20 steps"
 imports blanks b.json.gz "^4 .*unpacks to more than 200 times its size"
 imports nsys n.sqlite "^0 .*20 steps"
 imports nsys_scan s.sqlite "^4 .*reading it would take much longer than its size allows"
+
+# ---- Ctrl-C while a file is opened ----
+
+# interrupted NAME COMMAND...: in the middle of what has no end, or of what takes seconds; $rc, and 255 where it had to be killed.
+interrupted() {
+    local name=$1 began
+    shift
+    "$@" >"$OUT" 2>"$ERR" </dev/null &
+    local opening=$!
+    for _ in $(seq 400); do [ -e "$T/in_the_middle" ] && break; sleep 0.05; done
+    began=$(date +%s%N)
+    kill -INT $opening
+    (sleep 60 && kill -KILL $opening) 2>/dev/null &
+    local late=$!
+    wait $opening
+    rc=$?
+    kill $late 2>/dev/null
+    echo "# $name: answered after $((($(date +%s%N) - began) / 1000000)) ms"
+    rm -f "$T/in_the_middle"
+}
+
+# Of a trace, a larger one where the machine had read it by then.
+for events in 300000 3000000 30000000; do
+    make_file long "$T/long.json.gz" $events
+    began=$(date +%s%N)
+    run timeout --preserve-status -s INT -k 60 0.3 "$PP" import --force -o "$T/long.sqlite" "$T/long.json.gz"
+    echo "# a trace of $(stat -c %s "$T/long.json.gz") bytes: answered after $((($(date +%s%N) - began) / 1000000 - 300)) ms"
+    [ $rc -ne 130 ] || break
+done
+is "Ctrl-C while a compressed trace is read" $rc 130
+is "Ctrl-C while a compressed trace is read: nothing is left" "$(ls -d "$T"/long.sqlite* 2>/dev/null)" ""
+
+# A libhdf5 that opens nothing in the child, or has links without end behind it; the marker is written from there.
+calls=$(sed -n 's/^ *X([a-z0-9_ *]*, \(H5[A-Za-z0-9_]*\),.*/\1/p' probe/columns/hdf5.c | grep -v -e H5Fopen -e H5get_libversion)
+cat >"$T/h5.c" <<C
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+$(for call in $calls; do echo "long $call() { return 1; }"; done)
+static int first;
+int H5get_libversion(unsigned *a, unsigned *b, unsigned *c) { first = getpid(); *a = 1, *b = 10, *c = 8; return 0; }
+static void mark(void) { close(open("$T/in_the_middle", O_CREAT | O_WRONLY, 0600)); }
+long H5Fopen() { while (getpid() != first && getenv("STALLS")) { mark(); pause(); } return 1; }
+int H5Literate(long g, int i, int o, void *at, int (*fn)(long, const char *, const void *, void *), void *ctx)
+{
+    static const int soft[16] = {1};
+    if (getpid() != first) return 0;
+    for (mark();; usleep(1000)) { int rc = fn(g, "x", soft, ctx); if (rc) return rc; }
+}
+C
+mkdir -p "$T/lib"
+gzip -dc tests/recordings/hdf5/plain.h5.gz >"$T/p.h5"
+if ! cc -w -shared -fPIC -o "$T/lib/libhdf5_serial.so.103" "$T/h5.c" 2>"$T/cc"; then
+    skip "Ctrl-C while an HDF5 file is opened" "no C compiler: $(head -n 1 "$T/cc")"
+else
+    interrupted "HDF5, in the child" env LD_LIBRARY_PATH="$T/lib" STALLS=1 "$PP" run "$T/p.h5" --duration 1s --no-record
+    is "Ctrl-C while libhdf5 opens a file" "$rc $(cat "$ERR")" "130 pipeprobe run: interrupted"
+    interrupted "HDF5, its links" env LD_LIBRARY_PATH="$T/lib" "$PP" run "$T/p.h5" --duration 1s --no-record
+    is "Ctrl-C while the links of an HDF5 file are walked" "$rc $(cat "$ERR")" "130 pipeprobe run: interrupted"
+fi
 
 if ! "$python" -c 'import h5py, pyarrow' 2>/dev/null; then
     skip "files of columns end too" "h5py and pyarrow are not installed"
