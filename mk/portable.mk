@@ -88,6 +88,11 @@ dist:
 docs-site:
 	$(Q)$(or $(PYTHON),python3) mk/tools/site.py build/docs-site && echo '  also   build/docs-site/site/index.html'
 
+# Its links to other hosts, too, as far as they can be reached.
+.PHONY: docs-links
+docs-links:
+	$(Q)$(or $(PYTHON),python3) mk/tools/site.py build/docs-site --external
+
 # With a GPU: its tests and benches, as one table. Without: a sentence, and exit code 77 (make says 2).
 gpu-check: all
 	$(Q)bash tests/gpu_check.sh $(B)/pipeprobe

@@ -382,7 +382,7 @@ help:
 	'make wheel-aarch64  the same for aarch64, by a cross compiler (200 MB of Debian packages below build); its test is make test-roots' \
 	'make deb          a Debian package, build/pipeprobe_VERSION-1_ARCH.deb' \
 	'make portable     one binary with its libraries linked in, to carry to another machine; with the hooks for PyTorch, as an archive' \
-	'make dist         the sources of HEAD as an archive that builds without git and a network; make docs-site: the documentation as a site' \
+	'make dist         the sources of HEAD as an archive that builds without git and a network; make docs-site: the documentation as a site; docs-links asks for its links to other hosts' \
 	'make man          man pages and shell completion, into build/docs; make install does it too' \
 	'make deps         the packages a build needs; deps-test: and the tests; deps-cuda: non-free, only if you ask' \
 	'make clean        removes build/' \

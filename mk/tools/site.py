@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""site.py OUT: the documentation as a site, from the same Markdown: OUT/source is laid out for mkdocs, OUT/site is what it makes. README.md is the
+"""site.py OUT [--external]: the documentation as a site, from the same Markdown: OUT/source is laid out for mkdocs, OUT/site is what it makes. README.md is the
 first page; files of the tree that pages link to lie below files/; each verdict and each command has a page beside the one that has all. Prints each link
-that leads nowhere, and then ends with 1. Needs mkdocs."""
+that leads nowhere, and then ends with 1. Needs mkdocs. --external: the links to other hosts are asked for, too; which hosts do not answer is said."""
 
 import os
 import re
 import shutil
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from html.parser import HTMLParser
 
 OF_MANY = {"reference/verdicts.md": re.compile(" / |no cause named|^not measured"), "reference/commands.md": re.compile("^pipeprobe ")}
@@ -128,6 +130,26 @@ def check(site):
                 print("%s: %s leads nowhere" % (os.path.relpath(path, site), link))
                 failures.append(path)
     print("%d pages, %d links" % (len(pages), links))
+    return {link.split("#", 1)[0] for page in pages.values() for link in page.links if re.match("https?:", link)}
+
+
+def ask(links):
+    """A host that answers has the page, or it is a link that leads nowhere; one that cannot be reached says nothing of its links."""
+    silent = {}
+    for link in sorted(links):
+        host = link.split("/")[2]
+        try:
+            if host not in silent:
+                urllib.request.urlopen(urllib.request.Request(link, headers={"User-Agent": "Mozilla/5.0"}), timeout=20).close()
+        except urllib.error.HTTPError as e:
+            if e.code in (404, 410):
+                print("%s: its host answers %d" % (link, e.code))
+                failures.append(link)
+        except OSError as e:
+            silent[host] = str(getattr(e, "reason", e))
+    for host, why in silent.items():
+        print("%s cannot be reached from here (%s): %d of its links not asked for" % (host, why, sum(link.split("/")[2] == host for link in links)))
+    print("%d links to other hosts, of %d hosts; %d hosts not reached" % (len(links), len({link.split("/")[2] for link in links}), len(silent)))
 
 
 failures = []
@@ -138,5 +160,7 @@ stage(os.path.join(out, "source"))
 with open(os.path.join(out, "mkdocs.yml"), "w") as f:
     f.write(CONFIG % nav())
 subprocess.run([sys.executable, "-m", "mkdocs", "build", "-q", "-f", os.path.join(out, "mkdocs.yml")], check=True)
-check(os.path.join(out, "site"))
+others = check(os.path.join(out, "site"))
+if "--external" in sys.argv[2:]:
+    ask(others)
 sys.exit(1 if failures else 0)
