@@ -24,7 +24,7 @@ ends gzip "^[34] .*a\.tar"
 ends file "^4 .*redirects to a URL that is neither http nor https"
 
 # A bucket whose listing goes on for ever, with new names under new tokens.
-run env AWS_ENDPOINT_URL="$URL" AWS_ACCESS_KEY_ID=k AWS_SECRET_ACCESS_KEY=s timeout 200 "$PP" run s3://bucket/p/ --duration 1s --workers 1 --remote-timeout 5 --force -o "$T/run.sqlite"
+run env AWS_ENDPOINT_URL="$URL" AWS_ACCESS_KEY_ID=k AWS_SECRET_ACCESS_KEY=s timeout 500 "$PP" run s3://bucket/p/ --duration 1s --workers 1 --remote-timeout 5 --force -o "$T/run.sqlite"
 like "a listing ends" "$rc $(cat "$ERR")" "^4 .*cannot list s3://bucket/p.*: the listings hold more than 1 GiB of names"
 
 # Metrics are sent to such a server: the run's own status, and a sentence on what was lost.

@@ -42,6 +42,7 @@ like "and make wheel says which file decides it" "$told" "tag +manylinux_2_[0-9]
 case $(uname -m) in
 x86_64 | aarch64)
     is "nothing needs a glibc after 2.28" "$(grep -oE 'GLIBC_2\.[0-9]+' "$T/symbols" | sort -u | sed 's/.*\.//' | awk '$1 > 28')" ""
+    is "no library is needed but those of glibc" "$(xargs -n 1 readelf -d <"$T/elf" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | sort -u | grep -vE '^(lib(c|m|dl|rt|pthread)\.so\.[0-9]|ld-linux-.*)$' | paste -sd' ')" ""
     is "no symbol of libc is asked for without its version" "$(awk '/\*UND\*/ && !/ w / && !/GLIBC_|Py/ { print $NF }' "$T/symbols" | sort -u | paste -sd' ')" ""
     ;;
 *) skip "glibc 2.28" "make wheel links for older machines on x86-64 and aarch64" ;;
