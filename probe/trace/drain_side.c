@@ -215,7 +215,8 @@ void pp_ring_release(struct pp_session *s, uint32_t thread)
     m->emptied = 1;
     drop_records(m);
     snprintf(path, sizeof(path), "%s/" PP_RING_FILE_FORMAT, s->dir, thread);
-    unlink(path);
+    if (!pp_session_is_anothers(s->dir, s->lock_fd))
+        unlink(path);
 }
 
 int pp_ring_is_over(struct pp_session *s, uint32_t thread)

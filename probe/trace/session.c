@@ -254,23 +254,26 @@ static int any_unread(const struct pp_session *s)
     return 0;
 }
 
-void pp_session_discard(const char *dir, int session_fd)
+int pp_session_is_anothers(const char *dir, int session_fd)
 {
     struct stat ours, there;
-    DIR *d = opendir(dir);
+    char path[PATH_MAX + 16];
+    snprintf(path, sizeof(path), "%s/" PP_SESSION_FILE_NAME, dir);
+    return session_fd >= 0 && fstat(session_fd, &ours) == 0 &&
+           (lstat(path, &there) != 0 || ours.st_dev != there.st_dev || ours.st_ino != there.st_ino);
+}
+
+void pp_session_discard(const char *dir, int session_fd)
+{
+    DIR *d = pp_session_is_anothers(dir, session_fd) ? NULL : opendir(dir);
     if (!d)
         return;
-    int another = session_fd >= 0 && fstat(session_fd, &ours) == 0 &&
-                  (fstatat(dirfd(d), PP_SESSION_FILE_NAME, &there, AT_SYMLINK_NOFOLLOW) != 0 ||
-                   ours.st_dev != there.st_dev || ours.st_ino != there.st_ino);
-    for (struct dirent *e; !another && (e = readdir(d));)
+    for (struct dirent *e; (e = readdir(d));)
         if (pp_session_has_file(e->d_name))
             unlinkat(dirfd(d), e->d_name, 0);
-    if (!another)
-        unlinkat(dirfd(d), PP_SESSION_FILE_NAME, 0);
+    unlinkat(dirfd(d), PP_SESSION_FILE_NAME, 0);
     closedir(d);
-    if (!another)
-        rmdir(dir);
+    rmdir(dir);
 }
 
 int pp_session_lock_fd(const struct pp_session *s)

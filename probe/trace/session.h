@@ -62,9 +62,11 @@ int pp_session_lock_fd(const struct pp_session *s);
 void pp_session_hand_over(struct pp_session *s);
 /* What the program says of its loader, for what has not been said yet (drain_side.h reads it). */
 void pp_session_state_loader(struct pp_session *s, const uint32_t said[PP_STATED]);
-/* Removes what a session left in its directory, and the directory when nothing of others is in it. Nothing
- * where session_fd, the session's file, is not the one there any more: the directory was made anew and is
- * another session's. -1: whichever is there. */
+/* Whether session_fd, a session's file, is not the one there any more: the directory was made anew and is
+ * another session's. -1: whichever is there is its own. */
+int pp_session_is_anothers(const char *dir, int session_fd);
+/* Removes what a session left in its directory, unless it is another's, and that when nothing else is in it.
+ */
 void pp_session_discard(const char *dir, int session_fd);
 /* Retires every handle of this process. Its threads must have stopped recording. */
 void pp_session_retire_all(struct pp_session *s);

@@ -307,8 +307,8 @@ static pp_status read_facts(struct pp_audit_file *file, const struct pp_source *
 
 /* ---- the files ---- */
 
-static pp_status add(struct pp_audit_files *f, const char *path, const struct pp_source *source, int stays,
-                     struct pp_err *err)
+pp_status pp_audit_files_add_source(struct pp_audit_files *f, const char *path,
+                                    const struct pp_source *source, int stays, struct pp_err *err)
 {
     if (!pp_grow(&f->file, &f->room, f->n + 1, sizeof(*f->file)))
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu recordings", f->n + 1);
@@ -344,17 +344,11 @@ pp_status pp_audit_files_add(struct pp_audit_files *f, const char *path, struct 
     size_t before = f->n;
     pp_status st = pp_source_open(path, &source, err);
     if (st == PP_OK)
-        st = add(f, path, &source, 0, err);
+        st = pp_audit_files_add_source(f, path, &source, 0, err);
     if (st != PP_OK && f->n > before)
         drop_last_file(f);
     pp_source_close(&source);
     return st;
-}
-
-pp_status pp_audit_files_add_source(struct pp_audit_files *f, const struct pp_source *source,
-                                    struct pp_err *err)
-{
-    return add(f, source->path, source, 1, err);
 }
 
 void pp_audit_files_free(struct pp_audit_files *f)

@@ -28,9 +28,9 @@ struct pp_audit_files {
 
 /* Zero-initialised *f. A recording without a rank is rank 0 of 1. As pp_source_open. */
 pp_status pp_audit_files_add(struct pp_audit_files *f, const char *path, struct pp_err *err);
-/* The same for a source that stays open until the end: for tests. */
-pp_status pp_audit_files_add_source(struct pp_audit_files *f, const struct pp_source *source,
-                                    struct pp_err *err);
+/* The same for a source that is open, and stays so until the end (stays) or is opened anew. */
+pp_status pp_audit_files_add_source(struct pp_audit_files *f, const char *path,
+                                    const struct pp_source *source, int stays, struct pp_err *err);
 /* PP_E_USAGE, naming both files: they are of different data sets, of one rank at the same time, or of
  * different world sizes, unless they are PyTorch jobs, which are placed by content (place.h). */
 pp_status pp_audit_files_judge(struct pp_audit_files *f, struct pp_audit *out, struct pp_err *err);

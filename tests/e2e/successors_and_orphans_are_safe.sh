@@ -9,8 +9,7 @@ PYTHON=${PYTHON:-/usr/bin/python3}
 mkdir "$T/o"
 "$PP" run --synthetic n=4000,size=32x32 --duration 3s --workers 1 --quiet -o "$T/o/k.sqlite" >/dev/null 2>&1 &
 first=$!
-for _ in $(seq 100); do [ -e "$T/o/k.sqlite.rings/session" ] || [ -n "$(ls "$T/o/k.sqlite.rings" 2>/dev/null)" ] && break; sleep 0.05; done
-sleep 1 # its threads have their rings
+for _ in $(seq 1200); do [ -e "$T/o/k.sqlite.rings/ring-0003" ] && break; sleep 0.05; done # its threads have their rings
 rm -rf "$T/o" && mkdir "$T/o"
 run "$PP" run --synthetic n=4000,size=32x32 --duration 6s --workers 1 --quiet -o "$T/o/k.sqlite"
 like "the second recording ends well" "$rc" "^[03]$"

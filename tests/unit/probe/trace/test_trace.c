@@ -549,6 +549,30 @@ static void test_retired_rings_give_space_back(void **state)
     pp_session_close(s, 0);
 }
 
+/* The directory was deleted and made anew by another session: its rings have the same names. */
+static void test_rings_of_a_successor_stay(void **state)
+{
+    struct pp_session *s = open_session(65536, 0);
+    struct pp_span out[4];
+    struct pp_thread *gone = pp_thread_register(s, PP_LANE_WORKER, "gone");
+    char file[4096], ring[4096];
+    snprintf(file, sizeof(file), "%s/" PP_SESSION_FILE_NAME, pp_session_dir(s));
+    snprintf(ring, sizeof(ring), "%s/" PP_RING_FILE_FORMAT, pp_session_dir(s), 0);
+    assert_int_equal(unlink(file) | unlink(ring), 0);
+    for (int i = 0; i < 2; i++)
+        close(open(i ? ring : file, O_CREAT | O_WRONLY, 0600));
+    pp_span_put(gone, &(struct pp_span){.phase = PP_PHASE_READ});
+    pp_thread_retire(gone);
+    assert_int_equal(ring_peek(s, 0, out, 4), 1);
+    pp_ring_release(s, 0);
+    assert_int_equal(access(ring, F_OK), 0);
+    char dir[4096];
+    snprintf(dir, sizeof(dir), "%s", pp_session_dir(s));
+    pp_session_close(s, 0);
+    assert_int_equal(access(ring, F_OK) | access(file, F_OK), 0);
+    assert_int_equal(unlink(file) | unlink(ring) | rmdir(dir), 0);
+}
+
 static struct pp_thread *with_spans(struct pp_session *s, const char *name, uint64_t first, int n)
 {
     struct pp_thread *t = pp_thread_register(s, PP_LANE_WORKER, name);
@@ -744,6 +768,7 @@ int main(void)
         cmocka_unit_test(test_a_child_follows_a_child),
         cmocka_unit_test(test_ring_that_cannot_be_made),
         cmocka_unit_test(test_retired_rings_give_space_back),
+        cmocka_unit_test(test_rings_of_a_successor_stay),
         cmocka_unit_test(test_clock_segments),
         cmocka_unit_test(test_clock_stays_with_monotonic),
         cmocka_unit_test(test_fallback_clock),

@@ -167,7 +167,7 @@ static void test_prints_are_read_by_epoch_and_worker(void **state)
         struct pp_source source = fake_source(f);
         source.each_order = each_order;
         source.name = name_of;
-        assert_int_equal(pp_audit_files_add_source(&files, &source, &err), PP_OK);
+        assert_int_equal(pp_audit_files_add_source(&files, source.path, &source, 1, &err), PP_OK);
         const struct pp_audit_part *p = &files.file[0].part;
         assert_int_equal(p->n_prints, 4); /* two workers in two epochs of loader 0 */
         for (size_t i = 0; i < 4; i++) {

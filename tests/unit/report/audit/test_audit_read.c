@@ -74,7 +74,7 @@ static pp_status audit(const struct job *jobs, size_t n, struct pp_audit *out, s
     for (size_t i = 0; i < n; i++) {
         run[i] = run_of(&jobs[i]);
         source[i] = fake_source(run[i]);
-        assert_int_equal(pp_audit_files_add_source(&files, &source[i], err), PP_OK);
+        assert_int_equal(pp_audit_files_add_source(&files, source[i].path, &source[i], 1, err), PP_OK);
     }
     st = pp_audit_files_judge(&files, out, err);
     pp_audit_files_free(&files);
