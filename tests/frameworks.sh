@@ -36,6 +36,7 @@ start_methods|dispatch_wait read decode transform collate put_wait data_wait ste
 subsets|read decode transform collate put_wait data_wait step
 samplers|read decode transform collate put_wait data_wait step
 unequal_streams|read decode transform collate put_wait data_wait step
+old_compiler|read decode transform collate put_wait data_wait step
 no_loader|transform collate put_wait data_wait step
 two_loaders|read decode transform collate put_wait data_wait step
 any_order|read decode transform collate put_wait data_wait step

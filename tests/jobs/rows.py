@@ -202,6 +202,22 @@ def samplers(root):
 
 
 @row("torch", "PIL")
+def old_compiler(root):
+    """PyTorch 2.0 to 2.2 have torch.compiler, and no is_compiling in it; one without torch.compiler is made to look so."""
+    import types
+
+    import torch
+    from torch.utils.data import DataLoader
+
+    made = not hasattr(torch, "compiler")
+    if made:
+        torch.compiler = types.ModuleType("torch.compiler")
+    train("old compiler", DataLoader(images(root), batch_size=8, num_workers=2))
+    if made:
+        del torch.compiler
+
+
+@row("torch", "PIL")
 def unequal_streams(root):
     from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 

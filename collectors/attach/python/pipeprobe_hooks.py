@@ -860,8 +860,11 @@ def _hook_optimizer(module):
     torch, optimized = module.torch, record.optimized
 
     def _optimizer_step_code(self):
-        compiler = getattr(torch, "compiler", None)
-        if compiler is None or not compiler.is_compiling():
+        for owner in ("compiler", "_utils"):  # PyTorch 2.1 and 2.2 have it in the second alone, and before there is none
+            is_compiling = getattr(getattr(torch, owner, None), "is_compiling", None)
+            if is_compiling:
+                break
+        if is_compiling is None or not is_compiling():
             optimized()
 
     module.Optimizer._optimizer_step_code = _optimizer_step_code
