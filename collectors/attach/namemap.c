@@ -243,12 +243,12 @@ out:
 
 pp_phase pp_namemap_find(const struct pp_namemap *m, const char *domain, const char *name, int *of_process)
 {
-    const char *looked_at = ""; /* a domain's rows follow each other */
+    const char *looked_at = NULL; /* a domain's rows follow each other */
     int is_domain = 0;
     *of_process = 0;
     for (size_t i = 0; m && i < m->n; i++) {
         const struct row *r = &m->rows[i];
-        if (!r->any_domain && strcmp(r->domain, looked_at) != 0) {
+        if (!r->any_domain && (!looked_at || strcmp(r->domain, looked_at) != 0)) {
             looked_at = r->domain;
             is_domain = fnmatch(r->domain, domain, 0) == 0;
         }

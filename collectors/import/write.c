@@ -118,7 +118,7 @@ static void put_facts(const struct pp_imported *im, struct pp_store *store)
     } texts[] = {{"run", "source", f->source},
                  {"import", "waits", waits[f->waits]},
                  {"import", "loader", f->loader},
-                 {"config", "loader", f->module ? f->module : ""},
+                 {"config", "loader", f->module && !f->loader[0] ? f->module : ""},
                  {"environment", "hostname", f->host},
                  {"config", "device_name", f->device},
                  {"import", "backend", f->backend},

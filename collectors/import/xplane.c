@@ -211,7 +211,8 @@ static struct event read_event(struct pp_fields *f, const struct plane *p)
                 if (f->number == XSTAT_NAME && f->wire == PP_WIRE_VARINT)
                     id = f->value;
                 else if (id && id == p->stage_cat && f->number == XSTAT_REF && f->wire == PP_WIRE_VARINT)
-                    e.stage = f->value == p->read            ? PP_PHASE_READ
+                    e.stage = !f->value                      ? PP_PHASE_USER
+                              : f->value == p->read          ? PP_PHASE_READ
                               : f->value == p->preprocessing ? PP_PHASE_TRANSFORM
                                                              : PP_PHASE_USER;
                 else if (id && id == p->memcpy_details && is_message(f, XSTAT_STRING))

@@ -209,4 +209,7 @@ other() { # MODULE SENTENCE
 other grain "Grain, whose batches exec did not time.*jax.profiler"
 other nvidia.dali "DALI.*--map pytorch"
 other ray.data "Ray Data.*two ranges in the training loop"
+mkdir -p "$T/cwd/dali" # of that name is a map that nobody asked for
+rc=0 && (cd "$T/cwd" && "$PP" exec -q -f -o "$T/r.sqlite" -- true) || rc=$?
+is "a directory called dali: the job runs" "$rc" 0
 done_testing

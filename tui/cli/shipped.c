@@ -89,17 +89,16 @@ pp_status range_maps_read(const struct pp_opt_list *maps, char **text, size_t *r
     *text = calloc(1, 1);
     *rows = 0;
     pp_status st = m && *text ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the maps");
-    for (int i = 0; i <= maps->n && st == PP_OK; i++) {
-        st = find_map(i < maps->n ? maps->item[i] : "dali", path, sizeof(path), err);
-        if (i == maps->n && st != PP_OK) { /* not installed, and not asked for */
-            st = PP_OK;
-            break;
-        }
-        if (i < maps->n && st == PP_OK)
+    for (int i = 0; i < maps->n && st == PP_OK; i++) {
+        st = find_map(maps->item[i], path, sizeof(path), err);
+        if (st == PP_OK)
             st = pp_namemap_add_file(m, path, err);
         if (st == PP_OK)
             st = append_file(text, &n, path, err);
     }
+    struct pp_err none; /* DALI's is not asked for: where it is not installed there is none */
+    if (st == PP_OK && pp_shipped_find("map", NULL, &pp_shipped_maps, "dali.map", path, &none) == PP_OK)
+        (void)append_file(text, &n, path, &none);
     *rows = pp_namemap_rows(m);
     pp_namemap_free(m);
     return st;

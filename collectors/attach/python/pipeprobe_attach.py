@@ -69,8 +69,6 @@ def _enter(session, of, hooks, reads, tune):
         raise _Refused("another pipeprobe attach, process %d, records it" % _of)
     if recorded and recorded not in (session, _session) and os.path.isdir(recorded):
         raise _Refused("it is recorded already, into %s" % (recorded[:-6] if recorded.endswith(".rings") else recorded))
-    if tune and os.environ.get("WORLD_SIZE", "1") != "1":
-        raise _Refused("of several ranks none is tuned; leave out --tune")
     sys.path.insert(0, hooks)
     try:
         import _pipeprobe
@@ -80,13 +78,20 @@ def _enter(session, of, hooks, reads, tune):
             import pipeprobe_tune
     finally:
         sys.path.remove(hooks)
+    torch = sys.modules.get("torch.distributed")
+    if tune and (_pipeprobe.has_ranks() or (torch is not None and torch.is_available() and torch.is_initialized() and torch.get_world_size() > 1)):
+        raise _Refused("of several ranks none is tuned; leave out --tune")
     if _session and _session != session:
         _leave(_session)
     if not _pipeprobe.join(session):
         raise _Refused("the recorder is off in it, since an error of its own or because the session cannot be joined")
     _session, _of = session, of
-    if tune:
-        pipeprobe_tune.install(pipeprobe_hooks, _pipeprobe, session, tune)
+    try:
+        if tune:
+            pipeprobe_tune.install(pipeprobe_hooks, _pipeprobe, session, tune)
+    except Exception as e:  # another torch, whose iterators are not changed
+        _leave(session)
+        raise _Refused("its DataLoader cannot be changed (%s); leave out --tune" % e)
     pipeprobe_hooks.install(_pipeprobe)
     pipeprobe_hooks.late = True
     pipeprobe_hooks.hook_imported()
@@ -114,6 +119,8 @@ def _leave(session):
 
     pipeprobe_hooks.late = False
     pipeprobe_hooks.leave()
+    if "pipeprobe_tune" in sys.modules:
+        sys.modules["pipeprobe_tune"].leave()
     _session = None
     for name, (before, now) in _environment.items():
         if os.environ.get(name) != now:  # the job has changed it since

@@ -10,6 +10,7 @@ import math
 import os
 import sys
 import time
+import weakref
 
 import pipeprobe_live
 import pipeprobe_override
@@ -34,10 +35,12 @@ class _Tuner:
     look_at, seen = 0.0, None  # when the session is looked at again; what it was then
     row, asked = -1, []  # number of the loader that is tuned; candidates: (workers, prefetch, predicted gain)
     settings = {}  # by loaders' numbers, what was kept: iterators that are made later get it
-    taken = {}  # likewise: batches so far
+    kept = []  # the same, for what gives the indices: (weak reference to it, setting). It outlives the recording
+    taken = {}  # by loaders' numbers: batches so far
     trial = None
     notes = set()
     on = True
+    leaves = False  # nothing is tried any more, and an open trial ends at its next batch
 
 
 def _tell(kind, loader, *fields):
@@ -79,8 +82,10 @@ def _iterator_made(iterator, loader, *args, **kwargs):
     iterator._pipeprobe_row = row = _Tuner.hooks.row_of(loader)
     if type(iterator) is not pipeprobe_live.torch_data._MultiProcessingDataLoaderIter:
         _left(row, "num_workers=0: there is no worker to add one to" if not loader.num_workers else "its iterator is a class of its own")
-    elif row in _Tuner.settings:
-        pipeprobe_live.change(iterator, *_Tuner.settings[row])
+    else:
+        kept = _Tuner.settings.get(row) or next((setting for of, setting in _Tuner.kept if of() is iterator._index_sampler), None)
+        if kept:
+            pipeprobe_live.change(iterator, *kept)
 
 
 def _stateful_made(*args, **kwargs):
@@ -286,6 +291,7 @@ def _decide(it, verdict):
     pipeprobe_live.change(it, *stays)
     if keep and not _Tuner.advise:
         _Tuner.settings[_Tuner.row] = stays
+        _Tuner.kept = [(of, s) for of, s in _Tuner.kept if of() is not None and of() is not it._index_sampler] + [(weakref.ref(it._index_sampler), stays)]
         _Tuner.asked = []  # they were predicted from how it was
         _Tuner.record.arguments(_Tuner.row, *stays)
     kind = "failed" if trouble else "undone" if not keep else "found" if _Tuner.advise else "kept"
@@ -307,13 +313,13 @@ def _after(it, batch):
     row = it.__dict__.get("_pipeprobe_row", -1)
     _Tuner.taken[row] = _Tuner.taken.get(row, 0) + 1
     now = time.monotonic()
-    if now >= _Tuner.look_at and _Tuner.trial is None and not _Tuner.asked:
+    if now >= _Tuner.look_at and _Tuner.trial is None and not _Tuner.asked and not _Tuner.leaves:
         _Tuner.look_at = now + _LOOK_S
         _look()
     if _Tuner.trial is not None and row != _Tuner.row:
         _Tuner.trial.start = None  # its time is another loader's
     elif _Tuner.trial is not None:
-        verdict = _Tuner.trial.taken(it, now)
+        verdict = (False, math.nan, math.nan, math.nan) if _Tuner.leaves else _Tuner.trial.taken(it, now)
         if verdict:
             _decide(it, verdict)
     elif _Tuner.asked and row == _Tuner.row:
@@ -348,12 +354,17 @@ def _hook_stateful(module):
     _Tuner.hooks._hook_method(module.StatefulDataLoader, "__iter__", "before", _guard(_stateful_made))
 
 
+def leave():
+    """The recording ends, and the job goes on. Called between two bytecodes, perhaps within a step of the iterator: nothing is changed here."""
+    _Tuner.leaves, _Tuner.asked, _Tuner.settings = True, [], {}
+
+
 def install(hooks, record, session, mode):
     """Behind the hooks of pipeprobe_hooks.py, which record."""
     again = _Tuner.hooks is not None
     _Tuner.hooks, _Tuner.record, _Tuner.session, _Tuner.advise = hooks, record, session, mode == "advise"
     _Tuner.row, _Tuner.asked, _Tuner.trial, _Tuner.seen = -1, [], None, None
-    _Tuner.settings, _Tuner.taken = {}, {}  # by numbers of this recording
+    _Tuner.settings, _Tuner.taken, _Tuner.leaves = {}, {}, False  # by numbers of this recording
     for module, hook in () if again else (
         ("torch.utils.data.dataloader", _hook),
         ("torchdata.stateful_dataloader.stateful_dataloader", _hook_stateful),

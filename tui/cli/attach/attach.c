@@ -405,9 +405,10 @@ static int attach_main(int argc, char **argv)
         machine.busy_cpus = cpus.online * (busy_s[1] - busy_s[0]) / (all_s[1] - all_s[0]);
     attach_enter_end(enter, rows, there);
     print_answer(rows, enter, stacks, &machine, &gpu, there);
-    if (o.tune && enter->state != ATTACH_INSIDE)
-        exec_say(
-            "--tune changed nothing, for the job was only watched; start it with: pipeprobe exec --tune");
+    if (o.tune && !enter->tuned)
+        exec_say("--tune changed nothing: the job %s", enter->state == ATTACH_INSIDE
+                                                           ? "took the hooks too late; watch it for longer"
+                                                           : "was only watched");
     code = enter->state == ATTACH_INSIDE ? pp_status_exit_code(enter->unfinished.code)
            : o.output.path || o.tune     ? pp_status_exit_code(enter->why.code)
                                          : 0;

@@ -305,6 +305,7 @@ void attach_enter_look(struct attach_enter *e, const struct attach_rows *r)
         e->since_s = r->watched_s;
         e->tuner = exec_tune_start(e->tune, e->record.path, e->session,
                                    pp_recording_store(e->record.recording), e->quiet);
+        e->tuned = e->tuner != NULL;
         /* The job has the hooks: now those that it had started. Others inherit them. */
         struct pp_err err;
         pp_err_clear(&err);
@@ -382,11 +383,11 @@ void attach_enter_end(struct attach_enter *e, const struct attach_rows *r, int t
     if (e->state != ATTACH_INSIDE)
         return;
     take_back(e); /* workers that have not entered yet */
-    exec_tune_stop(e->tuner, 0);
     for (size_t i = 0; i < e->n_asked; i++)
         e->entered += e->asked[i].is_worker && e->asked[i].took_hooks;
     if (there)
         ask_to_leave(e);
+    exec_tune_stop(e->tuner, 0);
     remove_scripts(e);
     if (exec_record_end(&e->record, -1, "finished", &err) != PP_OK)
         e->unfinished = err;

@@ -23,6 +23,7 @@ struct attach_enter {
     int quiet;
     enum attach_state state;
     struct exec_tune *tuner; /* of ATTACH_INSIDE; NULL: none */
+    int tuned;               /* there was one */
     struct pp_err why;
     struct pp_err unfinished; /* of ATTACH_INSIDE: why the file could not be finished */
     struct exec_record record;

@@ -47,7 +47,7 @@ struct exec_tune {
     atomic_int over; /* the program has ended */
     off_t told;      /* bytes of the job's lines that were read */
     unsigned rows, decisions, said;
-    int done;
+    int done, tries;                         /* tries: what it told last is no decision */
     unsigned asked;                          /* candidates that are not decided yet */
     struct candidate candidates[CANDIDATES]; /* that were asked for last */
     struct proof proofs[DECISIONS_MAX];
@@ -214,6 +214,7 @@ static void take_told(struct exec_tune *t, const struct told *c)
     store_change(t, c);
     for (size_t i = 0; i < sizeof(decisions) / sizeof(*decisions); i++)
         decided |= strcmp(c->what, decisions[i]) == 0;
+    t->tries = !decided;
     if (!decided)
         return;
     t->decisions++;
@@ -373,6 +374,8 @@ void exec_tune_stop(struct exec_tune *t, int ranks)
     read_told(t);
     if (!t->quiet && ranks)
         exec_say("--tune changed nothing: of several ranks none is tuned");
+    else if (!t->quiet && t->tries)
+        exec_say("--tune: a change was being tried at the end; a job that goes on takes it back");
     else if (!t->quiet && !t->said)
         exec_say(
             "--tune changed nothing: no other num_workers or prefetch_factor was expected to gain %.0f %%",

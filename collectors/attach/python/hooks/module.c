@@ -34,6 +34,12 @@ static PyObject *rank_session(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *has_ranks(PyObject *self, PyObject *nothing)
+{
+    struct pp_identity id;
+    return PyBool_FromLong(pp_identity_read(&id) && id.world_size > 1);
+}
+
 static PyObject *leave(PyObject *self, PyObject *nothing)
 {
     record_leave();
@@ -470,6 +476,7 @@ static PyObject *resume(PyObject *self, PyObject *args)
 
 static PyMethodDef functions[] = {
     {"join", join, METH_VARARGS, "join(session): records into it. False: nothing is recorded"},
+    {"has_ranks", has_ranks, METH_NOARGS, "has_ranks(): a launcher started this process as one of several"},
     {"rank_session", rank_session, METH_VARARGS,
      "rank_session(session[, rank, world size]): the rank's that this process is; None: none, or it has it"},
     {"leave", leave, METH_NOARGS, "leave(): ends recording in this process, until the next join"},

@@ -193,12 +193,26 @@ static void shipped_maps(void **state)
     }
 }
 
+/* Of NVTX's default domain, as the first row with a domain. */
+static void the_default_domain(void **state)
+{
+    struct pp_namemap *m = pp_namemap_new();
+    assert_int_equal(pp_namemap_add_text(m, ":plain = data_wait", "one", NULL), PP_OK);
+    assert_int_equal(pp_namemap_phase(m, "", "plain"), PP_PHASE_DATA_WAIT);
+    assert_int_equal(pp_namemap_phase(m, "mine", "plain"), PP_PHASE_USER);
+    pp_namemap_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_match),           cmocka_unit_test(without_a_map_everything_is_the_users),
-        cmocka_unit_test(errors_name_the_line), cmocka_unit_test(files_that_are_no_map),
-        cmocka_unit_test(shipped_maps),         cmocka_unit_test(work_may_be_the_processes),
+        cmocka_unit_test(rows_match),
+        cmocka_unit_test(without_a_map_everything_is_the_users),
+        cmocka_unit_test(errors_name_the_line),
+        cmocka_unit_test(files_that_are_no_map),
+        cmocka_unit_test(shipped_maps),
+        cmocka_unit_test(the_default_domain),
+        cmocka_unit_test(work_may_be_the_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

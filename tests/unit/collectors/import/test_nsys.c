@@ -261,8 +261,11 @@ static void test_dali_is_known_by_its_domain(void **state)
 {
     struct pp_namemap *map = pp_namemap_new();
     assert_int_equal(pp_namemap_add_file(map, "samples/maps/dali.map", NULL), PP_OK);
+    assert_int_equal(pp_namemap_add_text(map, "next_batch = data_wait", "own", NULL), PP_OK);
     struct pp_report *r = import_and_report(
-        NVTX STEPS WAITS
+        NVTX STEPS COUNT
+        "INSERT INTO NVTX_EVENTS SELECT 1010000 + i * 50000000, 21010000 + i * 50000000, 59, 'next_batch', " TID
+        ", NULL, 0 FROM c;"
         "INSERT INTO NVTX_EVENTS VALUES(0, NULL, 75, 'DALI', 0, NULL, 3), (0, NULL, 75, 'mine', 0, NULL, 4);" COUNT
         "INSERT INTO NVTX_EVENTS SELECT i * 50000000 + 2000000, i * 50000000 + 9000000, 59, '[DALI][CPU op] decoders__Image', " TID
         " + 1, NULL, 3 FROM c;" COUNT
@@ -274,6 +277,18 @@ static void test_dali_is_known_by_its_domain(void **state)
         store_query(
             "SELECT count(*) FROM meta WHERE section = 'config' AND key = 'loader' AND value = 'nvidia.dali'") ==
         1);
+    pp_report_free(r);
+    pp_namemap_free(map);
+    /* A DataLoader beside it has the waits: they are not DALI's. */
+    map = pp_namemap_new();
+    assert_int_equal(pp_namemap_add_file(map, "samples/maps/dali.map", NULL), PP_OK);
+    r = import_and_report(
+        NVTX STEPS WAITS
+        "INSERT INTO NVTX_EVENTS VALUES(0, NULL, 75, 'DALI', 0, NULL, 3);" COUNT
+        "INSERT INTO NVTX_EVENTS SELECT i * 50000000 + 2000000, i * 50000000 + 9000000, 59, '[DALI][CPU op] decoders__Image', " TID
+        " + 1, NULL, 3 FROM c;",
+        map);
+    assert_true(store_query("SELECT count(*) FROM meta WHERE section = 'config' AND key = 'loader'") == 0);
     pp_report_free(r);
     pp_namemap_free(map);
 }
