@@ -291,9 +291,10 @@ environment [] False "
 
 # The loader of a job that runs is changed, and stays so when attach has left, in its next epochs too.
 iterates() { [ -n "$(cat "/proc/$job/task/$job/children" 2>/dev/null)" ]; } # it has started its worker
+tries() { [ "$(sql "$T/leaves.sqlite" "SELECT count(*) FROM meta WHERE section = 'loader_change'" 2>/dev/null)" = 1 ]; }
 tuned() {
     begin tuned "$PYTHON" "$PWD/tests/jobs/live_job.py" --workers 1 --sample-ms 10 --step-ms 2 --length 12000 --seconds 100
-    await iterates && sleep 2
+    await iterates && sleep 6
     attach "$job" --tune --duration 40s -o "$T/tuned.sqlite"
     is "attach --tune: exit code" "$rc" 0
     like "attach --tune: the decision is a line" "$(cat "$ERR")" "pipeprobe attach: loader 0.*: num_workers 1 -> [0-9]+: .*, kept at batch [0-9]+"
@@ -301,15 +302,19 @@ tuned() {
     wait "$job"
     is "attach --tune: the job ends well, its batches in order" "$? $(grep order "$T/tuned.out") $(cat "$T/tuned.err")" "0 order as without: True "
     holds "attach --tune: what was kept stays" "$(sed -n 's/^rates .* //p' "$T/tuned.out") > 1.3 * $(sed -n 's/^rates \([0-9.]*\) .*/\1/p' "$T/tuned.out")"
-    begin leaves "$PYTHON" "$PWD/tests/jobs/live_job.py" --workers 1 --sample-ms 10 --step-ms 2 --seconds 40
-    await iterates && sleep 2
-    attach "$job" --tune --duration 14s -o "$T/leaves.sqlite" # a trial begins after 8 s and takes longer than that
-    like "attach --tune leaves in a trial: said" "$(cat "$ERR")" "a change was being tried at the end; a job that goes on takes it back|kept|undone"
+    begin leaves "$PYTHON" "$PWD/tests/jobs/live_job.py" --workers 1 --sample-ms 10 --step-ms 2 --seconds 90
+    await iterates && sleep 6
+    "$PP" attach "$job" --tune -o "$T/leaves.sqlite" >"$OUT" 2>"$ERR" &
+    pids+=($!)
+    await tries
+    kill -INT "${pids[-1]}"
+    wait "${pids[-1]}"
+    like "attach --tune leaves in a trial: said" "$(cat "$ERR")" "a change was being tried at the end; a job that goes on takes it back"
     wait "$job"
     is "attach --tune leaves in a trial: the job ends well, its batches in order" "$? $(grep order "$T/leaves.out") $(cat "$T/leaves.err")" "0 order as without: True "
-    begin one_rank env OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 "$PYTHON" "$PWD/tests/jobs/live_job.py" --workers 1 --sample-ms 10 --step-ms 2 --seconds 20
-    await iterates && sleep 2
-    attach "$job" --tune --duration 4s -o "$T/rank.sqlite"
+    begin one_rank env OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 "$PYTHON" "$PWD/tests/jobs/live_job.py" --workers 1 --sample-ms 10 --step-ms 2 --seconds 90
+    await iterates && sleep 6
+    attach "$job" --tune --duration 15s -o "$T/rank.sqlite"
     like "attach --tune of one of several ranks: why not" "$rc $(text) $(cat "$ERR")" "^[1-9] .*of several ranks none is tuned; leave out --tune"
     end "$job"
 }

@@ -48,6 +48,7 @@ struct exec_tune {
     off_t told;      /* bytes of the job's lines that were read */
     unsigned rows, decisions, said;
     int done, tries;                         /* tries: what it told last is no decision */
+    int judged;                              /* enough was recorded to replay it, once at least */
     unsigned asked;                          /* candidates that are not decided yet */
     struct candidate candidates[CANDIDATES]; /* that were asked for last */
     struct proof proofs[DECISIONS_MAX];
@@ -302,8 +303,10 @@ static size_t replay(struct exec_tune *t, struct candidate out[CANDIDATES])
         const char *row = source.meta(source.ctx, "config", "dataloader"), *place;
         int known = t->pid != 0;
         if (row && sscanf(row, "%lld.%u", &t->pid, &t->loader) == 2 && known &&
-            pp_report_from(&source, &report, &err) == PP_OK && report->window_batches >= LEAST_BATCHES)
+            pp_report_from(&source, &report, &err) == PP_OK && report->window_batches >= LEAST_BATCHES) {
+            t->judged = 1;
             n = choose_candidates(report, out);
+        }
         place = row ? source.meta(source.ctx, "loader_place", row) : NULL;
         snprintf(t->place, sizeof(t->place), "%s", place ? place : "");
     }
@@ -376,6 +379,8 @@ void exec_tune_stop(struct exec_tune *t, int ranks)
         exec_say("--tune changed nothing: of several ranks none is tuned");
     else if (!t->quiet && t->tries)
         exec_say("--tune: a change was being tried at the end; a job that goes on takes it back");
+    else if (!t->quiet && !t->said && !t->judged)
+        exec_say("--tune changed nothing: the recording is too short to predict what a change gains");
     else if (!t->quiet && !t->said)
         exec_say(
             "--tune changed nothing: no other num_workers or prefetch_factor was expected to gain %.0f %%",
