@@ -77,7 +77,7 @@ struct pp_requests {
     int modelled;    /* no requests: a storage model let their time pass */
 };
 
-enum { PP_BASE_RATES = 10, PP_SLOW_MOST = 16, PP_COSTS_GPU = 64 };
+enum { PP_BASE_RATES = 12, PP_SLOW_MOST = 16, PP_COSTS_GPU = 64 };
 
 struct pp_costs {
     struct pp_cost_sample *samples; /* of the steady state, in the order they were claimed */

@@ -380,6 +380,7 @@ static void leave_others_out(struct pp_costs_pass *p)
 }
 
 #define LEAST_HELPERS 0.03 /* CPUs on average: less is how far counters are off */
+#define MOST_DRAG 1        /* of what was measured, with one helper beside the thread */
 /* Of the CPU time without a lane, what runs beside the trainer's thread in its steps: threads of OpenMP. What
  * there was while it was blocked there it waited for, and workers' own threads are counted. */
 static void find_step_threads(const struct pp_costs_pass *p, struct pp_costs *c)
@@ -389,7 +390,8 @@ static void find_step_threads(const struct pp_costs_pass *p, struct pp_costs *c)
            most = fmax(c->usable_cpus - 1, 0);
     if (!(helpers_ns > LEAST_HELPERS * c->window_ns && step_ns > 0 && most > 0))
         return;
-    c->step_threads = c->step_drag = fmin(helpers_ns / step_ns, most);
+    c->step_threads = fmin(helpers_ns / step_ns, most);
+    c->step_drag = fmin(c->step_threads, MOST_DRAG);
     c->step_rate = step_ns / (step_ns + c->step_stretch_ns * p->steps);
     c->helper_cpus -= c->step_threads * step_ns / c->window_ns;
 }

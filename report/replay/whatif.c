@@ -64,8 +64,8 @@ static pp_status replay_some(const struct pp_costs *c, const struct pp_knobs *k,
 
 /* Which replay as recorded: of the recording, of one of its resampled copies, with one of four ideas of who
  * competes. */
-enum { BASE, BASE_COPY, BASE_OTHERS = BASE_COPY + BOOTSTRAPS };
-_Static_assert(BASE_OTHERS + 4 == PP_BASE_RATES, "each batch has its place");
+enum { BASE, BASE_COPY, BASE_OTHERS = BASE_COPY + BOOTSTRAPS, BASE_DRAG = BASE_OTHERS + 4 };
+_Static_assert(BASE_DRAG + 2 == PP_BASE_RATES, "each batch has its place");
 
 static pp_status base_rate(const struct pp_costs *c, int which, const struct pp_cost_sample *s, size_t n,
                            struct pp_base_rate *out, struct pp_err *err)
@@ -332,7 +332,7 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
     for (int i = 0; i < 2 && st == PP_OK && c->step_threads > 0; i++) {
         struct pp_costs other = *c; /* who sleeps where it waits for the others, and how often they meet */
         other.step_drag *= 2 * i;
-        st = widen(&other, k, BASE, c->samples, out, err);
+        st = widen(&other, k, BASE_DRAG + i, c->samples, out, err);
     }
     struct pp_knobs end[8];
     size_t ends = ends_of(c, k, end);
