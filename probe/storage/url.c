@@ -17,10 +17,10 @@ int pp_url_has_scheme(const char *place, const char *scheme)
  * others: "X-Amz-Signature", "AWSAccessKeyId", "sig", "api_key", "password", percent-encoded or not. */
 static int is_secret_name(const char *at, size_t n)
 {
-    static const char *const within[] = {"secret",    "passw",  "credential",  "api key",
-                                         "accesskey", "apikey", "accesstoken", "securitytoken"};
-    static const char *const whole[] = {" key ",  " sig ", " signature ", " token ",
-                                        " auth ", " pwd ", " pass ",      " authorization "};
+    static const char *const within[] = {"secret", "passw",  "credential", "accesskey", "signature ",
+                                         "key ",   "token ", "ticket",     "session",   "jwt"};
+    static const char *const whole[] = {" sig ",  " sas ", " auth ", " authorization ", " pwd ",
+                                        " pass ", " otp ", " sid ",  " code "};
     char name[256] = " "; /* in small letters, with blanks for what parts words */
     size_t size = 1;
     for (size_t i = 0; i < n && size + 2 < sizeof(name); i++) {

@@ -124,7 +124,14 @@ static void a_url_that_is_a_credential_is_refused_without_repeating_it(void **st
                                "https://h/k?AWSAccessKeyId=HIDDEN",
                                "https://h/k?X-Goog-Credential=HIDDEN",
                                "https://h/k?sig=HIDDEN",
-                               "https://h/k?token=HIDDEN"};
+                               "https://h/k?token=HIDDEN",
+                               "https://h/k?id_token=HIDDEN",
+                               "https://h/k?sessionToken=HIDDEN",
+                               "https://h/k?ticket=HIDDEN",
+                               "https://h/k?authkey=HIDDEN",
+                               "https://h/k?jwt=HIDDEN",
+                               "https://h/k?PHPSESSION%49D=HIDDEN",
+                               "https://h/k?a=1&code=HIDDEN"};
     const char *const good[] = {"https://host/x@2.tar", "https://host/x.tar?versionId=3&signatures=1",
                                 "http://host", "https://host/a.tar,https://host/b@.tar",
                                 "https://h/k?design=1&tokenizer=gpt2&keyword=cat&author=x"};
