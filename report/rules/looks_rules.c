@@ -17,6 +17,7 @@ const struct pp_fact pp_looks_facts[PP_LOOKS_FACT_COUNT] = {
 #define WAITS PP_LEAST_SHARE, "the smallest share of a step that counts"
 #define MUCH_DELAY 0.25, "without it, the time shrinks by a quarter"
 #define MOST_TIME 0.5, "more than half of the time"
+#define LESS_TIME 0.5, "not more than half of the time"
 #define NO_WORKERS \
     "the training thread makes each batch itself (num_workers=0), and no step goes on meanwhile"
 #define A_TENTH 0.1, "10 % for the system's own work"
@@ -58,16 +59,16 @@ const struct pp_rule pp_looks_rules[] = {
      .remedy = PP_REMEDY_MORE_WORKERS},
     {.l1 = "loader",
      .l2 = "under-parallel",
-     .when = {AT_LEAST(MAKES, MOST_TIME), BELOW(ON_CPU, MOST_TIME)},
+     .when = {AT_LEAST(MAKES, MOST_TIME), BELOW(ON_CPU, LESS_TIME)},
      .said = NO_WORKERS,
      .remedy = PP_REMEDY_MORE_WORKERS},
-    {.when = {BELOW(BUSY, MOST_TIME)},
+    {.when = {BELOW(BUSY, LESS_TIME)},
      .said =
          "training waits, and workers make batches for only {busy} of the time: handing them over, the start of epochs or the order of batches takes the rest",
      .says = PP_SAYS_UNKNOWN},
     {.l1 = "loader",
      .l2 = "blocked",
-     .when = {BELOW(ON_CPU, MOST_TIME)},
+     .when = {BELOW(ON_CPU, LESS_TIME)},
      .said =
          "the making of batches sleeps. It is on a CPU for {on_cpu} of its time, and in no read that is known. More workers help, unless it waits for a lock",
      .remedy = PP_REMEDY_MORE_WORKERS},

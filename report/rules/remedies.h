@@ -7,6 +7,7 @@
 #define PP_REPORT_RULES_REMEDIES_H
 
 enum pp_remedy_id {
+    PP_REMEDY_NONE, /* of a rule that has none: a row without words */
     /* what a fix offers, and the rules whose sentence is about the same change */
     PP_REMEDY_MORE_WORKERS,
     PP_REMEDY_FEWER_WORKERS,

@@ -72,7 +72,7 @@ enum pp_metric_from {
     X(ONE_BY_ONE, "one_by_one", "samples are fetched one by one", FACTOR, RUN) \
     X(TRANSFORMS, "transforms", "transforms that the data set holds", NONE, RUN) \
     X(HELD, "held", "what the data set holds", NONE, RUN) \
-    X(HELD_ADVICE, "held_advice", "what to do with it", NONE, RUN) \
+    X(HELD_ADVICE, "held_advice", "what its library does once, or by the batch", NONE, RUN) \
     X(ITERATOR_OF, "iterator_of", "batches of an iterator that gives one", COUNT, RUN) \
     X(STREAM_WORKERS, "stream_workers", "workers of a stream", COUNT, RUN) \
     X(STREAM_IDLE, "stream_idle", "of them: without a sample", COUNT, RUN) \

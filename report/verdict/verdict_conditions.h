@@ -25,9 +25,11 @@
 #define AS_GOOD -0.03, "gains as much as the best other change (within 3 %), so it is advised first"
 #define OPTION_FIRST -0.03, "within 3 % of what gains most: an option is cheaper than other hardware"
 #define GAINS_MOST 0, "what gains most comes first"
+#define LESS_MEETINGS PP_MOST_MEETINGS, "not twice as often as all other ranks together"
 #define MOST_MEETINGS PP_MOST_MEETINGS, "twice as often as all other ranks together"
 #define MUCH_DELAY 0.25, "without it, the owner's time shrinks by a quarter"
 #define MOST_TIME 0.5, "more than half of its time"
+#define LESS_TIME 0.5, "not more than half of its time"
 #define MOST_OF_WAIT PP_LEAST_EXPLAINED, "more than half of the wait"
 #define LOCKED_MUCH \
     "of two threads that share the lock one waits: half of the looks at most, less where a look misses it"

@@ -41,7 +41,7 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
 const struct pp_rule pp_cause_rules_replay[] = {
     {"loader", "no-shard",
      WHEN(OWNER(WORK), AT_LEAST(STREAM_IDLE, 1, "each has a part of the data"),
-          BELOW(WORKER_IDLE, MOST_TIME)),
+          BELOW(WORKER_IDLE, LESS_TIME)),
      .said =
          "only {stream_deliver} of {stream_workers} workers deliver. The data set has no shard for the others, or theirs has ended. {owner} keeps the rest busy",
      .remedy = PP_REMEDY_MORE_SHARDS},
@@ -89,7 +89,7 @@ const struct pp_rule pp_cause_rules_replay[] = {
      STRAGGLER},
     {"sync", "rank-imbalance",
      WHEN(AT_LEAST(W_COLLECTIVE, LARGEST), AT_LEAST(COLLECTIVE, LEAST_OF_STEP),
-          BELOW(LAST_SHARE, MOST_MEETINGS)),
+          BELOW(LAST_SHARE, LESS_MEETINGS)),
      IMBALANCE},
     {"sync", "pageable",
      WHEN(AT_LEAST(GPU_COPY, MOST_IDLE_TIME), AT_LEAST(GPU_PAGEABLE, 0.5, "more than half of the bytes"),
@@ -205,7 +205,7 @@ const struct pp_rule pp_cause_rules_replay[] = {
      .remedy = PP_REMEDY_AFFINITY},
     {"loader", "worker-threads",
      WHEN(MANY_THREADS, BELOW(IDLE_CPUS, CPUS_ARE_SHORT), AT_LEAST(W_WORK, LARGEST),
-          BELOW(OWNER_BLOCKED, MOST_TIME)),
+          BELOW(OWNER_BLOCKED, LESS_TIME)),
      THREADS_IN_WORKERS},
     {"loader", "oversubscribed",
      STARVING(AT_LEAST(G_FEWER, HALF_A_FIX), AT_LEAST(STRETCH, LEAST_OF_STEP), AT_LEAST(G_FEWER, HALF_A_FIX)),
@@ -353,7 +353,7 @@ const struct pp_rule pp_cause_rules_replay[] = {
      .said = "workers wait for a lock in decode. They are blocked for {blocked} of {owner}",
      .remedy = PP_REMEDY_LOCK},
     {"loader", "straggler-sample",
-     WHEN(AT_LEAST(W_WORK, LARGEST), BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(WORK_TAIL, TWO_KINDS),
+     WHEN(AT_LEAST(W_WORK, LARGEST), BELOW(OWNER_BLOCKED, LESS_TIME), AT_LEAST(WORK_TAIL, TWO_KINDS),
           AT_LEAST(G_ORDER, NOT_ALL_WORK)),
      .said =
          "a few samples are expensive. The dearest 1 % take {work_tail} times the median, and the batches behind them wait[. The slowest: {slowest}]",
@@ -371,7 +371,7 @@ const struct pp_rule pp_cause_rules_replay[] = {
      .said = NO_WORKERS, .remedy = PP_REMEDY_MORE_WORKERS},
     {"loader", "under-parallel",
      WHEN(IN_THE_TRAINER, AT_LEAST(W_WORK, LARGEST), AT_LEAST(G_WORKERS, WORTH_A_FIX),
-          BELOW(OWNER_DELAY, CROWDED)),
+          BELOW(OWNER_DELAY, 0.6, "not more than 2.5 runnable threads per usable CPU")),
      .said =
          "num_workers=0. The training thread makes each batch itself, mostly in {owner}, and no step goes on meanwhile",
      .remedy = PP_REMEDY_MORE_WORKERS},

@@ -13,6 +13,17 @@ for code in $codes; do
     "$PP" explain "$code" --json >"$T/$(tr / . <<<"$code").json" || bad="$bad $code"
 done
 is "each is explained" "$bad" ""
+unknown=
+lost=
+for code in $codes; do
+    "$PP" explain "$code" | grep -qE '<[?]>' && unknown="$unknown $code"
+done
+is "each value that an explanation names is called something" "$unknown" ""
+for code in exact clean not-exact broken cannot-be-told; do
+    "$PP" explain "$code" | grep -q '^Do:' && lost="$lost $code"
+done
+is "a rule that has no remedy advises nothing" "$lost" ""
+is "nor as JSON" "$("$PP" explain exact --json | grep -c '"next_step": null')" 1
 check "as JSON too" python3 -c '
 import json, sys
 for path in sys.argv[1:]:

@@ -114,7 +114,11 @@ static const char *words_of(const struct pp_rule_set *set, const char *said, cha
 
 struct printing {
     const struct pp_rule_set *set; /* of the rule before */
-    unsigned remedies[16], n_remedies;
+    struct {
+        const struct pp_rule_set *set; /* whose facts it names */
+        unsigned id;
+    } remedies[16];
+    unsigned n_remedies;
 };
 
 static void print_rule(void *ctx, const struct pp_rule_set *set, const struct pp_rule *rule)
@@ -138,10 +142,13 @@ static void print_rule(void *ctx, const struct pp_rule_set *set, const struct pp
     if (rule->when[0].compare == PP_NO_CONDITION)
         puts("  what the rules before it leave");
     printf("  says: %s\n", words_of(set, rule->said, text, sizeof(text)));
-    while (k < p->n_remedies && p->remedies[k] != rule->remedy)
+    while (k < p->n_remedies && p->remedies[k].id != rule->remedy)
         k++;
-    if (rule->says == PP_SAYS_SO && k == p->n_remedies && k < sizeof(p->remedies) / sizeof(*p->remedies))
-        p->remedies[p->n_remedies++] = rule->remedy;
+    if (rule->says == PP_SAYS_SO && rule->remedy && k == p->n_remedies &&
+        k < sizeof(p->remedies) / sizeof(*p->remedies)) {
+        p->remedies[p->n_remedies].set = set;
+        p->remedies[p->n_remedies++].id = rule->remedy;
+    }
 }
 
 static const struct {
@@ -170,8 +177,8 @@ static void print_code(const struct code *c)
         puts(
             "\nRefuted where, in each of these ways, a limit is not met. Evidence that is unknown meets none.");
     for (unsigned i = 0; i < p.n_remedies; i++) {
-        const struct pp_remedy *r = &pp_remedies[p.remedies[i]];
-        printf("\nDo: %s\n", words_of(p.set, r->sentence, text, sizeof(text)));
+        const struct pp_remedy *r = &pp_remedies[p.remedies[i].id];
+        printf("\nDo: %s\n", words_of(p.remedies[i].set, r->sentence, text, sizeof(text)));
         for (int k = 0; k < PROGRAMS; k++)
             if (change_in(r, k))
                 printf("  %-14s %s\n", programs[k].program, change_in(r, k));

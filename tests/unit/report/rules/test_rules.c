@@ -97,6 +97,8 @@ static void test_names_commands_and_options_exist(void **state)
                     fail_msg("%s shows %.20s, which is no fact", r->l1, p);
             for (int k = 0; k < PP_CONDITIONS_MOST && r->when[k].compare != PP_NO_CONDITION; k++) {
                 assert_non_null(r->when[k].source);
+                if (r->when[k].compare == PP_BELOW && strncmp(r->when[k].source, "more than", 9) == 0)
+                    fail_msg("%s: below its limit, and the reason is \"%s\"", r->said, r->when[k].source);
                 if (!sets[s].facts[r->when[k].fact].text)
                     fail_msg("%s: the fact %s has no name for people", r->said,
                              sets[s].facts[r->when[k].fact].name);
@@ -146,7 +148,7 @@ static void test_every_remedy_is_reached(void **state)
         reached[pp_guard_rules[i].remedy] = 1;
     for (size_t i = 0; i < sizeof(by_code) / sizeof(*by_code); i++)
         reached[by_code[i]] = 1;
-    for (int i = 0; i < PP_REMEDIES; i++)
+    for (int i = PP_REMEDY_NONE + 1; i < PP_REMEDIES; i++)
         if (!reached[i] && !pp_remedies[i].offer)
             fail_msg("no rule says remedy %d: %s", i, pp_remedies[i].sentence);
 }
