@@ -307,7 +307,7 @@ golden: all unit helpers
 	$(Q)python3 mk/tools/pictures.py $(B)/pipeprobe tests/recordings/train.sqlite docs/pictures --text
 	$(Q)git --no-pager diff --stat -- tests README.md docs || true
 
-# docs/internals/pages.md and its pictures: the recordings in RECORDINGS by an older program, OLD, and by this one.
+# docs/internals/pages.md and its pictures: kept recordings by an older program, OLD, and by this one.
 .PHONY: pages
 pages: all
 	$(Q)python3 mk/tools/pages.py --old "$(OLD)" --new $(B)/pipeprobe --docs docs/internals

@@ -52,7 +52,7 @@ static const struct pp_opt_choice contents[] = {
 /* clang-format off */
 static const struct pp_opt opts[] = {
     {.name = "map", .letter = 'm', .type = PP_OPT_LIST, .offset = AT(maps), .arg = "FILE", .group = "Options",
-     .help = "map of range names to phases: FILE, dali or pytorch (repeatable)"},
+     .help = "map of range names to phases: FILE, pytorch or pipeprobe (repeatable)"},
     {.name = "workers", .letter = 'w', .type = PP_OPT_INT, .offset = AT(workers), .min = 1, .max = 1024,
      .arg = "N", .help = "workers of PROGRAM, for predictions (num_workers)"},
     {.name = "batch-size", .letter = 'b', .type = PP_OPT_INT, .offset = AT(batch_size), .min = 1, .max = 1e6,
