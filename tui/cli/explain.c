@@ -115,7 +115,7 @@ static const char *words_of(const struct pp_rule_set *set, const char *said, cha
 struct printing {
     const struct pp_rule_set *set; /* of the rule before */
     struct {
-        const struct pp_rule_set *set; /* whose facts it names */
+        const struct pp_rule_set *set; /* the last that says it: its facts have the plainer names */
         unsigned id;
     } remedies[16];
     unsigned n_remedies;
@@ -144,10 +144,10 @@ static void print_rule(void *ctx, const struct pp_rule_set *set, const struct pp
     printf("  says: %s\n", words_of(set, rule->said, text, sizeof(text)));
     while (k < p->n_remedies && p->remedies[k].id != rule->remedy)
         k++;
-    if (rule->says == PP_SAYS_SO && rule->remedy && k == p->n_remedies &&
-        k < sizeof(p->remedies) / sizeof(*p->remedies)) {
-        p->remedies[p->n_remedies].set = set;
-        p->remedies[p->n_remedies++].id = rule->remedy;
+    if (rule->says == PP_SAYS_SO && rule->remedy && k < sizeof(p->remedies) / sizeof(*p->remedies)) {
+        p->remedies[k].set = set;
+        p->remedies[k].id = rule->remedy;
+        p->n_remedies += k == p->n_remedies;
     }
 }
 
