@@ -55,7 +55,9 @@ static void add_stall(const struct pp_report *r, char buf[TEXT])
     if (v->outside) {
         add(buf, " and loses %s of the time %s", pp_text_share(a, CELL, v->outside_share), v->outside);
         if (r->data_wait_share > 0)
-            add(buf, "; besides, it waits for data %s", pp_text_share(a, CELL, r->data_wait_share));
+            add(buf, "; %s it waits for data %s",
+                strncmp(v->outside, "in ", 3) == 0 ? "besides," : "of the rest",
+                pp_text_share(a, CELL, r->data_wait_share)); /* which boundaries are no part of */
         add(buf, is_bound(v) ? "." : ": NOT input-bound.");
         return;
     }

@@ -88,7 +88,8 @@ static const char *say_predicted(const struct pp_report *r, char buf[PP_ANSWER_T
 size_t pp_answer_evidence(const struct pp_report *r, const struct pp_report_evidence *e[PP_ANSWER_EVIDENCE])
 {
     const struct pp_report_verdict *v = &r->verdict;
-    size_t n = 0, first = isnan(v->exposed_share) ? 0 : 1; /* which the head has */
+    size_t n = 0,
+           first = !isnan(v->exposed_share) || (v->outside && r->data_wait_share > 0); /* the head has it */
     for (int rank = 0; rank < 3; rank++) /* what decided; what is most of its kind; the rest */
         for (size_t i = first; i < v->evidences && n < PP_ANSWER_EVIDENCE; i++) {
             const struct pp_report_evidence *x = &v->evidence[i];
