@@ -255,8 +255,8 @@ void pp_changes_advise(struct pp_report *r, struct pp_arena *arena)
     v->fixes = ordered;
 }
 
-/* Workers that wait in step get no batch ahead: what other findings say of a larger prefetch does not hold.
- */
+/* Workers that wait in step get no batch ahead: what the verdict and other findings say of a larger prefetch
+ * does not hold. */
 static void drop_prefetch(struct pp_report *r, struct pp_arena *arena)
 {
     int in_step = 0;
@@ -269,6 +269,20 @@ static void drop_prefetch(struct pp_report *r, struct pp_arena *arena)
         if (at)
             r->findings[i].next_step = pp_arena_printf(arena, "%.*s", (int)(at - step), step);
     }
+    const char *said = r->verdict.next_step, *both = said ? strstr(said, ", prefetch_factor)") : NULL;
+    if (in_step && both)
+        r->verdict.next_step = pp_arena_printf(arena, "%.*s%s", (int)(both - said), said, strchr(both, ')'));
+}
+
+/* Without workers there is none to keep or to give more to. */
+static void drop_of_workers(struct pp_report *r)
+{
+    static const char *const of_workers[] = {"persistent_workers", "(num_workers", "prefetch_factor"};
+    const struct pp_report_fix *first = r->verdict.action.fix;
+    for (size_t i = 0; first && strcmp(first->set, "num_workers=0") == 0 && i < r->n_findings; i++)
+        for (size_t k = 0; k < sizeof(of_workers) / sizeof(*of_workers) && r->findings[i].next_step; k++)
+            if (strstr(r->findings[i].next_step, of_workers[k]))
+                r->findings[i].next_step = NULL;
 }
 
 /* Nor do more workers gain where they wait for storage that gives no more to more of them. */
@@ -290,6 +304,7 @@ void pp_changes_agree(struct pp_report *r, struct pp_arena *arena)
     const struct pp_report_verdict *v = &r->verdict;
     drop_prefetch(r, arena);
     drop_workers(r);
+    drop_of_workers(r);
     for (size_t i = 0; i < r->n_findings && v->remedy == &pp_remedies[PP_REMEDY_MAKE_ONCE]; i++)
         if (r->findings[i].next_step &&
             strcmp(r->findings[i].next_step, pp_remedies[PP_REMEDY_BETWEEN].sentence) == 0)

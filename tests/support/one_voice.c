@@ -124,6 +124,8 @@ const char *one_voice_broken(const struct pp_report *r, char *why, size_t size)
     read_sentence(v->action.words, &all);
     if (v->action.fix)
         read_change(r, v->action.fix->set, &all);
+    if (v->action.fix && strcmp(v->action.fix->set, "num_workers=0") == 0)
+        all.says[PP_KNOB_PERSISTENT_WORKERS] |= NOTHING; /* of no worker */
     for (size_t i = 0; i < r->n_findings; i++)
         if (r->findings[i].state == PP_FINDING_FOUND) {
             struct claims c = all;

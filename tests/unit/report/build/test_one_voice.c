@@ -5,9 +5,13 @@
 
 #include "probe/base/rng.h"
 #include "report/build/build.h"
+#include "report/build/parts.h"
+#include "report/rules/remedies.h"
 #include "tests/support/report_fixture.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void expect_one_voice(const struct pp_report *r, const char *of)
 {
@@ -116,16 +120,46 @@ static void test_each_class(void **state)
 
 static void test_kept_recordings(void **state)
 {
-    static const char *const files[] = {"tests/recordings/train.sqlite"};
+    static const char *const files[] = {"cat tests/recordings/train.sqlite",
+                                        "gunzip -c samples/stallbench/small_files_on_a_mount.sqlite.gz",
+                                        "gunzip -c samples/stallbench/workers_for_a_tensor.sqlite.gz"};
     (void)state;
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+        char path[] = "/tmp/pp-one-voice-XXXXXX", command[256];
         struct pp_report *r;
         struct pp_err err = {0};
-        if (pp_report_build(files[i], &r, &err) != PP_OK)
+        int fd = mkstemp(path);
+        assert_true(fd >= 0);
+        close(fd);
+        snprintf(command, sizeof(command), "%s >%s", files[i], path);
+        assert_int_equal(system(command), 0);
+        if (pp_report_build(path, &r, &err) != PP_OK)
             fail_msg("%s: %s", files[i], err.text);
+        unlink(path);
         expect_one_voice(r, files[i]);
         pp_report_free(r);
     }
+}
+
+static void test_no_advice_on_workers_that_are_left_out(void **state)
+{
+    struct pp_report_fix none = {.knob = "no-workers", .set = "num_workers=0"};
+    struct pp_report_finding found[] = {
+        {.kind = "worker-restarts", .next_step = pp_remedies[PP_REMEDY_KEEP_WORKERS].sentence},
+        {.kind = "lockstep-waits", .next_step = pp_remedies[PP_REMEDY_LOCKSTEP].sentence},
+        {.kind = "samples-repeated", .next_step = pp_remedies[PP_REMEDY_REPEATED].sentence}};
+    struct pp_report r = {.findings = found, .n_findings = 3, .verdict.action.fix = &none};
+    struct pp_arena arena = {0};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        found[i].state = PP_FINDING_FOUND;
+        assert_non_null(found[i].next_step);
+    }
+    pp_changes_agree(&r, &arena);
+    assert_null(found[0].next_step);
+    assert_null(found[1].next_step);
+    assert_non_null(found[2].next_step);
+    pp_arena_free(&arena);
 }
 
 int main(void)
@@ -134,6 +168,7 @@ int main(void)
         cmocka_unit_test(test_each_class),
         cmocka_unit_test(test_kept_recordings),
         cmocka_unit_test(test_any_pipeline),
+        cmocka_unit_test(test_no_advice_on_workers_that_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
