@@ -118,16 +118,16 @@ void pp_judge_inconclusive(const struct judge *j, const struct pp_guard_rule *g)
     char limit[48];
     v->l0 = "inconclusive";
     v->reason = pp_judge_fill(j, g->reason);
+    if (g->metric == PP_METRIC_BATCHES && f->trace)
+        v->reason = pp_arena_printf(j->arena, "the trace has %s besides its first one",
+                                    pp_text_counted(limit, sizeof(limit), f->metric[PP_METRIC_BATCHES],
+                                                    "step", "steps"));
+    if (g->metric == PP_METRIC_BATCHES)
+        v->reason = pp_arena_printf(j->arena, "%s, at least %.0f are needed", v->reason, limit_of(f, g));
     pp_judge_advise(j, g->remedy);
     if (g->metric == PP_METRIC_BATCHES || g->metric == PP_METRIC_WINDOW)
         if (f->ended || !say_so_far(j))
             advise_longer(j);
-    if (g->metric == PP_METRIC_BATCHES && f->trace)
-        v->reason = pp_arena_printf(j->arena,
-                                    "the trace has %s besides its first one, at least %.0f are needed",
-                                    pp_text_counted(limit, sizeof(limit), f->metric[PP_METRIC_BATCHES],
-                                                    "step", "steps"),
-                                    limit_of(f, g));
     if (f->ended && g->metric != PP_METRIC_LOSS) {
         v->reason = f->failed ? "the job failed before enough was recorded"
                               : "the job was interrupted before enough was recorded";

@@ -12,8 +12,8 @@ const struct pp_level_rule
 const struct pp_guard_rule pp_guard_rules[] = {
     {PP_METRIC_BATCHES, 1, 0, 10,
      "below 10 batches the spread of a mean is not known; 4 do of a second or more each",
-     "only {batches|batch was|batches were} delivered in steady state, at least 10 are needed",
-     PP_REMEDY_MORE_BATCHES, .of_trace = PP_LEAST_TRACE_STEPS, .of_long = 4},
+     "only {batches|batch was|batches were} delivered in steady state", PP_REMEDY_MORE_BATCHES,
+     .of_trace = PP_LEAST_TRACE_STEPS, .of_long = 4},
     {PP_METRIC_WINDOW, 1, 0, 1e9, "several scheduler and cgroup quota periods (100 ms each)",
      "the steady state lasted {window}, at least 1 s is needed", PP_REMEDY_RUN_LONGER, .of_trace = 1},
     {PP_METRIC_LOSS, 0, 0, 0.01, "a fifth of the smallest share that changes a verdict (5 %)",

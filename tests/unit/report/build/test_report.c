@@ -534,7 +534,7 @@ static void test_long_steps_need_few_batches(void **state)
     p.batches = 13;
     expect(
         &p, "2", "inconclusive", NULL, NULL,
-        "INCONCLUSIVE: only 3 batches were delivered in steady state, at least 10 are needed; so far training waits 2.0 % of the time");
+        "INCONCLUSIVE: only 3 batches were delivered in steady state, at least 4 are needed; so far training waits 2.0 % of the time");
     p.batches = 17;
     expect(&p, "2", "not-input-bound", NULL, NULL, "waits for data");
     p.step_ns = 90 * FAKE_MS; /* short ones still need ten */
