@@ -13,7 +13,8 @@
 #define WORTH_REPLAYING 0.04
 #define A_CAUSE 0.1 /* of the stall */
 #define HALF 0.5
-#define MORE_MOST_S 3600 /* s: to learn of a line nobody records for more than an hour */
+#define MORE_MOST_S 3600 /* s: with as many missing, what little was seen is said */
+#define ASKED_MOST_S 300 /* s: nobody records for longer to learn of a line */
 #define NARROWEST 0.003  /* of the flame graph: two pixels */
 enum { REPLAYED = 8, OFFERED = 4, FLAMES = 600, CELL = 40, TEXT = 400 };
 
@@ -204,7 +205,7 @@ void pp_ops_tell(const struct pp_costs *c, int replayed, struct pp_arena *arena,
     if (!o->n_ops)
         return;
     if (o->missing_s > 0)
-        r->why_no_ops = o->missing_s < MORE_MOST_S
+        r->why_no_ops = o->missing_s < ASKED_MOST_S
                             ? pp_arena_printf(
                                   arena,
                                   "record %.0f s more: the report then names the lines that cost the stall",

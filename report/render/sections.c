@@ -258,7 +258,7 @@ const struct pp_section pp_section_ruled_out = {
     COLUMNS(ruled_out),
     .layout = {TEXT(PP_JOINED), MD(PP_LIST), HTML(PP_LIST)},
     .lead = "  ",
-    .title = {TEXT("Not the cause (25 % less of it gains nothing worth while)"), MD("Not the cause:"),
+    .title = {TEXT("Not the cause (25 % less of it gains next to nothing)"), MD("Not the cause:"),
               HTML("Not the cause")},
 };
 

@@ -6,6 +6,7 @@
 #include "report/render/answer.h"
 #include "report/render/sections.h"
 #include "report/source/rows.h"
+#include "report/verdict/action.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -42,13 +43,13 @@ static void put_code(const struct pp_page *p, const char *code)
         if (at > below && at + n > p->columns && strncmp(code, "DataLoader(", 11) == 0) {
             fprintf(p->out, "\n%*s", below, "");
             at = below;
+        } else if (s != code) {
+            fputc(' ', p->out);
         }
         fprintf(p->out, "%.*s", n, s);
         at += n + 1;
         s += n;
         s += strspn(s, " ");
-        if (*s && (at + (int)strcspn(s, " ") <= p->columns || strncmp(code, "DataLoader(", 11) != 0))
-            fputc(' ', p->out);
     }
     fputc('\n', p->out);
 }
@@ -82,12 +83,6 @@ static void put_numbers(const struct pp_page *p, const struct pp_report *r, enum
                  (int)strcspn(limit, ":"), limit, limit[0] ? ")" : "");
         put_sentence(p, PP_TONE_PLAIN, i ? " " : "Because:", text);
     }
-}
-
-/* A name that a shell takes as one word; else FILE. */
-static const char *file_of(const struct pp_report *r)
-{
-    return strlen(r->path) <= 48 && r->path[0] != '-' && pp_text_is_shell_word(r->path) ? r->path : "FILE";
 }
 
 void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_answer_room room)
@@ -140,7 +135,7 @@ void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_a
     put_sentence(p, PP_TONE_PLAIN, "Errors:", pp_answer(r, PP_ANSWER_ERRORS, text));
     put_sentence(p, PP_TONE_PLAIN, "Lost:", pp_answer(r, PP_ANSWER_LOSSES, text));
     int close = room >= PP_ANSWER_CLOSE;
-    const char *file = close ? "FILE" : file_of(r);
+    const char *file = close ? "FILE" : pp_action_file(r);
     int n = snprintf(text, sizeof(text), "pipeprobe report %s --full%s", file,
                      close && v->l1 ? "" : " (or -o page.html)");
     if (v->l1)
@@ -195,7 +190,7 @@ int pp_render_brief(const struct pp_report *r, FILE *out, int color, int columns
     put_sentence(&p, PP_TONE_PLAIN, "Cause:", v->cause_line);
     put_sentence(&p, PP_TONE_STRONG, "Do:", advice);
     put_sentence(&p, PP_TONE_PLAIN, "Errors:", pp_answer(r, PP_ANSWER_ERRORS, more));
-    snprintf(text, sizeof(text), "pipeprobe report %s", file_of(r));
+    snprintf(text, sizeof(text), "pipeprobe report %s", pp_action_file(r));
     put_sentence(&p, PP_TONE_PLAIN, "More:", text);
     return end_page(&p);
 }

@@ -137,7 +137,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                                  "Use fewer workers (num_workers): at most one per usable CPU.",
                                  FEWER_WORKERS, .set = "num_workers={to}"},
     [PP_REMEDY_NO_WORKERS] = {"no-workers", "no workers: the training thread makes its batches",
-                              "Leave out the workers (num_workers=0): here they cost more than they do.",
+                              "Leave out the workers (num_workers=0): here they cost more than they save.",
                               WORDS(NULL, "`DataLoader(num_workers=0)`", "`wds.WebLoader(num_workers=0)`",
                                     NULL),
                               .set = "num_workers=0"},

@@ -66,7 +66,6 @@ extern const struct pp_command pp_cmd_drain; /* started by programs that record,
 
 /* Prints "pipeprobe COMMAND: sentence" to stderr and returns the exit code of err->code. */
 int pp_cli_fail(const struct pp_command *cmd, const struct pp_err *err);
-/* Prints "LABEL      text" to stderr, with what could deceive a terminal escaped: it names files. */
 /* A line: at a terminal, or where COLUMNS says how wide it is read, wrapped between words. */
 void pp_cli_say(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* cmd->run, and so each line that it prints, but not those of a JSON document. */
@@ -75,6 +74,7 @@ int pp_cli_run_lines(const struct pp_command *cmd, int argc, char **argv);
  * text. */
 enum { PP_ASK_TEXT = 8192 };
 pp_status pp_cli_ask(const char *what, const char *text, int yes, int quiet, struct pp_err *err);
+/* Prints "LABEL      text" to stderr, with what could deceive a terminal escaped: it names files. */
 void pp_cli_note(const char *label, const char *text);
 /* Parses with cmd->opts; handles --help (prints to stdout) and usage errors. Returns -1 to go on, else the
  * exit code. operands: at least argc + 1 entries, ended by NULL; argv itself where its other words are not

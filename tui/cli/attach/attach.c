@@ -434,7 +434,8 @@ const struct pp_command pp_cmd_attach = {
              "until attach or the job ends, and attach ends with the verdict. Any other is\n"
              "looked at from outside: nothing is put into it. Its Python stacks (3.8 to 3.15),\n"
              "20 times a second, tell how long it waits for data, the cause where it is sure,\n"
-             "and the line that takes most; the gain of a change takes pipeprobe exec.\n"
+             "and the line that takes most; for the gain of a change, record with pipeprobe\n"
+             "exec.\n"
              "--tune tries changes in the job as exec --tune does; what was kept stays.",
     .examples = {"pipeprobe attach 4711 --duration 60s -o train.sqlite",
                  "pipeprobe attach $(pgrep -of train.py) --outside"},

@@ -512,7 +512,8 @@ const struct pp_command pp_cmd_resume_test = {
              "batch on it differs, what was repeated or left out, and why. {dir} in the job's\n"
              "words is a new directory of each run. Recordings that pipeprobe exec --content\n"
              "made elsewhere (the uninterrupted run, what was killed, what was resumed) are\n"
-             "judged in the same way. Exit code: 0 exact, 1 it differs,\n"
+             "judged in the same way; so are those of pipeprobe run --save-state and --resume,\n"
+             "and digests of pipeprobe merge. Exit code: 0 exact, 1 it differs,\n"
              "3 it cannot be told, 4 the job failed by itself.",
     .examples = {"pipeprobe resume-test -- python3 train.py --out {dir}",
                  "pipeprobe resume-test whole.sqlite killed.sqlite resumed.sqlite"},
