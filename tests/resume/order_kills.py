@@ -2,8 +2,12 @@
 """tests/resume/order_kills.py [KILLS]: a recorded job is killed with SIGKILL, pipeprobe and all, at a random moment; the order in its recording against the
 job's own log. Each batch that the job took before the kill is to be in the recording with its samples in their order, and none that its sampler did not give.
 
-Of the log the last line may be cut, and a batch may be in the recording that the job had no time to log. Exit code 1: an order is not complete."""
+Of the log the last line may be cut, and a batch may be in the recording that the job had no time to log. Exit code 1: an order is not complete.
+
+No job outlives this program: its group is killed at the end, whatever that end is, and a job ends by itself where its recorder or this program has gone, or
+after 120 s."""
 import collections
+import glob
 import os
 import random
 import shutil
@@ -21,7 +25,8 @@ JOB = """
 import os, sys, time, torch
 from torch.utils.data import DataLoader
 given, taken = (os.open(sys.argv[1] + name, os.O_WRONLY | os.O_CREAT | os.O_APPEND) for name in ("given", "taken"))
-workers, step = int(sys.argv[2]), float(sys.argv[3])
+workers, step, killer = int(sys.argv[2]), float(sys.argv[3]), "/proc/" + sys.argv[4]
+recorder, until = os.getppid(), time.monotonic() + 120
 class Order(torch.utils.data.Sampler):
     def __init__(self):
         self.epoch = -1
@@ -36,6 +41,8 @@ weight = torch.nn.Parameter(torch.zeros(1))
 loader = DataLoader(torch.arange(203.0)[:, None], 8, sampler=Order(), num_workers=workers)
 for epoch in range(100000):
     for x in loader:
+        if os.getppid() != recorder or not os.path.exists(killer) or time.monotonic() > until:
+            sys.exit("nobody kills this job")
         os.write(taken, b"%d %s\\n" % (epoch, b",".join(b"%d" % v for v in x[:, 0])))
         (x * weight).sum().backward()
         time.sleep(step)
@@ -82,32 +89,59 @@ def lines(path, of):
 
 
 def alive(group):
+    """Whether a process of the group still runs. One that nobody has waited for (state Z) does not: where process 1 waits for none, it stays for ever."""
+    for path in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(path) as f:
+                state, _, its_group = f.read().rpartition(")")[2].split()[:3]
+        except OSError:  # it ended meanwhile
+            continue
+        if int(its_group) == group and state not in "ZX":
+            return True
+    return False
+
+
+def kill_group(group):
     try:
-        os.killpg(group, 0)
-        return True
+        os.killpg(group, signal.SIGKILL)
     except ProcessLookupError:
-        return False
+        pass
+
+
+def kill_in_the_middle(job, directory, after):
+    """Kills the group of the job, as long after its first batch as wanted. None, or what is wrong."""
+    until = time.monotonic() + 120
+    while not (os.path.exists(directory + "/taken") and os.path.getsize(directory + "/taken")):
+        if job.poll() is not None or time.monotonic() > until:
+            return "the job did not begin: " + open(directory + "/err").read()[-300:]
+        time.sleep(0.01)
+    time.sleep(after)
+    if job.poll() is not None:
+        return "the job ended before it was killed: " + open(directory + "/err").read()[-300:]
+    kill_group(job.pid)
+    job.wait()
+    until = time.monotonic() + 30
+    while alive(job.pid):
+        if time.monotonic() > until:
+            return "processes of the job run on, 30 s after SIGKILL"
+        time.sleep(0.01)
+    return None
 
 
 def kill_once(directory, draw):
     """None, or what is wrong; and how many batches the job had taken."""
     workers, step, after = draw.choice((0, 1, 2)), draw.choice((0, 0.001, 0.01)), draw.uniform(0, 0.6)
-    words = [PP, "exec", "--quiet", "-o", directory + "/r.sqlite", "--", os.environ.get("PYTHON", "/usr/bin/python3"), directory + "/job.py", directory + "/", str(workers), str(step)]
+    words = [PP, "exec", "--quiet", "-o", directory + "/r.sqlite", "--", os.environ.get("PYTHON", "/usr/bin/python3"), directory + "/job.py", directory + "/", str(workers), str(step), str(os.getpid())]
     os.mkdir(directory)
     with open(directory + "/job.py", "w") as f:
         f.write(JOB)
     job = subprocess.Popen(words, start_new_session=True, stdout=subprocess.DEVNULL, stderr=open(directory + "/err", "w"))
-    until = time.monotonic() + 120
-    while not (os.path.exists(directory + "/taken") and os.path.getsize(directory + "/taken")):
-        if job.poll() is not None or time.monotonic() > until:
-            os.killpg(job.pid, signal.SIGKILL)
-            return "the job did not begin: " + open(directory + "/err").read()[-300:], 0
-        time.sleep(0.01)
-    time.sleep(after)
-    os.killpg(job.pid, signal.SIGKILL)
-    job.wait()
-    while alive(job.pid):
-        time.sleep(0.01)
+    try:
+        wrong = kill_in_the_middle(job, directory, after)
+    finally:
+        kill_group(job.pid)
+    if wrong:
+        return wrong, 0
     given = lines(directory + "/given", int)
     taken = lines(directory + "/taken", lambda ids: [int(i) for i in ids.split(",")])
     order = recorded_order(directory + "/r.sqlite")
@@ -124,10 +158,15 @@ def kill_once(directory, draw):
 
 def main():
     kills, draw = int(sys.argv[1]) if len(sys.argv) > 1 else 100, random.Random(int(os.environ.get("SEED", "1")))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     base = tempfile.mkdtemp(prefix="order-kills-")
     complete = batches = 0
     for k in range(kills):
-        wrong, n = kill_once(os.path.join(base, str(k)), draw)
+        try:
+            wrong, n = kill_once(os.path.join(base, str(k)), draw)
+        except SystemExit:  # SIGTERM
+            shutil.rmtree(base)
+            raise
         complete, batches = complete + (wrong is None), batches + n
         if wrong:
             print(f"kill {k}: {wrong}", flush=True)

@@ -244,8 +244,9 @@ def untouched(case, variant, python, directory, out):
         logs[how] = {r: [(e["epoch"], e["used"], e["aug"], e["content"]) for e in used] for r, used in Run(where).used.items()} if done.returncode == 0 else done.stdout[-300:]
     batches = sum(map(len, logs["alone"].values())) if isinstance(logs["alone"], dict) else 0
     recordings = len(glob.glob(os.path.join(directory, "recorded", "*.sqlite")))
-    right = batches > 0 and recordings == case.ranks and logs["alone"] == logs["recorded"]
-    print(f"{'right' if right else 'WRONG'}  {case.name:32} {variant:4} {batches} batches, {recordings} recordings" + ("" if right else f": {logs}"[:400]), flush=True, file=out)
+    contents = len({content for used in logs["alone"].values() for _, _, _, content in used}) if batches else 0
+    right = batches > 0 and contents > 1 and recordings == case.ranks and logs["alone"] == logs["recorded"]  # one content: truth.py saw no batch
+    print(f"{'right' if right else 'WRONG'}  {case.name:32} {variant:4} {batches} batches, {contents} of their own content, {recordings} recordings" + ("" if right else f": {logs}"[:400]), flush=True, file=out)
     return right
 
 
