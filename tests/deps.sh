@@ -63,6 +63,7 @@ g++|run|c++|
 tmux|run|tmux|
 libfuse3-dev|link|fuse3/fuse_opt.h|-lfuse3
 mpich|run|mpiexec|
+procps|run|pgrep|
 ROWS
         ;;
     checkers)

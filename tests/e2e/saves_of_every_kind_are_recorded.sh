@@ -5,13 +5,13 @@
 need_pipeprobe
 if [ ! -e "$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip_all "the extension is not built: no Python.h"; fi
 
-# kind | module | functions that save, functions that restore: each in the order of tests/jobs/saves.py
-while IFS='|' read -r kind module saves restores; do
+# kind | what to import | functions that save, functions that restore: each in the order of tests/jobs/saves.py
+while IFS='|' read -r kind import saves restores; do
     python=
     for p in "${PYTHON:-/usr/bin/python3}" build/venvs/{resume,torch,newest}/bin/python "${VENV:-build}/bin/python"; do
-        [ -n "$python" ] || ! "$p" -c "import torch.utils.data, $module" 2>/dev/null || python=$p
+        [ -n "$python" ] || ! "$p" -c "import torch.utils.data; $import" 2>/dev/null || python=$p
     done
-    if [ -z "$python" ]; then skip "$kind" "no interpreter has $module"; continue; fi
+    if [ -z "$python" ]; then skip "$kind" "no interpreter can: $import"; continue; fi
     mkdir "$T/$kind"
     run timeout 120 "$PP" exec -q -o "$T/$kind.sqlite" -- "$python" tests/jobs/saves.py "$kind" "$T/$kind/"
     said=$(grep '^saved' "$OUT")
@@ -20,8 +20,8 @@ while IFS='|' read -r kind module saves restores; do
     is "$kind: restores" "$(sql "$T/$kind.sqlite" "SELECT group_concat(via, ' ') FROM (SELECT DISTINCT replace(via, rtrim(via, replace(via, '.', '')), '') AS via FROM state_event WHERE action = 'restore' ORDER BY via)")" "$restores"
     echo "# $kind: torch $("$python" -c 'import torch; print(torch.__version__)')"
 done <<'ROWS'
-torch|torch|save|load
-safetensors|safetensors.torch|save_file save_model|load_file load_model
-sharded|torch.distributed.checkpoint.state_dict_saver|async_save save|load
+torch|import torch|save|load
+safetensors|import safetensors.torch|save_file save_model|load_file load_model
+sharded|from torch.distributed.checkpoint import async_save|async_save save|load
 ROWS
 done_testing
