@@ -31,7 +31,8 @@ static void hash_batch(const struct pp_resume_run *r, struct pp_resume_batch *b)
 
 struct pp_resume_iteration *pp_resume_iterate(struct pp_resume_run *r)
 {
-    if (!pp_grow(&r->iteration, &r->iteration_room, r->iterations + 1, sizeof(*r->iteration)))
+    if (r->iterations == PP_RESUME_ITERATIONS ||
+        !pp_grow(&r->iteration, &r->iteration_room, r->iterations + 1, sizeof(*r->iteration)))
         return NULL;
     struct pp_resume_iteration *it = &r->iteration[r->iterations++];
     *it = (struct pp_resume_iteration){
@@ -290,12 +291,14 @@ static void pass_run(struct passing *p, struct pp_resume_run *r)
 
 uint8_t *pp_resume_pack(const struct pp_resume_run *r, size_t *n)
 {
-    struct passing p = {.out = malloc(1), .room = 1};
+    struct passing p = {.out = NULL};
     struct pp_resume_run run = *r; /* which is not changed where it is written */
     if (!r->unknown)
         pass_run(&p, &run);
+    if (p.bad)
+        free(p.out);
     *n = p.bad ? 0 : p.n;
-    return p.out;
+    return p.bad ? NULL : p.out;
 }
 
 int pp_resume_unpack(const uint8_t *bytes, size_t n, struct pp_resume_run *out)

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PP_RESUME_TOKENS = 1 << 27 }; /* of a process, at the most */
+enum { PP_RESUME_TOKENS = 1 << 27, PP_RESUME_ITERATIONS = 1 << 16 }; /* of a process, at the most */
 
 struct pp_resume_batch {
     size_t first;                  /* of the run's tokens */
@@ -66,7 +66,7 @@ struct pp_resume_run {
     const char *unknown; /* why nothing is known of its samples; NULL: it is */
 };
 
-/* An iteration begins. NULL: no memory. */
+/* An iteration begins. NULL: no memory, or too many. */
 struct pp_resume_iteration *pp_resume_iterate(struct pp_resume_run *r);
 /* A batch of the newest iteration was taken; its n tokens and files (NULL: not known) are copied; without
  * tokens it has one, which is batch->order, and its file is batch->files. 0: no memory, or too many. */
@@ -85,9 +85,10 @@ void pp_resume_finish(struct pp_resume_run *r, uint32_t lag);
  */
 int pp_resume_merge(const struct pp_resume_run *ranks, size_t n, struct pp_resume_run *out);
 /* Of a run that is `hashing`, as bytes, for digests: of each batch a hash in place of its samples; 20 to 40
- * bytes. Before it is finished. NULL: no memory. *n is 0 where nothing is known of it. */
+ * bytes. Before it is finished. NULL, and *n is 0: nothing is known of it, or no memory. */
 uint8_t *pp_resume_pack(const struct pp_resume_run *r, size_t *n);
-/* A stranger's bytes. 0: they do not fit, or no memory. Free with pp_resume_free, also then. */
+/* A stranger's bytes; takes at most some 30 times as much memory. 0: they do not fit, or no memory. Free with
+ * pp_resume_free, also then. */
 int pp_resume_unpack(const uint8_t *bytes, size_t n, struct pp_resume_run *out);
 void pp_resume_free(struct pp_resume_run *r);
 

@@ -399,17 +399,32 @@ static void test_a_digest_has_hashes_of_batches(void **s)
         damaged[bytes] ^= (uint8_t)(1u << bytes % 8);
         (void)pp_resume_unpack(damaged, n, &other);
         assert_true(other.tokens + other.n + other.saves < n);
+        pp_resume_finish(&other, (uint32_t)(bytes % 3));
         pp_resume_free(&other);
     }
     hashed.unknown = "not known";
     free(packed);
     packed = pp_resume_pack(&hashed, &n);
-    assert_true(packed && n == 0 && !pp_resume_unpack(packed, n, &other));
-    free(packed);
+    assert_true(!packed && n == 0 && !pp_resume_unpack(packed, n, &other));
     free(damaged);
     pp_resume_free(&run);
     pp_resume_free(&hashed);
     pp_resume_free(&again);
+}
+
+/* Iterations without a batch cost seven bytes each: bytes may claim no more of them than a recording has. */
+static void test_hashes_have_no_more_iterations_than_recordings(void **s)
+{
+    enum { HEAD = 12, WORDS = 7, ONE_MORE = PP_RESUME_ITERATIONS + 1 };
+    static uint8_t bytes[HEAD + WORDS * ONE_MORE] = {0, 1, 0, 0, 4, 0, 0, 1, 1, 1, 1, 1};
+    for (uint32_t more = 0; more < 2; more++) {
+        struct pp_resume_run run;
+        bytes[2] = (uint8_t)(0x80 | more);
+        bytes[3] = 0x80;
+        assert_int_equal(pp_resume_unpack(bytes, sizeof(bytes) - (more ? 0 : WORDS), &run), !more);
+        assert_int_equal(run.iterations, PP_RESUME_ITERATIONS);
+        pp_resume_free(&run);
+    }
 }
 
 /* Killed behind the save at an epoch's end, the last one's too. */
@@ -705,6 +720,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_culprit_is_named),
         cmocka_unit_test(test_a_digest_has_hashes_of_batches),
+        cmocka_unit_test(test_hashes_have_no_more_iterations_than_recordings),
         cmocka_unit_test(test_an_epoch_that_was_over_comes_again),
         cmocka_unit_test(test_other_numbers_of_ranks),
         cmocka_unit_test(test_each_change_is_found),
