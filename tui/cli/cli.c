@@ -86,6 +86,17 @@ int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc,
     return -1;
 }
 
+int pp_cli_parse_job(const struct pp_command *cmd, struct pp_opt_set *set, int argc, char **argv,
+                     int *n_operands, char ***job)
+{
+    int own = 1;
+    while (own < argc && strcmp(argv[own], "--") != 0)
+        own++;
+    *job = own + 1 < argc ? argv + own + 1 : NULL;
+    argv[own] = NULL;
+    return pp_cli_parse(cmd, set, own, argv, (const char **)argv, n_operands);
+}
+
 /* ---- help ---- */
 
 /* main.c has the program's own, so that a new commit compiles nothing else. */

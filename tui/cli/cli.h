@@ -81,6 +81,10 @@ void pp_cli_note(const char *label, const char *text);
  * needed any more. */
 int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc, char **argv,
                  const char **operands, int *n_operands);
+/* Likewise, of a command whose own words end at "--". The operands are left in argv; *job: the words behind
+ * it, which are the job's; NULL: there are none. */
+int pp_cli_parse_job(const struct pp_command *cmd, struct pp_opt_set *set, int argc, char **argv,
+                     int *n_operands, char ***job);
 
 /* pp_opts_program_at, for options by all names that pp_cli_parse takes. */
 int pp_cli_program_at(struct pp_opt_set *set, int argc, char **argv);

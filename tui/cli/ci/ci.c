@@ -170,13 +170,10 @@ static int run(int argc, char **argv)
     struct ci_opts o = {.cmd = &pp_cmd_ci};
     struct pp_opt_set set = {.table = opts, .fields = &o};
     struct pp_err err = {0};
-    const char **words = (const char **)argv;
-    char near[128] = "";
-    int own = 1, n;
-    while (own < argc && strcmp(argv[own], "--") != 0) /* what stands behind belongs to `pipeprobe run` */
-        own++;
-    char **rest = own < argc ? argv + own + 1 : argv + argc;
-    int n_rest = own < argc ? argc - own - 1 : 0, code = pp_cli_parse(&pp_cmd_ci, &set, own, argv, words, &n);
+    const char *const *words = (const char *const *)argv;
+    char near[128] = "", **rest; /* what stands behind "--" belongs to `pipeprobe run` */
+    int n, code = pp_cli_parse_job(&pp_cmd_ci, &set, argc, argv, &n, &rest),
+           n_rest = rest ? (int)(argv + argc - rest) : 0;
     if (code >= 0)
         return code;
     if (n == 1 && strcmp(words[0], "run") == 0)

@@ -476,29 +476,22 @@ static pp_status test_job(const struct options *o, char *const *program, int *co
     return st;
 }
 
-/* Options end at "--": what comes behind it is the job's. */
 static int resume_main(int argc, char **argv)
 {
     struct options o = {0};
     struct pp_opt_set set = {.table = opts, .fields = &o};
-    const char **operands = (const char **)argv;
     struct pp_err err = {0};
-    int own = 1, n;
-    while (own < argc && strcmp(argv[own], "--") != 0)
-        own++;
-    char *kept = own < argc ? argv[own] : NULL;
-    if (kept)
-        argv[own] = NULL;
-    int code = pp_cli_parse(&pp_cmd_resume_test, &set, own, argv, operands, &n);
+    char **job;
+    int n, code = pp_cli_parse_job(&pp_cmd_resume_test, &set, argc, argv, &n, &job);
     if (code >= 0)
         return code;
     pp_status st = check_outputs(&o, &err);
-    if (st == PP_OK && kept && n)
+    if (st == PP_OK && job && n)
         st = pp_fail(&err, PP_E_USAGE, "name recordings, or write a job after --, not both");
-    else if (st == PP_OK && kept && own + 1 < argc)
-        st = test_job(&o, argv + own + 1, &code, &err);
+    else if (st == PP_OK && job)
+        st = test_job(&o, job, &code, &err);
     else if (st == PP_OK)
-        st = judge_recordings(&o, operands, n, &code, &err);
+        st = judge_recordings(&o, (const char **)argv, n, &code, &err);
     return st == PP_OK ? code : pp_cli_fail(&pp_cmd_resume_test, &err);
 }
 

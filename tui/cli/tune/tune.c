@@ -287,24 +287,17 @@ static int tune_job(const struct options *o, char *const *program)
     return code;
 }
 
-/* Options end at "--": what comes behind it is the job's. */
 static int tune_main(int argc, char **argv)
 {
     struct options o = {0};
     struct pp_opt_set set = {.table = opts, .fields = &o};
-    const char **operands = (const char **)argv;
     struct pp_err err = {0};
-    int own = 1, n;
-    while (own < argc && strcmp(argv[own], "--") != 0)
-        own++;
-    char *kept = own < argc ? argv[own] : NULL;
-    if (kept)
-        argv[own] = NULL;
-    int code = pp_cli_parse(&pp_cmd_tune, &set, own, argv, operands, &n);
+    char **job;
+    int n, code = pp_cli_parse_job(&pp_cmd_tune, &set, argc, argv, &n, &job);
     if (code >= 0)
         return code;
-    if (!n && kept && own + 1 < argc)
-        return tune_job(&o, argv + own + 1);
+    if (!n && job)
+        return tune_job(&o, job);
     pp_fail(&err, PP_E_USAGE, "write the job after --: pipeprobe tune -- python3 train.py");
     return pp_cli_fail(&pp_cmd_tune, &err);
 }

@@ -447,24 +447,17 @@ static int verify_job(const struct options *o, const char *recording, char *cons
     return code;
 }
 
-/* Options and FILE end at "--": what comes behind it is the job's. */
 static int verify_main(int argc, char **argv)
 {
     struct options o = {0};
     struct pp_opt_set set = {.table = opts, .fields = &o};
-    const char **operands = (const char **)argv;
     struct pp_err err = {0};
-    int own = 1, n;
-    while (own < argc && strcmp(argv[own], "--") != 0)
-        own++;
-    char *kept = own < argc ? argv[own] : NULL;
-    if (kept)
-        argv[own] = NULL;
-    int code = pp_cli_parse(&pp_cmd_verify, &set, own, argv, operands, &n);
+    char **job;
+    int n, code = pp_cli_parse_job(&pp_cmd_verify, &set, argc, argv, &n, &job);
     if (code >= 0)
         return code;
-    if (n == 1 && kept && own + 1 < argc)
-        return verify_job(&o, operands[0], argv + own + 1);
+    if (n == 1 && job)
+        return verify_job(&o, argv[0], job);
     pp_fail(&err, PP_E_USAGE,
             "name the recording from before the change, and write the edited job after --: pipeprobe "
             "verify run.sqlite -- python3 train.py");
