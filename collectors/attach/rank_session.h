@@ -1,7 +1,7 @@
 /* collectors/attach/rank_session.h: the ranks of a job under one `pipeprobe exec`, which stands above their
  * launcher. Each gets a recording of its own: a process that the launcher's environment calls a rank, and
  * another one than exec itself is, asks for it when it begins, with a file "rank-PID" in the session
- * directory; exec makes the recording (tui/cli/exec/exec_ranks.h) and answers with a file "session-of-KEY",
+ * directory; exec makes the recording (tui/cli/exec/exec_ranks.c) and answers with a file "session-of-KEY",
  * which holds the directory of that rank's session. Further processes of the rank find the answer there.
  *
  * A process that the environment calls none may have learnt from its process group that it is one.

@@ -4,8 +4,6 @@
 #include "collectors/gpu/gpu.h"
 #include "collectors/gpu/cupti.h"
 #include "collectors/gpu/cupti_abi.h"
-#include "collectors/gpu/nvml.h"
-#include "collectors/gpu/reach.h"
 #include "collectors/system/environment.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"

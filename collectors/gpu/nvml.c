@@ -1,4 +1,4 @@
-#include "collectors/gpu/nvml.h"
+#include "collectors/gpu/gpu.h"
 
 #include "probe/base/err.h"
 

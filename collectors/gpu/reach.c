@@ -1,4 +1,4 @@
-#include "collectors/gpu/reach.h"
+#include "collectors/gpu/gpu.h"
 
 #include "probe/base/io.h"
 

@@ -1,4 +1,4 @@
-#include "collectors/record/collect.h"
+#include "collectors/record/collectors.h"
 
 #include "collectors/record/recording.h"
 #include "probe/base/clock.h"

@@ -5,6 +5,8 @@
 
 #include "collectors/collector.h"
 
+#include <pipeprobe/status.h>
+
 /* NULL after the last. */
 extern const struct pp_collector *const pp_collector_rows[];
 
@@ -22,5 +24,19 @@ const char *pp_collectors_describe(const struct pp_collectors *c, const struct p
 /* When nothing runs on the device any more, and no thread polls. Stores the rest and what the thread of the
  * blocking rows took (gpu.monitor_cpu_ns), frees. NULL is fine. */
 void pp_collectors_stop(struct pp_collectors *c);
+
+/* The collector of a program that records through the public API (pipeprobe/pipeprobe.h): drains the session
+ * beside the run's file for as long as any process of it lives, then finishes the file and removes the
+ * session. */
+
+/* Called once everything needed is there, or with the reason why not (failed != NULL; pp_collect then returns
+ * it too). */
+typedef void pp_collect_ready_fn(void *ctx, const struct pp_err *failed);
+
+/* path: of the run; its session is "<path>.rings", whose lock the caller has inherited as lock_fd (taken
+ * over). The calling thread waits until all processes have closed or gone. What could not be stored stays in
+ * the ring files. */
+pp_status pp_collect(const char *path, int lock_fd, pp_collect_ready_fn *ready, void *ctx,
+                     struct pp_err *err);
 
 #endif

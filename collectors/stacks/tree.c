@@ -1,4 +1,4 @@
-#include "collectors/stacks/tree.h"
+#include "collectors/stacks/members.h"
 
 #include "probe/base/array.h"
 #include "probe/base/rng.h"

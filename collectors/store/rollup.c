@@ -1,4 +1,4 @@
-#include "collectors/store/rollup.h"
+#include "collectors/store/store.h"
 
 #include "collectors/store/db.h"
 #include "collectors/store/hist_blob.h"

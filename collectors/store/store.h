@@ -10,16 +10,71 @@
 #ifndef PP_STORE_STORE_H
 #define PP_STORE_STORE_H
 
-#include "collectors/store/finish.h"
 #include "collectors/store/chunk.h"
 #include "collectors/store/db.h"
-#include "collectors/store/rollup.h"
 #include "collectors/store/row.h"
 #include "collectors/store/writer.h"
 
+#include <pipeprobe/phase.h>
 #include <pipeprobe/ring.h>
-
+#include <pipeprobe/span.h>
+#include <pipeprobe/status.h>
 #include <pthread.h>
+#include <sqlite3.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The write-ahead log goes into the database on a thread of its own. A checkpoint waits for the disk (twice:
+ * SQLite syncs the log, then the database), a tenth of a second or, on a slow disk, seconds; the drain, were
+ * it to wait, would empty no ring meanwhile. Private to collectors/store. */
+
+struct pp_checkpoint;
+
+/* When a commit on db leaves at least `from` pages in the log, the thread is asked (it and its connection are
+ * made the first time). A log that gets to `most` all the same, or a thread that could not be made, has the
+ * committing thread do it, as SQLite does by itself. A failed checkpoint loses nothing: the log stays, and is
+ * tried again at the next commit. */
+struct pp_checkpoint_opts {
+    sqlite3 *db;      /* borrowed, outlives this */
+    const char *path; /* of the database; copied */
+    int from, most;   /* pages */
+};
+
+/* NULL: no memory; SQLite's own checkpoints stay as they were. */
+struct pp_checkpoint *pp_checkpoint_new(const struct pp_checkpoint_opts *opts);
+uint64_t pp_checkpoint_cpu_ns(const struct pp_checkpoint *c); /* of the thread so far; from any thread */
+/* Waits for a checkpoint that is under way; db has SQLite's own again, at opts.from pages. NULL is fine. */
+void pp_checkpoint_free(struct pp_checkpoint *c);
+
+/* What is summed up while chunks are written, so that a live view and the report of a long run need not read
+ * every span.
+ *
+ * Per second: parts, one per thread and phase that ended spans in that second since the last commit (more
+ * when threads take turns), with a histogram of durations. Per batch: parts too, sums per phase, gathered in
+ * memory until commit. A second is end_ns / 1e9 on CLOCK_MONOTONIC.
+ *
+ * Histogram blob: varint pairs (buckets since the one before, count) on the grid of base/hist.h (error below
+ * 0.4 %), see hist_blob.h. */
+
+struct pp_rollup;
+
+/* Statements are prepared on db, which must outlive the roll-up. NULL: no memory or no such tables. */
+struct pp_rollup *pp_rollup_new(sqlite3 *db);
+void pp_rollup_free(struct pp_rollup *r);
+
+/* Adds n spans (at least 1) of one thread, in the order recorded; their parts are written when another second
+ * or thread begins, and at commit. shape: of the block they lie in; the less varies in it, the less an
+ * addition costs. Returns an SQLite code. */
+int pp_rollup_add(struct pp_rollup *r, uint32_t thread, const struct pp_span *spans, size_t n,
+                  const struct pp_chunk_shape *shape);
+/* Writes what was gathered since the last commit, so that it becomes part of the same transaction. Returns an
+ * SQLite code. */
+int pp_rollup_commit(struct pp_rollup *r);
+/* Batches came too fast (over 4096 batch-phase pairs between two commits): per-batch sums were given up and
+ * their table emptied. */
+int pp_rollup_gave_up_batches(const struct pp_rollup *r);
+
+/* ---- the writer ---- */
 
 #define PP_STORE_CHUNK_SPANS 16384u
 #define PP_STORE_MERGED_SPANS 4096u /* of which a chunk with less detail is made */

@@ -1,4 +1,4 @@
-#include "collectors/system/neighbours.h"
+#include "collectors/system/counters.h"
 
 #include "collectors/store/writer.h"
 #include "probe/base/array.h"

@@ -1,4 +1,4 @@
-#include "collectors/system/traffic.h"
+#include "collectors/system/counters.h"
 
 #include "collectors/store/writer.h"
 #include "probe/base/clock.h"

@@ -1,4 +1,4 @@
-#include "probe/columns/parquet_meta.h"
+#include "probe/columns/parquet_page.h"
 #include "probe/base/bytes.h"
 #include "probe/base/err.h"
 #include "probe/columns/thrift.h"

@@ -4,10 +4,117 @@
 #ifndef PP_COLUMNS_PARQUET_PAGE_H
 #define PP_COLUMNS_PARQUET_PAGE_H
 
+#include "probe/columns/codec.h"
 #include "probe/columns/pages.h"
-#include "probe/columns/parquet_meta.h"
+#include "probe/columns/table.h"
 
 #include <stdatomic.h>
+
+/* The footer of a Parquet file (parquet.thrift, apache/parquet-format): its schema as leaf columns, its row
+ * groups, and where the chunks of the wanted columns lie. And the header of a page. A stranger's bytes:
+ * nesting, counts and offsets are bounded and checked against the file. */
+
+enum pp_parquet_type {
+    PP_PARQUET_BOOLEAN,
+    PP_PARQUET_INT32,
+    PP_PARQUET_INT64,
+    PP_PARQUET_INT96,
+    PP_PARQUET_FLOAT,
+    PP_PARQUET_DOUBLE,
+    PP_PARQUET_BYTE_ARRAY,
+    PP_PARQUET_FIXED
+};
+
+/* What a leaf adds to its struct pp_column of the same place. */
+struct pp_parquet_leaf {
+    enum pp_parquet_type type;
+    uint32_t width; /* bytes of a value as it is stored; 0: BYTE_ARRAY, BOOLEAN */
+    uint8_t max_definition, max_repetition;
+    uint8_t list_definition; /* from this definition level on there is an element; 0: no list */
+};
+
+struct pp_parquet_chunk {
+    uint64_t begin, end;    /* its bytes in the file */
+    uint64_t dictionary_at; /* 0: none */
+    uint64_t data_at;
+    uint64_t values;   /* nulls and empty lists included */
+    uint64_t index_at; /* OffsetIndex; 0: none */
+    uint32_t index_bytes;
+    enum pp_codec codec;
+};
+
+struct pp_parquet_group {
+    uint64_t first, rows; /* number of its first row in the file */
+};
+
+struct pp_parquet_meta {
+    struct pp_parquet_leaf *leaf; /* beside pp_table.column */
+    struct pp_parquet_group *group;
+    size_t groups;
+    struct pp_parquet_chunk *chunk; /* [group * used + i] */
+};
+
+enum {
+    PP_PARQUET_TAIL = 8,           /* u32 size of the footer, "PAR1" */
+    PP_PARQUET_FOOTER = 256 << 20, /* bytes of the largest that is read */
+    PP_PARQUET_GROUPS = 1 << 20,
+    PP_PARQUET_PAGES = 1 << 20 /* of a chunk */
+};
+
+/* The size of the footer that ends the file, from its last 8 bytes. PP_E_CORRUPT, PP_E_UNSUPPORTED. */
+pp_status pp_parquet_tail(const uint8_t *tail, uint64_t file_size, const char *path, size_t *size,
+                          struct pp_err *err);
+
+/* Columns of t, and leaves and groups of m. Free with pp_parquet_meta_free, also after a failure. */
+pp_status pp_parquet_schema(const uint8_t *footer, size_t size, struct pp_table *t, struct pp_parquet_meta *m,
+                            struct pp_err *err);
+/* n columns of a table. */
+struct pp_parquet_wanted {
+    const struct pp_table *table;
+    const size_t *columns;
+    size_t n;
+};
+/* Their chunks, from the same footer. */
+pp_status pp_parquet_chunks(const uint8_t *footer, size_t size, const struct pp_parquet_wanted *wanted,
+                            struct pp_parquet_meta *m, struct pp_err *err);
+void pp_parquet_meta_free(struct pp_parquet_meta *m);
+
+/* ---- pages ---- */
+
+enum pp_parquet_page_type {
+    PP_PARQUET_DATA = 0,
+    PP_PARQUET_INDEX = 1,
+    PP_PARQUET_DICTIONARY = 2,
+    PP_PARQUET_DATA_2 = 3
+};
+
+#define PP_PARQUET_NO_CRC INT64_MIN
+
+struct pp_parquet_page_head {
+    int type;
+    uint32_t unpacked, packed; /* bytes of the body */
+    int64_t crc;               /* PP_PARQUET_NO_CRC: none */
+    int of;                    /* number of the field that the rest is from */
+    uint32_t values, rows;     /* rows: of version 2 alone */
+    int encoding, definition_encoding, repetition_encoding;
+    uint32_t definition_bytes, repetition_bytes; /* version 2 */
+    int is_packed;                               /* version 2: the values are compressed */
+    size_t head;                                 /* bytes of the header itself */
+};
+
+/* 1; 0: more bytes are needed; -1: not a header. */
+int pp_parquet_page_head(const uint8_t *bytes, size_t size, struct pp_parquet_page_head *out);
+
+/* One entry of an OffsetIndex. */
+struct pp_parquet_location {
+    uint64_t at;
+    uint32_t bytes; /* header included */
+    uint64_t first_row;
+};
+/* -1: not an OffsetIndex. *out: malloc. */
+int pp_parquet_locations(const uint8_t *bytes, size_t size, struct pp_parquet_location **out, size_t *n);
+
+/* ---- one page, decoded ---- */
 
 enum {
     PP_PARQUET_VALUES = 1 << 24, /* of a page */

@@ -7,7 +7,7 @@
  * The content that the dataset declares (base/content.h) selects the rows that are asked, the sample's first
  * bytes select the one that decodes it. A new decoder is one file with one struct pp_decode_ops, and one line
  * in pp_decode_rows (decode.c); test_decode.c has the smallest one there is. What a GPU decodes is no row: it
- * takes a batch at a time (loader/decoding.h), and rows decode what it does not take. */
+ * takes a batch at a time (loader/decoding.c), and rows decode what it does not take. */
 #ifndef PP_DECODE_DECODE_H
 #define PP_DECODE_DECODE_H
 

@@ -7,7 +7,6 @@
  * take a core from the workers under test. The primary context is used, and made current by every call, for
  * the loader's threads come and go. */
 #include "probe/device/cuda_decode.h"
-#include "probe/device/cuda_step.h"
 #include "probe/device/ops.h"
 
 #include "probe/base/err.h"

@@ -1,4 +1,4 @@
-#include "probe/device/cuda_step.h"
+#include "probe/device/cuda_decode.h"
 
 #include "probe/base/err.h"
 

@@ -1,4 +1,4 @@
-#include "probe/loader/ahead.h"
+#include "probe/loader/loader_impl.h"
 
 #include "probe/base/err.h"
 #include "probe/storage/storage.h"

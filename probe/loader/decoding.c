@@ -1,4 +1,3 @@
-#include "probe/loader/decoding.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"

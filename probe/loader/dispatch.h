@@ -16,7 +16,7 @@
 
 #include <stdatomic.h>
 
-struct pp_row_input; /* loader/decoding.h */
+struct pp_row_input; /* loader/decoding.c */
 struct pp_thread;    /* pipeprobe/pipeprobe.h */
 
 /* A batch in the making: pinned memory for the samples, ordinary memory for the rest. Owned by the
@@ -38,7 +38,7 @@ struct pp_slot {
     int discard;                    /* a stream's short last batch under drop_last: not delivered */
     _Atomic uint32_t remaining;     /* rows not finished yet */
     struct pp_row_input
-        *inputs; /* batch_size, the loader's: loader/decoding.h; NULL: none is decoded later */
+        *inputs; /* batch_size, the loader's: loader/decoding.c; NULL: none is decoded later */
 };
 
 /* Streaming: one sample on its way from the reader to a worker. */

@@ -138,7 +138,7 @@ struct pp_loader_decode {
     struct pp_loader_difference difference[PP_LOADER_DIFFERENCES];
     size_t differences;
     char gave_up[480];            /* "" or why the decoding went on on the CPU */
-    char lost[480];               /* "" or why the run went on without the device (loader/decoding.h) */
+    char lost[480];               /* "" or why the run went on without the device (loader/decoding.c) */
     uint64_t gave_up_ns, lost_ns; /* when; monotonic */
 };
 

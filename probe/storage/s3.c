@@ -1,4 +1,4 @@
-/* s3://BUCKET/KEY of AWS or of any store that speaks its protocol: signed requests (sigv4.h), listings by
+/* s3://BUCKET/KEY of AWS or of any store that speaks its protocol: signed requests (sigv4.c), listings by
  * prefix, in pages, and the region that a bucket turns out to be in. */
 #include "probe/base/err.h"
 #include "probe/storage/aws.h"

@@ -1,4 +1,4 @@
-#include "probe/storage/sigv4.h"
+#include "probe/storage/aws.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -23,7 +23,7 @@
  * their content: workers, or ranks, that all give the same do not divide the data set. Nothing else is said.
  *
  * A PyTorch job that was killed and resumed has parts whose processes number epochs from 0. What belongs to
- * which epoch of the job is told by the order of samples and the checkpoints that were seen (place.h); where
+ * which epoch of the job is told by the order of samples and the checkpoints that were seen (place.c); where
  * they do not tell, the parts behind are audited by themselves and the answer is "inconclusive".
  *
  * Anything else that is used twice or not at all in an epoch that all ranks ran from its start to its end is
@@ -108,7 +108,7 @@ struct pp_audit_part {
     int numbers_are_local; /* streamed: a number says when this rank read the sample, not which one it is */
     int incomplete;        /* some of its uses are not in it */
     int unlisted;          /* nor is it known of all batches that were taken which samples they had */
-    int by_content;        /* of a PyTorch job: its process numbers epochs from 0, resumed or not (place.h) */
+    int by_content;        /* of a PyTorch job: its process numbers epochs from 0, resumed or not (place.c) */
     struct pp_audit_save save; /* the newest one of such a job */
     int leased;                /* numbers are of leased shards */
     int finished;              /* and the run went on until all epochs were done */

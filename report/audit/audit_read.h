@@ -32,7 +32,7 @@ pp_status pp_audit_files_add(struct pp_audit_files *f, const char *path, struct 
 pp_status pp_audit_files_add_source(struct pp_audit_files *f, const char *path,
                                     const struct pp_source *source, int stays, struct pp_err *err);
 /* PP_E_USAGE, naming both files: they are of different data sets, of one rank at the same time, or of
- * different world sizes, unless they are PyTorch jobs, which are placed by content (place.h). */
+ * different world sizes, unless they are PyTorch jobs, which are placed by content (place.c). */
 pp_status pp_audit_files_judge(struct pp_audit_files *f, struct pp_audit *out, struct pp_err *err);
 void pp_audit_files_free(struct pp_audit_files *f);
 

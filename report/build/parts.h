@@ -168,7 +168,7 @@ void pp_path_find(const struct pp_costs *costs, struct pp_report_verdict *v);
  */
 void pp_pytorch_expect(const struct pp_costs *costs, struct pp_arena *arena, struct pp_report *r);
 
-/* changes.c: the names of other processes that use the CPUs (collectors/system/neighbours.h) in the advice to
+/* changes.c: the names of other processes that use the CPUs (collectors/system/neighbours.c) in the advice to
  * move them off. */
 
 /* Once the next step is chosen; nothing where it is another one, or none was recorded. */

@@ -1,4 +1,4 @@
-#include "report/compare/environment.h"
+#include "report/compare/compare.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,15 +1,183 @@
-/* report/findings/checks.h: secondary checks of a recording, in one pass: operational laws (laws.h),
- * periodicity (periodic.h), sample order (visits.h), patterns of workers (patterns.h), and ranks. */
+/* report/findings/checks.h: secondary checks of a recording, in one pass: operational laws (laws.c),
+ * periodicity (periodic.c), sample order (visits.h), patterns of workers (patterns.c), and ranks. */
 #ifndef PP_REPORT_FINDINGS_CHECKS_H
 #define PP_REPORT_FINDINGS_CHECKS_H
 
-#include "report/findings/laws.h"
-#include "report/findings/memory.h"
-#include "report/findings/patterns.h"
-#include "report/findings/periodic.h"
+#include "probe/base/arena.h"
 #include "report/findings/visits.h"
+#include "report/measure/tally.h"
+#include "report/measure/timeline.h"
 #include "report/model/model.h"
 #include "report/source/source.h"
+
+/* Operational laws that every recording obeys, whatever the pipeline does; one that does not contradicts
+ * itself and is not judged.
+ *
+ * - Utilisation law (U = X S <= 1; Denning and Buzen, The Operational Analysis of Queueing Network Models,
+ * 1978): a thread cannot spend the same time twice, nor have more CPU time and run-queue delay than time; all
+ * threads together cannot have more CPU time than the usable CPUs give.
+ * - Service-rate law (X <= servers / demand) with flow balance: as many samples leave the workers as the
+ * trainer gets, up to what can be in flight, and no lane delivers more than its threads could at the cost
+ * they recorded.
+ * - Little's law (N = X R): the depth that each queue measured itself is that which follows from when the
+ * spans say batches came and went.
+ *
+ * A check whose two sides were not both recorded (no queues, less detail, no batch numbers, a foreign loader
+ * whose prefetch is not known) is left out. */
+
+enum pp_law { PP_LAW_UTILISATION, PP_LAW_SERVICE, PP_LAW_LITTLE, PP_LAWS };
+
+struct pp_laws {
+    double off[PP_LAWS];        /* by how much it is broken at worst, as a share; NAN: not checked */
+    const char *where[PP_LAWS]; /* what disagrees there, in the arena; "" when not checked */
+    double bound_share;         /* throughput over the tightest service-rate bound; NAN: none known */
+    const char *bound; /* "the workers", "the trainer", "the copy lane", "the CPUs"; NULL: none known */
+};
+
+struct pp_laws_pass;
+
+/* One pass over all spans, after the tally: begin, every chunk, end. begin returns NULL without memory; end
+ * accepts NULL, frees the pass and fills out. */
+struct pp_laws_pass *pp_laws_begin(const struct pp_source *source, const struct pp_timeline *timeline);
+int pp_laws_chunk(struct pp_laws_pass *p, uint32_t thread, const struct pp_span *spans,
+                  size_t n); /* non-zero: no memory */
+void pp_laws_end(struct pp_laws_pass *p, const struct pp_tally *tally, const struct pp_report *r,
+                 struct pp_arena *arena, struct pp_laws *out);
+
+/* What workers do that people ask about by name, in one pass over the spans:
+ *
+ * - Lockstep waits: "every num_workers-th batch is slow". Workers that begin together and are equally slow
+ *   deliver together: the trainer waits for the first of W batches and finds the others ready. A wait is
+ *   long from half of what it would be if one batch in W had all of the waiting. The pattern is there when
+ *   at least 10 distances between neighbouring long waits were seen, 70 % of them are exactly W batches, and
+ *   the long waits hold 60 % of the waiting. Waits at random with the same rate have that distance with a
+ *   chance of (1/W)(1 - 1/W)^(W-1) <= 0.25 each: 10 distances pass by chance less than once in 280, and
+ *   40 distances never. One worker that is slower than the others gives the same rhythm: it is told by the
+ *   time that each worker takes per batch.
+ *   In a trace of another profiler the number of workers is not known, and the rhythm tells it: the least W
+ *   from 2 to 32 for which 4 or more long waits are all exactly W batches apart and hold 80 % of the waiting.
+ *   By chance that happens once in 64 for each W.
+ * - Restarts: generations of workers. A worker that begins after all of the generation before have ended
+ *   begins the next one. Two generations may be a training and a validation loader; workers restart when
+ *   there are three, or two in two epochs, or when they record a start-up for a batch.
+ * - Hangs: work that was open when the recording ended, or that took far longer than work of its phase
+ *   usually does.
+ *
+ * Memory: 8 bytes per batch of the window up to PP_PATTERN_BATCHES, and 80 per thread. */
+
+enum { PP_PATTERN_BATCHES = 1 << 20 };
+
+struct pp_lockstep {
+    const char *unknown; /* why nothing is known; NULL: it is */
+    int found,
+        inferred; /* inferred: a trace of another profiler does not tell the workers; the rhythm does */
+    unsigned workers;
+    size_t long_waits, distances, in_step; /* in_step: distances of exactly `workers` batches */
+    double long_share;                     /* of the waiting: the long waits */
+    double slowest; /* time per batch of the slowest worker over the median worker's; NAN: not known */
+    uint32_t slowest_thread;
+};
+
+struct pp_restarts {
+    const char *unknown;
+    size_t generations, threads; /* threads: workers in all */
+    size_t started_again;        /* beyond the first generation */
+    double gap_ns; /* from the last work of a generation to the first work of the next, all gaps */
+};
+
+struct pp_hang {
+    int measured, found, open; /* open: when the recording ended */
+    uint32_t thread;
+    pp_phase phase;
+    uint64_t start_ns, dur_ns, sample; /* PP_NO_SAMPLE */
+    double usual_ns;                   /* median of its phase; NAN: none ended */
+    size_t others;                     /* workers that hung as well */
+};
+
+struct pp_patterns {
+    struct pp_lockstep lockstep;
+    struct pp_restarts restarts;
+    struct pp_hang hang;
+};
+
+struct pp_patterns_pass;
+
+/* One pass over all spans, after the timeline: begin, every chunk, end. begin returns NULL without memory;
+ * end comes after the tally's, accepts NULL, frees the pass and fills out. */
+struct pp_patterns_pass *pp_patterns_begin(const struct pp_source *source,
+                                           const struct pp_timeline *timeline);
+int pp_patterns_chunk(struct pp_patterns_pass *p, uint32_t thread, const struct pp_span *spans,
+                      size_t n); /* non-zero: no memory */
+void pp_patterns_end(struct pp_patterns_pass *p, const struct pp_tally *tally, struct pp_patterns *out);
+
+/* Stalls that come again at a fixed interval, and what else happens then: "every
+ * 312 s, 4.1 s: coincides with checkpoint spans".
+ *
+ * A cycle is the time from the end of one batch's step to the end of the next one's, whatever passed in it. A
+ * stall is a cycle that takes half as long again as the median one; neighbours are one stall. Whether the
+ * stalls have a period is told by stats/periodicity.h; the finding asks beside that for 1 % of the window's
+ * time, the least that shows in the throughput. What coincides is what takes more of the time in those stalls
+ * than outside of them: a phase of the trainer's first; when that is its wait for data, the phase of the
+ * workers; a checkpoint span of whatever thread; and the system's own account of tasks that wait for I/O
+ * (PSI). */
+
+struct pp_periodic {
+    int measured; /* 0: too few batches to tell */
+    int found;
+    double period_ns, stall_ns; /* stall_ns: mean time beyond the median cycle */
+    double period_batches;      /* cycles from stall to stall; of an interval in time, as many of median
+                                 * length as fit into it, stall included */
+    double share;               /* of the window: all these stalls */
+    size_t stalls, expected;    /* expected: from the first to the last, had none been missing */
+    double p;
+    int in_trainer;       /* phase is the trainer's own, and not its wait */
+    pp_phase phase;       /* PP_PHASE_NONE: nothing recorded takes more time then */
+    double phase_share;   /* of the stalls: its time beyond what it takes elsewhere */
+    double between_share; /* of the stalls: of the trainer, in no span between epochs */
+    double psi_io_share;  /* tasks waiting for I/O, beyond elsewhere; NAN: no PSI */
+};
+
+struct pp_periodic_pass;
+
+/* One pass over all spans, after the timeline: begin, every chunk, end. begin returns NULL without memory;
+ * end accepts NULL, frees the pass and fills out. */
+struct pp_periodic_pass *pp_periodic_begin(const struct pp_source *source,
+                                           const struct pp_timeline *timeline);
+int pp_periodic_chunk(struct pp_periodic_pass *p, uint32_t thread, const struct pp_span *spans,
+                      size_t n); /* non-zero: no memory */
+pp_status pp_periodic_end(struct pp_periodic_pass *p, const struct pp_source *source, struct pp_periodic *out,
+                          struct pp_err *err);
+
+/* Processes whose private memory (else, their anonymous memory) grows and goes on growing, from the counters
+ * of collectors/system/memory.c.
+ *
+ * The first third of a process' readings is left out: buffers fill, caches warm. The rest is divided into 8
+ * blocks of equal time; the growth from block to block has a mean and a spread, and its 95 % interval is
+ * Student's for 7 differences. A steady slope has a narrow one; a single step, a sawtooth or noise has one
+ * that reaches zero. A process grows when the lower end is above zero and the slope times the time watched is
+ * 16 MiB or more.
+ * Private memory grows too where each block has more of it than the one before, by a quarter of the mean or
+ * more.
+ *
+ * Memory: some 200 bytes for each of up to PP_MEMORY_SERIES processes; those beyond are not looked at. */
+
+enum { PP_MEMORY_SERIES = 2048 };
+
+struct pp_memory_growth {
+    const char *unknown; /* why nothing is known; NULL: it is */
+    size_t processes;    /* that were watched for long enough */
+    size_t growing;
+    int64_t pid;                         /* the fastest */
+    double per_s, low_per_s, high_per_s; /* of that one, bytes */
+    double copied; /* of that growth, the share that is copies of pages shared before; NAN: not recorded */
+    double private_bytes, anon_bytes; /* of that one at the end, where its private memory is known; NAN */
+    double all_per_s;                 /* of all that grow */
+    double free_bytes;                /* available when the run began, less what all grew; NAN: not known */
+    double full_s;                    /* at this rate; NAN */
+};
+
+/* Two walks over the counters. */
+pp_status pp_memory_check(const struct pp_source *source, struct pp_memory_growth *out, struct pp_err *err);
 
 /* The ranks of a data-parallel run, as one rank's recording has them. The trainer records two counters after
  * each collective step (loader/trainer.c): collective_last_rank, and collective_others_ns, what the step took
@@ -118,9 +286,9 @@ int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_s
 pp_status pp_checks_end(struct pp_checks_pass *p, const struct pp_tally *tally, const struct pp_report *r,
                         struct pp_arena *arena, struct pp_checks *out, struct pp_err *err);
 
-/* counters.c: what counters of collectors/record came to in the steady state, in one walk:
- * requests to remote storages, the cache over a storage (run --cache), and pages that files of columns
- * (Parquet) had to decode for samples. A counter without readings is 0, and one that goes back.
+/* counters.c: what counters of collectors/record came to in the steady state, in one walk: requests to remote
+ * storages, the cache over a storage (run --cache), and pages that files of columns (Parquet) had to decode
+ * for samples. A counter without readings is 0, and one that goes back.
  *
  * - Requests in flight are the time of all requests over the time they were counted in (Little's law). A
  *   trainer that waits a share w of its time would take its batches 1 / (1 - w) times as fast; as requests

@@ -1,4 +1,4 @@
-#include "report/findings/laws.h"
+#include "report/findings/checks.h"
 
 #include "report/source/rows.h"
 

@@ -1,4 +1,4 @@
-#include "report/findings/memory.h"
+#include "report/findings/checks.h"
 
 #include "probe/base/err.h"
 

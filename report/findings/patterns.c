@@ -1,4 +1,4 @@
-#include "report/findings/patterns.h"
+#include "report/findings/checks.h"
 
 #include "probe/base/array.h"
 #include "report/stats/order.h"

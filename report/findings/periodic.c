@@ -1,4 +1,4 @@
-#include "report/findings/periodic.h"
+#include "report/findings/checks.h"
 
 #include "report/stats/order.h"
 #include "report/stats/periodicity.h"

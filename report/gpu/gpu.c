@@ -1,7 +1,6 @@
 #include "report/gpu/gpu.h"
 
 #include "probe/base/array.h"
-#include "report/gpu/rows.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "report/gpu/rows.h"
+#include "report/gpu/gpu.h"
 
 #include "probe/base/array.h"
 #include "probe/base/err.h"

@@ -1,4 +1,4 @@
-#include "report/otlp/answer.h"
+#include "report/otlp/settings.h"
 
 #include "probe/base/bytes.h"
 #include "probe/base/text.h"

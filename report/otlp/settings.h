@@ -7,8 +7,8 @@
 #define PP_REPORT_OTLP_SETTINGS_H
 
 #include <pipeprobe/status.h>
-
 #include <stddef.h>
+#include <stdint.h>
 
 enum { PP_OTLP_HEADERS = 16 };
 
@@ -26,5 +26,19 @@ struct pp_otlp_settings {
 pp_status pp_otlp_settings_read(const char *target, const char *signal, struct pp_otlp_settings *out,
                                 struct pp_err *err);
 void pp_otlp_settings_free(struct pp_otlp_settings *s);
+
+/* What a server of OTLP answers: ExportMetricsServiceResponse or ExportTraceServiceResponse with a 2xx,
+ * google.rpc.Status with others; as protocol buffers or as JSON. A stranger's bytes: anything may be there,
+ * and what is no answer reads as an empty one. */
+
+struct pp_otlp_answer {
+    uint64_t rejected; /* spans or points that the server did not take (partial_success) */
+    char message[161]; /* its words, plain; "": none */
+};
+
+/* sent: how many things were; more cannot be rejected. */
+void pp_otlp_answer_read(const char *body, size_t n, uint64_t sent, struct pp_otlp_answer *out);
+/* The words of a refusal. */
+void pp_otlp_refusal_read(const char *body, size_t n, struct pp_otlp_answer *out);
 
 #endif

@@ -1,4 +1,4 @@
-#include "report/render/section_rows.h"
+#include "report/render/sections.h"
 
 #include "probe/base/text.h"
 #include "report/render/answer.h"

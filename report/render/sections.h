@@ -130,4 +130,18 @@ struct pp_section_rows pp_section_gpu_rows(const struct pp_report *r, struct pp_
  * for people does. */
 int pp_section_is_internal(const struct pp_report_pair *pair);
 
+/* What the tables of sections.h are written with. */
+
+#define TEXT(words) [PP_IN_TEXT] = words
+#define MD(words) [PP_IN_MD] = words
+#define HTML(words) [PP_IN_HTML] = words
+#define EVERYWHERE(words) TEXT(words), MD(words), HTML(words)
+#define NUMBERS(words) TEXT(words), MD("#" words), HTML("#" words)
+#define COLUMNS(name) .columns = name, .n_columns = sizeof(name) / sizeof(*name)
+#define SECTION(name, is_open, ...) \
+    const struct pp_section pp_section_##name = {COLUMNS(name), .open_up_to = (is_open), \
+                                                 .title = {__VA_ARGS__}}
+enum { FOLDED = 0 };
+#define OPEN SIZE_MAX
+
 #endif

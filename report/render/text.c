@@ -403,7 +403,7 @@ static void put_setup(const struct pp_page *p, const struct pp_report *r)
             add_pair(&config, &r->config[i]);
     if (config.text[0])
         put_line(p, "Run         ", 12, &config);
-    struct line others = {.text = ""}; /* collectors/system/neighbours.h */
+    struct line others = {.text = ""}; /* collectors/system/neighbours.c */
     for (size_t i = 0; i < r->n_environment; i++)
         if (strncmp(r->environment[i].key, "other_process_", 14) == 0)
             pp_text_add(others.text, sizeof(others.text), "%s%s", others.text[0] ? "; " : "",

@@ -1,4 +1,4 @@
-#include "report/replay/agents.h"
+#include "report/replay/replay_impl.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "report/resume/place.h"
+#include "report/resume/compare.h"
 
 #include "probe/base/array.h"
 

@@ -2,7 +2,7 @@
  * stands for all before it. Only what the protocol calls worth a second try gets one: 429, 502, 503, 504, and
  * no answer at all. */
 #include "report/send/otlp.h"
-#include "report/otlp/answer.h"
+#include "report/otlp/settings.h"
 
 #include "probe/base/text.h"
 

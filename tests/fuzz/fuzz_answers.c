@@ -2,7 +2,7 @@
  * and of MLflow's. The first byte says which. */
 #include "tests/fuzz/fuzz.h"
 
-#include "report/otlp/answer.h"
+#include "report/otlp/settings.h"
 #include "report/send/mlflow.h"
 
 #include <stdlib.h>

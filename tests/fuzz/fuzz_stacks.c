@@ -4,7 +4,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "collectors/stacks/frames.h"
-#include "collectors/stacks/tree.h"
+#include "collectors/stacks/members.h"
 
 #include <errno.h>
 #include <stdlib.h>

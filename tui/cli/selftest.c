@@ -1,7 +1,7 @@
 /* `pipeprobe selftest`: a few stalls of known cause, made on this machine by `pipeprobe run` itself, and
  * whether the verdict names each. The accuracy over many scenarios, severities and seeds is the lab's: make
  * bench-diagnosis, tests/lab. */
-#include "collectors/system/neighbours.h"
+#include "collectors/system/counters.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "probe/base/json.h"

@@ -1,4 +1,3 @@
-#include "tui/dash/predict.h"
 #include "tui/dash/state.h"
 
 #include "probe/base/clock.h"

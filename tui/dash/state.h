@@ -6,9 +6,30 @@
 #include "report/live/live.h"
 #include "report/model/model.h"
 #include "report/replay/knobs.h"
-#include "tui/dash/predict.h"
+#include "report/replay/whatif.h"
 
 #include <stddef.h>
+
+/* Predictions of the recording under other knobs (report/replay/whatif.h), computed on a thread of its own:
+ * one takes up to tenths of a second. */
+
+/* The answer to one question. */
+struct pp_predicted {
+    char set[256]; /* the question: "workers=4 decode=0.8" */
+    pp_status status;
+    char why[256];   /* when it could not be answered */
+    double measured; /* samples/s of the recording */
+    struct pp_prediction p;
+};
+
+struct pp_predictor;
+
+/* path is copied. NULL: no memory or no thread. */
+struct pp_predictor *pp_predictor_start(const char *path);
+void pp_predictor_stop(struct pp_predictor *p);
+/* Asks, unless that was the question before, and fetches the newest answer there is (perhaps to an earlier
+ * question). 0: none yet. */
+int pp_predictor_ask(struct pp_predictor *p, const char *set, struct pp_predicted *out);
 
 /* Everything a frame is drawn from, put together by the loop (dash.c) or by a test. Borrowed pointers. */
 struct pp_dash_model {
@@ -75,8 +96,8 @@ struct pp_dash_state pp_dash_tick(struct pp_dash_state s, uint64_t elapsed_ns, c
 /* Which second a snapshot is to be taken of; UINT64_MAX: the newest. */
 uint64_t pp_dash_at(const struct pp_dash_state *s);
 
-/* The knobs of the what-if view (report/replay/knobs.h: those with a step): how far each has
- * been moved, as the text that the prediction is asked with. Pure (predict.c). */
+/* The knobs of the what-if view (report/replay/knobs.h: those with a step): how far each has been moved, as
+ * the text that the prediction is asked with. Pure (predict.c). */
 
 /* The i-th of them; NULL after the last. There are PP_DASH_KNOBS at most. */
 const struct pp_knob *pp_dash_knob(int i);

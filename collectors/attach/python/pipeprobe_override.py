@@ -4,7 +4,7 @@ and made=N, which loaders: those made with the arguments that like names, else t
 
 No method of the job's own is called: its len() may draw random numbers, or open a file that the workers would then share.
 
-The log has one line per fact, its fields apart by tabs (tui/cli/tune/tune_log.h reads it)."""
+The log has one line per fact, its fields apart by tabs (tui/cli/tune/tune_log.c reads it)."""
 
 import functools
 import os

@@ -7,7 +7,7 @@
  * that is a request, else at each read. Objects whose storage gives no version are never kept. Reads that
  * are for no sample (indexes, headers) pass through; so do errors and everything else.
  *
- * Bytes that are not exactly those that were stored are fetched again (cache_segment.h): a failure of the
+ * Bytes that are not exactly those that were stored are fetched again (cache_segment.c): a failure of the
  * cache is never a failure of a read. */
 #ifndef PP_STORAGE_CACHE_CACHE_H
 #define PP_STORAGE_CACHE_CACHE_H

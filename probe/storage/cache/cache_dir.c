@@ -1,4 +1,4 @@
-#include "probe/storage/cache/cache_dir.h"
+#include "probe/storage/cache/cache_ring.h"
 
 #include "probe/base/array.h"
 #include "probe/base/clock.h"

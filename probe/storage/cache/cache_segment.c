@@ -1,4 +1,4 @@
-#include "probe/storage/cache/cache_segment.h"
+#include "probe/storage/cache/cache_ring.h"
 
 #include "probe/base/io.h"
 

@@ -1,4 +1,4 @@
-#include "tui/cli/attach/attach_rows.h"
+#include "tui/cli/attach/attach_words.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"

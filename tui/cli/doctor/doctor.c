@@ -1,7 +1,7 @@
 #include "probe/base/err.h"
 
 #include "collectors/collector.h"
-#include "collectors/gpu/reach.h"
+#include "collectors/gpu/gpu.h"
 #include "collectors/system/topology.h"
 #include "probe/base/json.h"
 #include "probe/base/page.h"
@@ -10,7 +10,6 @@
 #include "probe/device/nvjpeg.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/doctor/doctor_checks.h"
-#include "tui/cli/doctor/doctor_decode.h"
 
 #include <errno.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "collectors/nvtx/nvtx.h"
 #include "collectors/system/counters.h"
 #include "collectors/system/environment.h"
-#include "collectors/system/neighbours.h"
 #include "probe/base/io.h"
 #include "probe/base/text.h"
 #include "probe/columns/codec.h"

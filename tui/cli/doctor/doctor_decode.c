@@ -1,4 +1,4 @@
-#include "tui/cli/doctor/doctor_decode.h"
+#include "tui/cli/doctor/doctor_checks.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"

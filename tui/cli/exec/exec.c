@@ -3,7 +3,7 @@
  * stderr, at the end. */
 #include "tui/cli/cli.h"
 #include "tui/cli/digest_beside.h"
-#include "tui/cli/exec/exec_duration.h"
+#include "tui/cli/exec/exec_record.h"
 #include "tui/cli/exec/exec_python.h"
 #include "tui/cli/exec/exec_tune.h"
 #include "tui/cli/exec/exec_words.h"

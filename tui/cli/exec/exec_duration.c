@@ -1,4 +1,4 @@
-#include "tui/cli/exec/exec_duration.h"
+#include "tui/cli/exec/exec_record.h"
 
 #include "collectors/attach/session_files.h"
 #include "collectors/store/reader.h"

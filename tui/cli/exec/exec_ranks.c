@@ -1,4 +1,4 @@
-#include "tui/cli/exec/exec_ranks.h"
+#include "tui/cli/exec/exec_record.h"
 
 #include "collectors/attach/session_files.h"
 #include "probe/base/clock.h"

@@ -8,6 +8,9 @@
 #include "collectors/store/writer.h"
 #include "tui/cli/exec_files.h"
 
+#include <stdint.h>
+#include <sys/types.h>
+
 #define EXEC_GPU_RECORDS 1000000 /* some 100 MB of the file */
 #define EXEC_LINES_HZ 10
 
@@ -53,5 +56,54 @@ void exec_record_free(struct exec_record *r);
  * here, run.git_commit (of HEAD; changes since are not seen).
  */
 void exec_origin_store(struct pp_store *store);
+
+/* The ranks of a job whose launcher runs under this exec: `pipeprobe exec -- torchrun train.py`. Each process
+ * that is a rank asks for a recording of its own (collectors/attach/rank_session.h) and gets it: a file per
+ * rank, as if pipeprobe stood in front of each. A thread of exec answers; it sleeps meanwhile.
+ *
+ * Of one job and attempt a rank has one recording, whichever of its processes asked first. All end with the
+ * launcher. */
+
+enum { EXEC_RANKS_MAX = 1024 }; /* of one exec; those beyond record into its own file */
+
+/* Borrowed until exec_ranks_stop. */
+struct exec_ranks_opts {
+    const struct exec_record *above; /* exec's own recording, which has been made */
+    const char *output;              /* as typed; NULL: none */
+    const char *map_text, *command_line;
+    size_t ring_spans;
+    int force;
+    void (*config)(void *ctx, struct pp_store *store); /* what the recording of exec says as well */
+    void (*begun)(void *ctx, const char *path);        /* the recording of a rank; by the thread */
+    void *ctx;
+};
+
+struct exec_ranks;
+
+/* Before the program starts, where signals are blocked. NULL: no memory or no thread, and all record into one
+ * file. */
+struct exec_ranks *exec_ranks_start(const struct exec_ranks_opts *opts);
+/* Answers no more. Where the end of all ranks of a job was seen, the record of the one whose process ended
+ * first says so (first_by_ns): the launcher ends the others, and its exit code tells nothing of them. */
+void exec_ranks_stop(struct exec_ranks *x); /* NULL is fine */
+size_t exec_ranks_count(const struct exec_ranks *x);
+/* Of the rank that was made i-th. */
+struct exec_record *exec_ranks_record(struct exec_ranks *x, size_t i);
+/* Why a rank got no recording of its own; NULL: each got it. */
+const char *exec_ranks_trouble(const struct exec_ranks *x);
+void exec_ranks_free(struct exec_ranks *x);
+
+/* Ends a job after so much of its steady state (exec --duration), as Ctrl-C would: SIGINT to the program and
+ * to the processes that made DataLoaders, SIGTERM and SIGKILL to the program where that does not help. A
+ * thread of its own, for exec waits for the program's end meanwhile. */
+
+struct exec_duration;
+
+/* duration_ns: 0 for none. recording and session are borrowed until exec_duration_stop. NULL: none, or no
+ * memory for it. */
+struct exec_duration *exec_duration_start(const char *recording, const char *session, pid_t program,
+                                          uint64_t duration_ns);
+/* After the program's end; frees. Whether the job was ended so. NULL is 0. */
+int exec_duration_stop(struct exec_duration *d);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef PP_TUI_CLI_EXEC_EXEC_WORDS_H
 #define PP_TUI_CLI_EXEC_EXEC_WORDS_H
 
-#include "tui/cli/exec/exec_ranks.h"
+#include "tui/cli/exec/exec_record.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,6 @@
  */
 #include "tui/cli/resume/resume_plan.h"
 #include "tui/cli/resume/resume_run.h"
-#include "tui/cli/resume/resume_starts.h"
 
 #include "collectors/attach/launch.h"
 #include "probe/base/err.h"

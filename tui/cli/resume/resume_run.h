@@ -7,11 +7,11 @@
 #ifndef PP_TUI_CLI_RESUME_RESUME_RUN_H
 #define PP_TUI_CLI_RESUME_RESUME_RUN_H
 
+#include "report/resume/resume.h"
 #include "tui/cli/resume/resume_plan.h"
 
-#include <pipeprobe/status.h>
-
 #include <limits.h>
+#include <pipeprobe/status.h>
 #include <stdint.h>
 
 struct resume_job {
@@ -57,5 +57,14 @@ pp_status resume_run_make(const struct resume_job *job, const struct resume_ask 
 pp_status resume_run_begin_chain(const struct resume_job *job, const char *chain, struct pp_err *err);
 /* Removes what is below {dir} of the chain. */
 void resume_run_remove_out(const struct resume_job *job, const char *chain);
+
+/* Recordings as starts of a job (report/resume/resume.h). */
+
+/* The ranks of one start: a recording, a digest, or a directory of them; as taken, not finished. Free with
+ * resume_start_free, also after a failure. */
+pp_status resume_start_read(const char *path, struct pp_resume_start *out, struct pp_err *err);
+/* What was trained on, with the lag of the control. */
+void resume_start_finish(struct pp_resume_start *s, uint32_t lag);
+void resume_start_free(struct pp_resume_start *s);
 
 #endif

@@ -1,4 +1,4 @@
-#include "tui/cli/resume/resume_starts.h"
+#include "tui/cli/resume/resume_run.h"
 
 #include "probe/base/array.h"
 #include "probe/base/err.h"

@@ -5,8 +5,7 @@
 #include "tui/cli/metrics/beside.h"
 #include "tui/cli/run/prove.h"
 #include "tui/cli/run/run_beside.h"
-#include "tui/cli/run/run_events.h"
-#include "tui/cli/run/run_torch.h"
+#include "tui/cli/run/run_record.h"
 
 #include "collectors/gpu/gpu.h"
 #include "collectors/nvtx/nvtx.h"

@@ -1,4 +1,4 @@
-#include "tui/cli/run/run_events.h"
+#include "tui/cli/run/run_record.h"
 
 #include "probe/base/array.h"
 #include "probe/base/clock.h"

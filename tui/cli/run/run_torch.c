@@ -1,4 +1,4 @@
-#include "tui/cli/run/run_torch.h"
+#include "tui/cli/run/run_beside.h"
 
 #include "collectors/attach/launch.h"
 #include "probe/base/clock.h"

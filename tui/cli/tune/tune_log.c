@@ -1,4 +1,4 @@
-#include "tui/cli/tune/tune_log.h"
+#include "tui/cli/tune/tune.h"
 
 #include "probe/base/err.h"
 #include "probe/base/io.h"

@@ -1,4 +1,4 @@
-#include "tui/cli/tune/tune_run.h"
+#include "tui/cli/tune/tune.h"
 
 #include "collectors/store/amend.h"
 #include "collectors/store/reader.h"

@@ -1,7 +1,6 @@
 /* `pipeprobe verify`: whether the edited job is faster than it was, and still does the same work. The job as
  * it was is the edited one with the recording's arguments put back by its hooks, or another command. */
 #include "tui/cli/tune/tune.h"
-#include "tui/cli/tune/verify_work.h"
 
 #include "collectors/attach/launch.h"
 #include "probe/base/clock.h"

@@ -1,4 +1,4 @@
-#include "tui/cli/tune/verify_work.h"
+#include "tui/cli/tune/tune.h"
 
 #include "probe/base/text.h"
 

@@ -1,7 +1,7 @@
 /* What of a GPU a container, MIG and cuFile leave within reach: machines made of files. */
 #include "tests/support/dataset_tree.h"
 
-#include "collectors/gpu/reach.h"
+#include "collectors/gpu/gpu.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -3,7 +3,6 @@
 #include "tests/support/store_dir.h"
 
 #include "collectors/gpu/gpu.h"
-#include "collectors/gpu/reach.h"
 #include "collectors/record/collectors.h"
 #include "collectors/store/reader.h"
 #include "probe/base/clock.h"

@@ -2,7 +2,7 @@
  * that cannot be, and by SQLite when both are gone. */
 #include "tests/support/store_dir.h"
 
-#include "collectors/store/finish.h"
+#include "collectors/store/store.h"
 
 #include "probe/base/clock.h"
 

@@ -5,7 +5,7 @@
 
 #include "collectors/store/db.h"
 #include "collectors/store/reader.h"
-#include "collectors/store/rollup.h"
+#include "collectors/store/store.h"
 #include "collectors/store/writer.h"
 
 #include "probe/base/rng.h"

@@ -3,8 +3,7 @@
 
 #include "collectors/store/reader.h"
 #include "collectors/store/writer.h"
-#include "collectors/system/memory.h"
-#include "collectors/system/traffic.h"
+#include "collectors/system/counters.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Signatures against what AWS publishes: the S3 guide's examples (docs.aws.amazon.com, "Authenticating
  * Requests: Using the Authorization Header"), the general guide's ListUsers, and two of its test suite.
  * SHA-256 and HMAC against FIPS 180-4 and RFC 4231. */
-#include "probe/storage/sigv4.h"
+#include "probe/storage/aws.h"
 #include "probe/net/http.h"
 
 #include <setjmp.h>

@@ -1,6 +1,5 @@
 /* OTLP's two encodings by hand, the standard variables, and what a server answers. That OpenTelemetry's own
  * package reads them: tests/e2e/otlp_reaches_every_server.sh. */
-#include "report/otlp/answer.h"
 #include "report/otlp/doc.h"
 #include "report/otlp/settings.h"
 

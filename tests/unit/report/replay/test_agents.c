@@ -1,5 +1,5 @@
 /* Threads in simulated time, against what can be worked out by hand. */
-#include "report/replay/agents.h"
+#include "report/replay/replay_impl.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -7,7 +7,7 @@
         .option = "prefetch", .step = PP_STEP_ONE, .recorded = "prefetch" \
     }
 #include "tui/cli/cli.h"
-#include "tui/cli/tune/tune_log.h"
+#include "tui/cli/tune/tune.h"
 #include "tui/dash/rows.h"
 #include "tui/dash/state.h"
 

@@ -1,6 +1,6 @@
-/* Whether two reports are of the same work (tui/cli/tune/verify_work.h): each kind of less is seen, by its
+/* Whether two reports are of the same work (tui/cli/tune/verify_work.c): each kind of less is seen, by its
  * code and no other, and what a machine does to times is none. */
-#include "tui/cli/tune/verify_work.h"
+#include "tui/cli/tune/tune.h"
 
 #include <math.h>
 #include <setjmp.h>
