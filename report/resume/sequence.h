@@ -53,16 +53,16 @@ struct pp_resume_run {
     size_t iterations, iteration_room;
     struct pp_resume_save *save;
     size_t saves, save_room;
-    int stream;       /* samples have no numbers */
-    int hashing;      /* to be packed: batches are hashed as they are taken, and no tokens are kept */
-    int hashed;       /* the token of a batch is its hash: samples are not known (pp_resume_unpack) */
-    int bytes_vary;   /* from one uninterrupted run to the next: they are not compared */
-    int finished;     /* the job ended by itself, and well */
-    int failed;       /* it ended by itself with an error */
-    int restored;     /* it loaded a checkpoint; -1: not known */
-    int idle;         /* it came to its end and took no batch */
-    double buffer;    /* of a shuffled stream; NAN: none, or not known */
-    char *checkpoint; /* path of the newest whole one; the run's own */
+    int stream;          /* samples have no numbers */
+    int hashing;         /* to be packed: batches are hashed as they are taken, and no tokens are kept */
+    int hashed;          /* the token of a batch is its hash: samples are not known (pp_resume_unpack) */
+    int bytes_vary;      /* from one uninterrupted run to the next: they are not compared */
+    int finished;        /* the job ended by itself, and well */
+    int failed;          /* it ended by itself with an error */
+    int restored;        /* it loaded a checkpoint; -1: not known */
+    int idle;            /* it came to its end and took no batch */
+    double buffer;       /* of a shuffled stream; NAN: none, or not known */
+    char *checkpoint;    /* path of the newest whole one; the run's own */
     const char *unknown; /* why nothing is known of its samples; NULL: it is */
 };
 

@@ -49,8 +49,9 @@ static int help(const char *name, int all)
         if (st == PP_E_USAGE && (name[0] == '-' || !near || pp_nearest(name, names)))
             return unknown(name);
         if (st != PP_OK)
-            pp_cli_say(stderr, "pipeprobe help: %s%s%s%s", err.text, st == PP_E_USAGE ? "; did you mean " : "",
-                       st == PP_E_USAGE ? near : "", st == PP_E_USAGE ? "?" : "");
+            pp_cli_say(stderr, "pipeprobe help: %s%s%s%s", err.text,
+                       st == PP_E_USAGE ? "; did you mean " : "", st == PP_E_USAGE ? near : "",
+                       st == PP_E_USAGE ? "?" : "");
         return pp_status_exit_code(st);
     }
     if (c)
