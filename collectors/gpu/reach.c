@@ -149,8 +149,7 @@ static int find_library(const struct pp_reach_root *root, char found[PATH_MAX])
     return 0;
 }
 
-/* "allow_compat_mode" of cufile.json, which has comments as C++ has them: 1, 0, or -1 where it is not said.
- */
+/* "allow_compat_mode" of cufile.json, which has comments as C++ has them: 1, 0, or -1: it is not said. */
 static int compat_allowed(const struct pp_reach_root *root)
 {
     char text[32768];

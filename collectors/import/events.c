@@ -137,8 +137,7 @@ static void take_lines(struct reading *r)
     } while (!r->stopped && r->scan.ended == PP_SCAN_END);
 }
 
-/* A value of the top level, and what is below it: "a", "a.b"; of an array its elements have the array's name.
- */
+/* A value of the top level, and what is below it: "a", "a.b"; elements of an array have its name. */
 static void take_value(struct reading *r, const char *name, enum pp_token t)
 {
     char below[160];

@@ -35,8 +35,7 @@ struct pp_event_sink {
     int (*event)(void *ctx, const struct pp_event *e); /* NULL: the reading ends where events begin */
     int (*value)(void *ctx, const char *name, const char *value); /* may be NULL */
     void *ctx;
-    int lines; /* events follow each other, one a line, in an array that need not end, or in none (DFTracer)
-                */
+    int lines; /* events follow each other, a line each, in an array that need not end, or none (DFTracer) */
 };
 
 struct pp_events_read {

@@ -45,8 +45,7 @@ static const struct pp_importer *format_of(const char *path, const uint8_t *buf,
     return NULL;
 }
 
-/* A text that begins as the traces of events do, and ends before its first event does: `{"id":0,"name":"HH`
- */
+/* A text that begins as the traces of events do, and ends within its first event: `{"id":0,"name":"HH` */
 static int ends_too_early(const uint8_t *text, size_t size)
 {
     int depth = 0, in_text = 0;

@@ -28,8 +28,7 @@ struct pp_importer {
     const char *what; /* for people: "torch.profiler (Kineto), Chrome JSON" */
     int joins;        /* the processes of a job write a file each, which become one recording */
     int (*probe)(const struct pp_import_head *head);
-    /* Adds to im; map (may be NULL) names phases of the program's own ranges, before the format's own rules.
-     */
+    /* Adds to im; map (may be NULL) names phases of the program's ranges, before the format's own rules. */
     pp_status (*read)(const char *path, const struct pp_namemap *map, struct pp_imported *im,
                       struct pp_err *err);
 };
@@ -53,8 +52,7 @@ pp_status pp_import_format(const char *path, const struct pp_importer **out, str
 /* The format of path, NULL: none that is known; quiet. */
 const struct pp_importer *pp_import_trace_format(const char *path);
 
-/* Which rank of how many wrote the trace, by its beginning, else by its name ("rank3"); 0: it does not say.
- */
+/* Which rank of how many wrote it, by its beginning, else by its name ("rank3"); 0: it does not say. */
 int pp_import_rank_of(const char *path, int64_t *rank, int64_t *world_size);
 
 struct pp_import_opts {

@@ -126,8 +126,7 @@ void pp_imported_extent(const struct pp_imported *im, uint64_t *first_ns, uint64
 /* ---- names and their meaning ----
  *
  * What the names of a trace's ranges mean: by the user's map, then by the format's own rows
- * (attach/namemap.h), then by what people call the range around next(), where nothing better names the wait.
- */
+ * (attach/namemap.h), then by what people call the range around next(), where nothing else names the wait. */
 
 struct pp_import_names {
     const struct pp_namemap *user; /* borrowed; may be NULL */

@@ -57,8 +57,7 @@ void pp_import_join_processes(struct pp_imported *im);
 /* The executor of TensorFlow waits on a thread of its own for what a step on the trainer's thread needs: such
  * a wait becomes the trainer's. */
 void pp_import_adopt_waits(struct pp_imported *im);
-/* Of ranges that hold each other, on other threads than the trainer's: each keeps the time that is its own.
- */
+/* Of ranges that hold each other, on other threads than the trainer's: each keeps the time of its own. */
 void pp_import_part_stages(struct pp_imported *im);
 /* In the order of starts; of equals the longer first. */
 int pp_import_by_start(const void *a, const void *b);            /* of struct pp_span */

@@ -125,8 +125,7 @@ static pp_status find_columns(struct pp_foreign_db *d, const char *table, char n
 }
 
 /* A statement that reads these columns (names with blanks between them) of an ordinary table, in the order of
- * the file; a column that the table lacks is NULL in every row. *out NULL with PP_OK: there is no such table.
- */
+ * the file; a column the table lacks is NULL in every row. *out NULL with PP_OK: there is no such table. */
 static pp_status foreign_db_select(struct pp_foreign_db *d, const char *table, const char *columns,
                                    sqlite3_stmt **out, struct pp_err *err)
 {

@@ -284,8 +284,7 @@ static void take_line(struct xplane *x, struct pp_fields *f, unsigned plane)
         if (!is_message(f, XLINE_EVENTS))
             continue;
         x->facts->events++;
-        /* Of a GPU the streams, of a TPU the modules: other lines show the same work again, by other names.
-         */
+        /* Of a GPU the streams, of a TPU the modules: other lines show the same work by other names. */
         if ((p->kind == PLANE_GPU && strncmp(l.name, "Stream #", 8) != 0) ||
             (p->kind == PLANE_TPU && strcmp(l.name, "XLA Modules") != 0))
             continue;

@@ -104,8 +104,7 @@ static void drain_and_commit(struct pp_drain *d)
     d->dropped = d->taken_over = 0;
     for (uint32_t i = 0; i < threads && !status; i++)
         status = put_thread(d, i, UINT64_MAX); /* each time: a live view wants the counts */
-    /* Where threads are very many a row stands for several: how many there were beside those that have one.
-     */
+    /* Where threads are very many a row stands for several: how many there were beside those with one. */
     if (!status && d->taken_over != d->taken_over_said)
         status = pp_store_meta_num(d->opts.store, "result", "threads_taken_over", (double)d->taken_over,
                                    "threads");

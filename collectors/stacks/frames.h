@@ -74,8 +74,7 @@ struct pp_interpreter {
 
 /* Reads with memory what begins at runtime; minor as the name of its file tells it, 0: not. on_new and ctx as
  * in struct pp_codes. PP_E_UNSUPPORTED: a sentence that begins with "Python 3.N"; PP_E_ACCESS: its memory is
- * not to be read (errno); PP_E_NOT_FOUND: it is starting or ending, ask again. The structure must not move.
- */
+ * not to be read (errno); PP_E_NOT_FOUND: it is starting or ending, ask again. The struct must not move. */
 pp_status pp_interpreter_open(struct pp_interpreter *p, struct pp_memory memory, uint64_t runtime,
                               unsigned minor, pp_code_new_fn *on_new, void *ctx, struct pp_err *err);
 /* Looks for its threads anew, in all of its interpreters: how many. */

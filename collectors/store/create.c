@@ -211,8 +211,7 @@ static pp_status write_schema(sqlite3 *db, const char *path, struct pp_err *err)
     return status ? status : pp_db_exec(db, "COMMIT", err, "cannot create", path);
 }
 
-/* The schema goes through the rollback journal first: page 1 is on disk, and names us, before the log exists.
- */
+/* The schema goes by the rollback journal first: page 1 is on disk, and names us, before the log exists. */
 static void choose_journal(struct pp_store *s)
 {
     const char *why = "the file system is a network one";

@@ -172,8 +172,7 @@ pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
     if (s->lost || s->index_cut)
         pp_fail(err, status, "%s", s->failure.text);
     else if (status && (s->failure.code == PP_E_CORRUPT || pp_db_check_file(s->path, NULL) != PP_OK))
-        /* Another program that overwrote the file in place, under its name, took more than this transaction.
-         */
+        /* Another program that overwrote the file in place, by its name, took more than this transaction. */
         pp_fail(
             err, status,
             "%s (another program has written into the file: what was recorded can be lost; record again to a path that nothing else writes)",

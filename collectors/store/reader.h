@@ -61,8 +61,7 @@ struct pp_thread_row {
     int64_t pid, tid;
     uint64_t recorded, dropped;
 };
-/* The array lives as long as the reader; asking again brings its rows up to date, or begins a longer array.
- */
+/* The array lives as long as the reader; asking again brings its rows up to date, or begins a longer one. */
 size_t pp_reader_threads(struct pp_reader *r, const struct pp_thread_row **rows);
 const char *pp_reader_name(struct pp_reader *r, uint16_t id);
 /* What is asked above has no status of its own. PP_OK: all threads can be read; of names that cannot,

@@ -25,8 +25,7 @@ struct pp_use_row {
     uint64_t step; /* batches of all loaders that the process had trained on before the first one */
 };
 
-/* What the order of an iteration comes from: rows of table iteration_fact. Texts are valid during the call.
- */
+/* What the order of an iteration comes from: rows of table iteration_fact. Texts last for the call. */
 struct pp_fact_row {
     int64_t pid;
     uint32_t loader, epoch;

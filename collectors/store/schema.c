@@ -72,8 +72,7 @@ const char pp_schema_tables[] =
     "CREATE TABLE thread_look(t_ns INTEGER NOT NULL, states TEXT NOT NULL);"
     "CREATE TABLE loss(what TEXT NOT NULL, count INTEGER NOT NULL, why TEXT NOT NULL);" PROOF_TABLE
     /* Both roll-ups grow with the chunks, in the same transactions, and hold parts: sum over (second, thread,
-     * phase), over (batch, phase). A row that is appended costs a third of one that is looked up and changed.
-     */
+     * phase), over (batch, phase). A row that is appended costs a third of one looked up and changed. */
     "CREATE TABLE rollup_second(second INTEGER NOT NULL, thread INTEGER NOT NULL, phase INTEGER NOT NULL, n INTEGER NOT NULL,"
     " total_ns INTEGER NOT NULL, max_ns INTEGER NOT NULL, cpu_ns INTEGER NOT NULL, run_delay_ns INTEGER NOT NULL, bytes INTEGER NOT NULL,"
     " cache_hit_kib INTEGER NOT NULL, hist BLOB NOT NULL);"

@@ -206,8 +206,7 @@ pp_status pp_store_mind_size(struct pp_store *s)
 
 /* ---- appending ---- */
 
-/* Room for at least one more span of the thread; with less detail as much as is merged at a time, by and by.
- */
+/* Room for at least one more span of the thread; with less detail what is merged at a time, by and by. */
 static int make_room(struct pp_store_pending *p)
 {
     return p->n < p->cap || (pp_grow(&p->spans, &p->cap, p->cap + PP_CHUNK_BLOCK, sizeof(*p->spans)) &&
@@ -237,8 +236,7 @@ static pp_status add_pending(struct pp_store *s, uint32_t thread, size_t n)
     return write_chunk(s, thread, 0);
 }
 
-/* In blocks, which stay in the first-level cache while they are converted, looked at, summed up and encoded.
- */
+/* In blocks, that stay in the first-level cache while converted, looked at, summed up and encoded. */
 pp_status pp_store_append_from(struct pp_store *s, uint32_t thread, pp_span_source *source, void *ctx,
                                uint64_t *appended)
 {

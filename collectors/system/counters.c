@@ -116,8 +116,7 @@ static const char *path_of(enum source source, char *buf, size_t size)
     return pp_cgroup_file(group_file[source].controller, group_file[source].file, buf, size) ? buf : NULL;
 }
 
-/* Each source is opened once and read with pread. One that is absent has no counters, and that is no failure.
- */
+/* Each source is opened once and read with pread. One that is absent has no counters, which is no failure. */
 static pp_status group_start(enum source first, enum source end, const struct pp_collect_opts *opts,
                              void **out, struct pp_err *err)
 {

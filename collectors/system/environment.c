@@ -75,8 +75,7 @@ uint64_t pp_memory_available(void)
     return available;
 }
 
-/* Facts are written one by one; the store remembers the first failure, and the commit at the end returns it.
- */
+/* Facts are written one by one; the store remembers the first failure, which the last commit returns. */
 static void put_text(struct pp_store *s, const char *key, const char *value)
 {
     if (value && *value)

@@ -62,8 +62,7 @@ struct pp_mount {
     char point[512], type[64], source[256], options[256];
 };
 
-/* The last mount whose point is the longest prefix of the absolute, resolved path; 0 when the text has none.
- */
+/* The last mount whose point is the longest prefix of the absolute, resolved path; 0: the text has none. */
 int pp_mount_find(const char *mountinfo, const char *path, struct pp_mount *out);
 /* The same for an existing path of this machine; 0 when it cannot be told. */
 int pp_mount_of(const char *path, struct pp_mount *out);

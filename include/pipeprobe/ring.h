@@ -258,8 +258,7 @@ static inline struct pp_clock_reader pp_clock_reader(const struct pp_session_fil
     return c;
 }
 
-/* The long way, which also remembers the segment. By value: the caller's reader can then stay in registers.
- */
+/* The long way, which also remembers the segment. By value: the caller's reader can stay in registers. */
 static inline struct pp_clock_reader pp_clock_read_afresh(struct pp_clock_reader c, uint64_t tick)
 {
     uint64_t until = 0;

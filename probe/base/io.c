@@ -173,8 +173,7 @@ ssize_t pp_io_pread_cached(int fd, void *buf, size_t n, off_t at, struct pp_io_c
         hit = 0;
     if ((size_t)hit == n)
         return hit;
-    /* Short: what follows is either not cached or beyond the end of the file; only a blocking read can tell.
-     */
+    /* Short: what follows is beyond the file's end or not cached; only a blocking read can tell. */
     ssize_t rest = pread_rest(fd, (char *)buf + hit, n - (size_t)hit, at + hit);
     return rest < 0 ? -1 : hit + rest;
 }

@@ -7,8 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Length of the well-formed sequence at s, 0 when there is none; s ends with a 0 byte, which counts as one.
- */
+/* Length of the well-formed sequence at s, 0 when there is none; s ends with a 0, which counts as one. */
 static inline int pp_utf8_length(const unsigned char *s)
 {
     int n = s[0] < 0x80                    ? 1

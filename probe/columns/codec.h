@@ -21,8 +21,7 @@ enum pp_codec {
 
 /* PP_E_UNSUPPORTED: the library is not installed; the sentence says which. */
 pp_status pp_codec_ready(enum pp_codec codec, struct pp_err *err);
-/* Exactly out_size bytes. 0; or -1 when the block is damaged or of another size. Only after pp_codec_ready.
- */
+/* Exactly out_size bytes. 0; -1: the block is damaged or of another size. Only after pp_codec_ready. */
 int pp_codec_unpack(enum pp_codec codec, const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size);
 
 /* ---- encodings of pages ----

@@ -141,8 +141,7 @@ static const char *spread(struct decoding *d)
     return NULL;
 }
 
-/* Entries with repetition 0 begin a row; those from list_definition on are elements, null below the highest.
- */
+/* Entries of repetition 0 begin a row; those from list_definition on are elements, null below the highest. */
 static const char *cut_lists(struct decoding *d)
 {
     struct pp_parquet_page *p = d->page;

@@ -50,8 +50,7 @@ struct pp_thrift_row {
 #define PP_THRIFT_ROW(number, kind, type, member) \
     .id = number, .into = PP_THRIFT_##kind, .at = offsetof(type, member), .width = sizeof(((type *)0)->member)
 
-/* The fields of a struct, up to its end; those without a row are skipped. What has no field keeps its value.
- */
+/* The fields of a struct to its end; those without a row are skipped. What has no field keeps its value. */
 void pp_thrift_read(struct pp_thrift *t, const struct pp_thrift_row *rows, void *out);
 
 /* Each takes a value of the type that pp_thrift_field gave; another type than it is for is damage. */

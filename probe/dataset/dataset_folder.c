@@ -192,8 +192,7 @@ static struct other found_other(const char *name, int tells)
     return o;
 }
 
-/* Every class into f->dir; *others counts the files that are no images. Nothing found is not a failure here.
- */
+/* Every class into f->dir; *others counts the files that are no images. Nothing found is no failure here. */
 static pp_status list_classes(const struct pp_dataset_opts *opts, struct folder *f, struct other *seen,
                               uint64_t *others, struct pp_err *err)
 {

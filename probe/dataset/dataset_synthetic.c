@@ -1,8 +1,7 @@
 /* Synthetic samples: images made at open and handed out as if they had been read, with a stated latency. SPEC
  * is key=value,...
  *
- * They lie in a storage of their own, so that what is done to reads (injected faults) is done to these too.
- */
+ * They lie in a storage of their own, so that what is done to reads (injected faults) is done to these. */
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/rng.h"

@@ -117,8 +117,7 @@ struct pp_dataset_format {
     pp_status (*open)(struct pp_dataset_place *place, struct pp_dataset **out, struct pp_err *err);
 
     /* The rows of its options, with their offsets in struct pp_dataset_options (options.h). A format that is
-     * registered has a struct of its own, of opts_size bytes (pp_dataset_options_of), and offsets within it.
-     */
+     * registered has its own struct, of opts_size bytes (pp_dataset_options_of), and offsets within it. */
     size_t opts_size;
     const struct pp_opt *opts; /* which samples there are: for all commands; ends with name NULL */
     /* How they are streamed: for `run` alone; NULL: not at all. The first row is the flag that asks for it,
@@ -145,8 +144,7 @@ struct pp_dataset_format {
 const struct pp_dataset_format *pp_dataset_format_at(size_t i);
 
 /* A .probe of formats whose files are known by their names and by what they begin with, which a row of
- * foreign.c says whose noun begins with `noun`: such a file, a directory of them, a pattern or list of them.
- */
+ * foreign.c says whose noun begins with `noun`: such a file, a directory, a pattern or a list of them. */
 struct pp_shard_files;
 int pp_files_probe(const struct pp_dataset_place *place, const struct pp_shard_files *files,
                    const char *noun);

@@ -26,8 +26,7 @@ int pp_is_tfrecord(const char *name)
 }
 
 const struct pp_shard_files pp_tar_files = {.noun = ".tar", .is = pp_is_shard};
-/* Also train-00001-of-01024, as ImageNet's are called: in a directory where one of them is known to be one.
- */
+/* Also train-00001-of-01024, as ImageNet's are called: in a directory where one is known to be one. */
 static int is_tfrecord_shard(const char *name)
 {
     const char *of = strstr(name, "-of-");

@@ -58,8 +58,7 @@ struct pp_decode_ops {
      * pp_decoder_region. */
     pp_status (*open)(void *state, const struct pp_encoded *in, struct pp_image_info *info,
                       struct pp_err *err);
-    /* crop lies inside the image. buf is the decoder's pixel memory: grown as needed, and out points into it.
-     */
+    /* crop lies inside the image. buf is the decoder's pixel memory: grown as needed; out points into it. */
     pp_status (*region)(void *state, struct pp_rect crop, struct pp_buffer *buf, struct pp_pixels *out,
                         struct pp_err *err);
     /* Leaves the image last opened, if there is one, before the arena is reset; or NULL. */

@@ -176,8 +176,7 @@ static convert_row *choose_conversion(struct reader *r)
                                                                              : convert_indexed;
 }
 
-/* Room for the region's RGBX rows, then for libpng's own: one row, or the region's when they come interlaced.
- */
+/* Room for the region's RGBX rows, then for libpng's own: one row, or the region's where interlaced. */
 static uint8_t *reserve(struct reader *r, struct pp_buffer *buf, size_t stride, size_t rows,
                         size_t source_bytes)
 {

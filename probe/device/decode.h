@@ -74,8 +74,7 @@ struct pp_device_decode_times {
     uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
 };
 
-/* Makes the decoder. PP_E_UNSUPPORTED: this device, or this machine, has none; err says why. PP_E_NO_MEMORY.
- */
+/* Makes the decoder. PP_E_UNSUPPORTED: this device or machine has none; err says why. PP_E_NO_MEMORY. */
 pp_status pp_device_decode_open(struct pp_device *d, const struct pp_device_decode_opts *opts,
                                 struct pp_err *err);
 void pp_device_decode_info(const struct pp_device *d, struct pp_device_decode_info *out);

@@ -53,13 +53,11 @@ pp_status pp_device_open(const struct pp_device_opts *opts, struct pp_device **o
 void pp_device_close(struct pp_device *d);
 void pp_device_info(const struct pp_device *d, struct pp_device_info *out);
 
-/* Memory for batch slots, page-locked when the device can, zero-filled and touched. Freed by pp_device_free.
- */
+/* Memory for batch slots, page-locked if the device can, zero-filled, touched. Freed by pp_device_free. */
 pp_status pp_device_alloc(struct pp_device *d, size_t size, void **out, struct pp_err *err);
 void pp_device_free(struct pp_device *d, void *p, size_t size);
 
-/* Starts copying; *ticket identifies the copy. With pageable memory the bounce copy happens inside this call.
- */
+/* Starts copying; *ticket identifies the copy. With pageable memory the bounce copy is part of this call. */
 pp_status pp_device_copy_start(struct pp_device *d, const void *src, size_t size, uint64_t *ticket,
                                struct pp_err *err);
 /* Blocks until the copy, and the normalisation after it, is done (an event wait). The source may then be

@@ -116,8 +116,7 @@ static inline int pp_nvjpeg_reads_device(enum pp_nvjpeg_backend backend)
 /* "HARDWARE"; "BAD_JPEG". */
 const char *pp_nvjpeg_backend_name(enum pp_nvjpeg_backend backend);
 const char *pp_nvjpeg_result_name(pp_nvjpeg_result rc);
-/* Whether the failure is of the image: another decoder may say more. Others are of the device or the library.
- */
+/* Whether the failure is of the image: another decoder may say more. Others are of device or library. */
 int pp_nvjpeg_is_of_image(pp_nvjpeg_result rc);
 
 /* For doctor: what decoding on the first CUDA device would be with batches of that size. The context that is

@@ -13,8 +13,7 @@ struct entry {
     pp_status st;
     struct pp_err err;
     uint64_t wait_ns;
-    int done; /* guarded by lock; the rest belongs to the reading thread until it is set, then to the worker
-               */
+    int done; /* guarded by lock; the rest is the reading thread's until it is set, then the worker's */
 };
 
 struct pp_ahead {

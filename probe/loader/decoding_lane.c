@@ -32,8 +32,7 @@ struct lane {
 
 /* ---- what the CPU makes after all ---- */
 
-/* Decodes what the device did not (all: what it could not), here. Rows that cannot be used leave the batch.
- */
+/* Decodes what the device did not (all: what it could not) here. Rows that cannot be used leave the batch. */
 static void make_here(struct lane *lane, struct pp_slot *s, size_t n, int all)
 {
     struct pp_loader *l = lane->l;

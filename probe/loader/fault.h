@@ -24,8 +24,7 @@ struct pp_faults; /* immutable but for the token bucket, the lock and what has b
 pp_status pp_faults_parse(const char *const *specs, int n, uint64_t seed, struct pp_faults **out,
                           struct pp_err *err);
 void pp_faults_destroy(struct pp_faults *f);
-/* Waits end within PP_STOP_CHECK_NS (loader/stop.h) of a request to stop. While no thread uses f; NULL: none.
- */
+/* Waits end within PP_STOP_CHECK_NS (stop.h) of a request to stop. While no thread uses f; NULL: none. */
 void pp_faults_set_stop(struct pp_faults *f, const struct pp_stop *stop);
 /* How many samples the data has: what slow-shard takes a part of and cold-cache remembers. Before the first
  * worker starts; f may be NULL. */

@@ -104,8 +104,7 @@ struct pp_loader_opts {
     uint64_t shuffle_buffer, rank, world_size;
     struct pp_lease *lease; /* borrowed, used by reader and trainer; NULL: shards are divided by rank. Batches
                                in order, none dropped, from the beginning */
-    int from_cursor; /* start_epoch begins at start_cursor instead of being gone through up to start_position
-                      */
+    int from_cursor; /* start_epoch begins at start_cursor and is not gone through up to start_position */
     struct pp_stream_cursor start_cursor;
 };
 
@@ -185,8 +184,7 @@ pp_status pp_loader_run(struct pp_loader *l, struct pp_loader_result *result, st
 /* Async-signal-safe and from any thread: finish the batch in hand and stop. A read that has not returned half
  * a second later is left alone (given_up of the result). */
 void pp_loader_stop(struct pp_loader *l);
-/* The name of a sample that a worker is on; 0: not known (streaming: no worker has it any more). Any thread.
- */
+/* The name of a sample that a worker is on; 0: not known (streaming: no worker has it now). Any thread. */
 int pp_loader_sample_path(struct pp_loader *l, uint64_t index, char *buf, size_t size);
 void pp_loader_destroy(struct pp_loader *l); /* keeps everything while a thread is given up */
 

@@ -16,8 +16,7 @@ void pp_meter_init(struct pp_meter *m, uint64_t capacity, uint64_t depth, uint64
 
 void pp_meter_set(struct pp_meter *m, uint64_t depth, uint64_t now_ns)
 {
-    /* Two threads' clock reads may arrive out of order by a few ns: time never runs backwards in the account.
-     */
+    /* Two threads' clock reads may arrive out of order by a few ns: time runs forwards in the account. */
     uint64_t span = now_ns > m->changed_ns ? now_ns - m->changed_ns : 0;
     m->area += (double)m->depth * (double)span;
     if (m->depth == 0)

@@ -160,8 +160,7 @@ static void do_step(struct pp_loader *l, struct pp_thread *t, const struct pp_de
         }
         if (sleeps)
             pp_stop_sleep(&l->stop, l->opts.step_ns);
-        /* Of CPU time, as the host part of a real step is: a trainer that has to share its CPU takes longer.
-         */
+        /* Of CPU time, as a real step's host part is: a trainer that has to share its CPU takes longer. */
         while (l->opts.step == PP_STEP_SPIN && pp_thread_cpu_ns() < cpu_end &&
                !pp_stop_is_requested(&l->stop)) {
         }

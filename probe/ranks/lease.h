@@ -66,8 +66,7 @@ uint64_t pp_lease_look_ns(const struct pp_lease *l);
 int pp_lease_is_lost(struct pp_lease *l, uint64_t epoch, uint64_t position);
 
 /* The trainer: all samples of the leases before number `position` of this epoch were trained on. Quick,
- * unless two shards are done that the directory does not show yet: it waits for the first, for 1 s at most.
- */
+ * unless two shards are done that the directory does not show yet: it waits for one, for 1 s at most. */
 void pp_lease_delivered(struct pp_lease *l, uint64_t epoch, uint64_t position);
 /* Any thread: the next sentence on a lease that was stolen or lost, into buf; 0: no news. */
 int pp_lease_news(struct pp_lease *l, char *buf, size_t size);

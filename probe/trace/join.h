@@ -16,8 +16,7 @@ pp_status pp_session_join(const char *dir, struct pp_session **out, struct pp_er
 pp_status pp_session_adopt(const char *dir, int lock_fd, struct pp_session **out, struct pp_err *err);
 
 /* A new name or lane for a registered thread; any thread of its process may call. A drain that reads the name
- * meanwhile may see half of the old and half of the new; it reads it again when it stops. t == NULL is fine.
- */
+ * meanwhile may see half of the old, half of the new; it reads it again when it stops. t == NULL is fine. */
 void pp_thread_rename(struct pp_thread *t, const char *name);
 void pp_thread_set_lane(struct pp_thread *t, pp_lane lane);
 

@@ -44,8 +44,7 @@ static void fork_unlock(void)
 }
 
 /* The mapping is shared: two processes writing through one handle would interleave. The child may register
- * afresh. Closing its copy of lock_fd leaves the lock to the parent alone, so that it ends with the parent.
- */
+ * afresh. Closing its copy of lock_fd leaves the lock to the parent alone, and it ends with the parent. */
 static void fork_child(void)
 {
     for (struct pp_session *s = list; s; s = s->next) {

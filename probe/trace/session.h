@@ -55,8 +55,7 @@ struct pp_session {
     struct pp_ring_map map[PP_THREADS_MAX];
 };
 
-/* The descriptor that holds the session's lock; -1: this process does not. For a collector that inherits it.
- */
+/* The descriptor that holds the session's lock; -1: this process does not. For a collector to inherit. */
 int pp_session_lock_fd(const struct pp_session *s);
 /* From now on another process reads the clock pair and removes the files. */
 void pp_session_hand_over(struct pp_session *s);
@@ -65,8 +64,7 @@ void pp_session_state_loader(struct pp_session *s, const uint32_t said[PP_STATED
 /* Whether session_fd, a session's file, is not the one there any more: the directory was made anew and is
  * another session's. -1: whichever is there is its own. */
 int pp_session_is_anothers(const char *dir, int session_fd);
-/* Removes what a session left in its directory, unless it is another's, and that when nothing else is in it.
- */
+/* Removes what a session left in its directory, unless it is another's, and that if nothing else is in it. */
 void pp_session_discard(const char *dir, int session_fd);
 /* Retires every handle of this process. Its threads must have stopped recording. */
 void pp_session_retire_all(struct pp_session *s);

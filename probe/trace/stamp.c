@@ -36,8 +36,7 @@ static int tsc_usable(void)
 }
 #endif
 
-/* The tightest of a few sandwiches, so that an interrupt between the two clocks does not become a rate error.
- */
+/* The tightest of a few sandwiches, lest an interrupt between the two clocks become a rate error. */
 static void read_pair(uint64_t *tick, uint64_t *ns)
 {
     uint64_t best = UINT64_MAX;

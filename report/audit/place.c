@@ -323,8 +323,7 @@ static int find_place(struct placing *p, size_t run, const struct ranked *r, str
     return 0;
 }
 
-/* Its first samples stand where no checkpoint that was seen does: beyond what was taken they were left out.
- */
+/* Its first samples stand where no checkpoint that was seen does: beyond what was taken they are left out. */
 static enum answer place_beyond(struct placing *p, const struct pp_audit_span *s, struct place found,
                                 const char *why)
 {

@@ -19,8 +19,7 @@ struct pp_source;
  *   result       samples, batches, errors, retries, recorder_cpu_ns, span_cost_ns (measured cost of one
  *                span on the hot path) */
 pp_status pp_report_build(const char *path, struct pp_report **out, struct pp_err *err);
-/* The same about the DataLoader of that name (pp_source_judge); NULL: the one that the recording has chosen.
- */
+/* The same about the DataLoader of that name (pp_source_judge); NULL: the one that the recording chose. */
 pp_status pp_report_build_of(const char *path, const char *loader, struct pp_report **out,
                              struct pp_err *err);
 /* The same without the opening. The source is not needed afterwards. */

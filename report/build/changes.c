@@ -255,8 +255,7 @@ void pp_changes_advise(struct pp_report *r, struct pp_arena *arena)
     v->fixes = ordered;
 }
 
-/* Workers that wait in step get no batch ahead: what the verdict and other findings say of a larger prefetch
- * does not hold. */
+/* Workers that wait in step get no batch ahead: what others say of a larger prefetch does not hold. */
 static void drop_prefetch(struct pp_report *r, struct pp_arena *arena)
 {
     int in_step = 0;

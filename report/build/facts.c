@@ -375,8 +375,7 @@ static void expose_stretch(struct pp_facts *f, int replayed)
         m[PP_METRIC_DATA_WAIT] = fmin(m[PP_METRIC_DATA_WAIT] + m[PP_METRIC_STRETCH], 1);
 }
 
-/* The trainer's steps need what they need: with exclusive CPUs the rest of a shorter cycle is still a stall.
- */
+/* The trainer's steps need what they need: with exclusive CPUs a shorter cycle's rest is still a stall. */
 static double stall_without_others(const double *m)
 {
     double needed = 1 - m[PP_METRIC_DATA_WAIT] - fmax(m[PP_METRIC_STRETCH], 0);
@@ -396,8 +395,7 @@ static void hide_behind_kernels(struct pp_facts *f)
 
 /* The trainer of our own loader waits for its step, and what steps take beyond their kernels is exposed time
  * too; another program's launches ahead. And where the GPU was measured, its records decide on copies and
- * syncs: what a replay of host spans says of them is dropped. A thread that pins memory is none of the GPU's.
- */
+ * syncs: what a replay of host spans says of them is dropped. A thread that pins memory is not the GPU's. */
 static void expose_gpu(struct pp_facts *f)
 {
     double *m = f->metric;

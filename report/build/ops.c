@@ -246,8 +246,7 @@ static const char *named(const struct pp_report_op *op, size_t may_have, struct 
     return place ? pp_arena_printf(arena, "%s, %s,", name, place) : name;
 }
 
-/* What is known of the op; else what the verdict knew of the data set or the batch; else what holds for any.
- */
+/* What is known of the op; else what the verdict knew of data set or batch; else what holds for any. */
 static const char *advice_on(const struct pp_report_op *op, const struct pp_report_verdict *v, int now)
 {
     int of_library = strstr(op->name, " in ") != NULL; /* and not of what holds the data */

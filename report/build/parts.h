@@ -116,8 +116,7 @@ void pp_ops_ask(struct pp_report *r);
 /* Fills r->slow_samples, from the costs of samples of the steady state; texts from arena. */
 void pp_slow_samples_list(const struct pp_source *source, const struct pp_costs *c, struct pp_arena *arena,
                           struct pp_report *r);
-/* "a.jpg (1.20 s, 3 of 3 times), b.jpg (...)": the worst three that have a name, for a sentence; NULL: none.
- */
+/* "a.jpg (1.20 s, 3 of 3 times), b.jpg (...)": the worst three with a name, for a sentence; NULL: none. */
 const char *pp_slow_samples_worst(const struct pp_report *r, struct pp_arena *arena);
 
 /* subject.c: what is said of each DataLoader of a job that has several: its rate, its workers, and in which
@@ -164,8 +163,7 @@ void pp_path_find(const struct pp_costs *costs, struct pp_report_verdict *v);
  * pytorch` measures. */
 
 /* Fills r->pytorch where the subject is pipeprobe's own loader; elsewhere it stays NULL. costs: calibrated;
- * NULL: the run cannot be replayed. A verdict that is not input-bound gets the expectation as its next step.
- */
+ * NULL: the run cannot be replayed. A verdict that is not input-bound gets the expectation as next step. */
 void pp_pytorch_expect(const struct pp_costs *costs, struct pp_arena *arena, struct pp_report *r);
 
 /* changes.c: the names of other processes that use the CPUs (collectors/system/neighbours.c) in the advice to

@@ -29,8 +29,7 @@ static double median_time(const struct pp_costs *c)
     return median;
 }
 
-/* Places in c->samples of different samples, the slowest first. A sample without a number is one by itself.
- */
+/* Places in c->samples of different samples, slowest first. A sample without a number is one by itself. */
 struct slowest {
     size_t at[MOST];
     size_t n;

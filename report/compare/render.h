@@ -24,8 +24,7 @@ struct pp_compare_spent_row {
     double base_ns, head_ns;
 };
 size_t pp_compare_spent_rows(const struct pp_compare *c, struct pp_compare_spent_row row[PP_SPENT_KINDS + 2]);
-/* The page: BASE and HEAD are the runs to be drawn, one of each side; NULL: a baseline, which has no spans.
- */
+/* The page: BASE and HEAD are the runs drawn, one of each side; NULL: a baseline, which has no spans. */
 int pp_compare_html(const struct pp_compare *c, const struct pp_report *base, const struct pp_report *head,
                     FILE *out);
 char *pp_compare_ns_text(char *buf, size_t size, double ns); /* "+1.25 ms"; buf of at least 32 bytes */

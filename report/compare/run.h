@@ -45,8 +45,7 @@ char *pp_cmp_value_text(char *buf, size_t size, const struct pp_cmp_metric *m, d
 /* A change as people read it: share 0.0312 -> "+3.1 %". */
 char *pp_cmp_change_text(char *buf, size_t size, double share);
 
-/* The value of the metric turned so that ratios of it are "times worse" (metrics.def: KIND, floor, BETTER).
- */
+/* The metric's value turned so that ratios of it are "times worse" (metrics.def: KIND, floor, BETTER). */
 double pp_cmp_burden(const struct pp_cmp_metric *m, double value);
 
 /* ---- a run ---- */
@@ -100,8 +99,7 @@ struct pp_run {
     enum pp_why why[PP_CMP_COUNT_OF_METRICS]; /* of those that are NAN */
     double batch_s;                           /* steady-state time per batch */
     struct pp_run_spread spread;              /* not of runs from a baseline file */
-    /* Seconds per batch, per thread of the lane: the parts of one lane, waiting included, add up to batch_s.
-     */
+    /* Seconds per batch, per thread of the lane: the parts of a lane, waiting included, make up batch_s. */
     double part_s[PP_LANE_COUNT][PP_PHASE_COUNT][PP_PART_COUNT];
     int has_spent;                   /* not of runs from a baseline file */
     double spent_ns[PP_SPENT_KINDS]; /* per sample, or per batch where samples are not known */

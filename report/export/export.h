@@ -19,8 +19,7 @@ struct pp_export_loss {
     uint64_t count;
 };
 
-/* Which part a span plays in the flow that follows its batch from a worker over the copy lane to the trainer.
- */
+/* Which part a span plays in the flow that follows its batch from worker over copy lane to trainer. */
 enum pp_flow { PP_FLOW_NONE, PP_FLOW_START, PP_FLOW_STEP, PP_FLOW_END };
 
 /* What is known before the first span is delivered. Belongs to the walker and is valid from open to close. */

@@ -278,8 +278,7 @@ struct pp_checks {
 struct pp_checks_pass;
 
 /* One pass over all spans, after the timeline: begin, every chunk, end. begin returns NULL without memory.
- * end comes after that of the tally, and after the rows of r are there; it accepts NULL and frees the pass.
- */
+ * end comes after that of the tally, and after the rows of r are there; accepts NULL and frees the pass. */
 struct pp_checks_pass *pp_checks_begin(const struct pp_source *source, const struct pp_timeline *timeline);
 int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_span *spans,
                     size_t n); /* non-zero: no memory */

@@ -265,8 +265,7 @@ static void check_service(const struct pp_laws_pass *p, const struct pp_tally *t
               ? h2d->inside.total_ns / window_ns / (double)t->lane_threads[PP_LANE_COPY]
               : NAN);
     /* What the trainer got beyond what the workers made in the window was in flight when it began. Their
-     * limit in the window is what they can make at the recorded cost, and that stock: no window exceeds it.
-     */
+     * limit in the window is what they can make at the recorded cost, and that stock: none exceeds it. */
     double can_make = made * (double)t->lane_threads[PP_LANE_WORKER] * window_ns / busy_ns,
            thrown = thrown_away(p) * number(r, "batch_size"), asked = got + (isnan(thrown) ? 0 : thrown);
     bound(out, "the workers", made > 0 && busy_ns > 0 ? asked / (can_make + fmax(asked - made, 0)) : NAN);

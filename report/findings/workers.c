@@ -83,8 +83,7 @@ static void measure_hang(const struct pp_findings_from *from, struct pp_finding_
         f->text[PP_FINDING_HANG_SAMPLE] = pp_arena_printf(from->arena, "%llu", (unsigned long long)h->sample);
 }
 
-/* The thread of a process, a worker's first; a process whose threads are not known is called by its number.
- */
+/* The thread of a process, a worker's first; a process whose threads are not known is named by number. */
 static const char *process_name(const struct pp_source *source, struct pp_arena *arena, int64_t pid)
 {
     const struct pp_thread_row *rows, *found = NULL;

@@ -12,8 +12,7 @@
  * A kernel that is launched and waits for a blocking copy of another batch (the default stream takes turns)
  * waits for a copy not overlapped too. So the parts are disjoint and add up to the idle time. What lies after
  * the last kernel, or before one whose batch or copy is not known, is "not attributed". Join: external
- * correlation ids (gpu_batch), and the correlation id of a kernel and its launch; nothing is matched by time.
- */
+ * correlation ids (gpu_batch), and the correlation id of a kernel and its launch; none is matched by time. */
 #ifndef PP_REPORT_GPU_GPU_H
 #define PP_REPORT_GPU_GPU_H
 

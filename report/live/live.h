@@ -3,8 +3,7 @@
  * read once; spans are read only around the second that is looked at.
  *
  * The file is opened for each refresh and closed again: a recorder that ends can leave one ordinary file only
- * while no other process has it open. A pp_live belongs to one thread. Quantities that are not known are NAN.
- */
+ * while no other process has it open. A pp_live belongs to one thread. Quantities not known are NAN. */
 #ifndef PP_REPORT_LIVE_H
 #define PP_REPORT_LIVE_H
 

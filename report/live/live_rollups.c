@@ -71,8 +71,7 @@ static void total_of_part(struct pp_live *l, struct live_second *s, const struct
     count_samples(l, &l->totals);
 }
 
-/* A kind is the recorder's word for a class of errors. A file with more kinds than that is damaged, or made.
- */
+/* A kind is the recorder's word for a class of errors. A file with more kinds is damaged, or made. */
 static uint32_t total_of_error(struct pp_live *l, const struct pp_error_row *row)
 {
     struct pp_live_error_kind *kinds = l->totals.errors;

@@ -66,8 +66,7 @@ static void add_sums(struct sums *to, const struct live_part *p)
 }
 
 /* The part of the window that a thread spent in a phase that was open at its end, when that is long: it is
- * not among the ended spans yet, and while everything hangs there are no others. total_ns 0: there is none.
- */
+ * not among the ended spans yet, and while all hangs there are no others. total_ns 0: there is none. */
 static struct live_part hanging(const struct pp_live *l, const struct window *w, size_t row)
 {
     const struct live_seen *seen = l->seen ? &l->seen[row] : NULL;

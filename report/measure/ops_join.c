@@ -10,8 +10,7 @@
 
 enum { KINDS = 4 }; /* of work */
 
-/* What a batch cost the trainer, and the workers. Numbers of batches are far apart: each loader has its own.
- */
+/* What a batch cost the trainer, and the workers. Batch numbers are far apart: each loader has its own. */
 struct batch_cost {
     uint32_t batch; /* PP_NO_BATCH: the place is free */
     float wait_ns, work_ns[KINDS];

@@ -159,8 +159,7 @@ static inline uint64_t pp_timeline_exposed_ns(const struct pp_timeline *t)
  * time is that of the trainer's steps; the running time includes epoch boundaries and checkpoints. NAN
  * without a step. */
 double pp_timeline_accelerator_utilization(const struct pp_timeline *t);
-/* Exposed wait as a share of step time: exposed / (exposed + step); NAN when there is nothing to divide by.
- */
+/* Exposed wait as a share of step time: exposed / (exposed + step); NAN with nothing to divide by. */
 double pp_timeline_wait_share(const struct pp_timeline *t);
 /* Of the same: its own data and device alone, and the other ranks alone. */
 double pp_timeline_data_wait_share(const struct pp_timeline *t);

@@ -7,8 +7,7 @@
 #include <string.h>
 
 enum { LEAST_PRINTS = 8 }; /* below, nothing is said of contents */
-/* Share of the batches that two epochs both have: the last ones may have been on their way when the run ended
- */
+/* Share of the batches that two epochs both have: the last ones may have been on their way at the end */
 #define SAME_PART 0.9
 #define ALL 0.99          /* of the samples: some are in work where a recording begins or ends */
 #define CHANCE 13.8155106 /* ln(1e6) */

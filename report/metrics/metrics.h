@@ -138,8 +138,7 @@ enum { PP_CURVE_NAME = 160 };
 typedef void pp_curve_fn(void *ctx, const char *name, double value);
 
 /* TensorBoard's event files: frames of TFRecord (length, its checksum, data, its checksum; masked CRC-32C)
- * around protocol buffers of tensorflow.Event. Only scalars. begin: the first record of a file, its version.
- */
+ * around protocol buffers of tensorflow.Event. Only scalars. begin: a file's first record, its version. */
 void pp_tfevents_begin(FILE *out, double utc_s);
 void pp_tfevents_scalar(FILE *out, double utc_s, int64_t step, const char *tag, float value);
 void pp_tfevents_write(const struct pp_metrics_view *v, double utc_s, FILE *out);

@@ -175,8 +175,7 @@ struct pp_report_step {
     double gain, low, high, samples_per_s; /* of all steps so far together, over the measured rate */
 };
 
-/* What can be pasted to do as next_step says, and what the replay predicts of it (report/verdict/action.h).
- */
+/* What to paste to do as next_step says, and what the replay predicts of it (report/verdict/action.h). */
 struct pp_report_action {
     const char *python; /* "DataLoader(..., num_workers=8)", or another line; NULL: none */
     const char
@@ -467,8 +466,7 @@ struct pp_report {
     int own_loader;                   /* pipeprobe's own loader was recorded, not somebody's program */
     const char *session;              /* this recording and no other; NULL: it does not say */
     double duration_s, window_s, startup_s, first_batch_s;
-    int has_steady_state; /* 0: the run ended during warm-up; the "window" is then all the trainer's batches
-                           */
+    int has_steady_state; /* 0: the run ended in warm-up; the "window" is then all the trainer's batches */
     double boundary_s;    /* in the window, at epoch boundaries and in checkpoints: apart from the stall */
     uint64_t samples, batches, errors, retries, spans;
     uint64_t epochs;      /* of several loaders: of all of them */

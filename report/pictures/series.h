@@ -72,8 +72,7 @@ pp_status pp_series_choose(const struct pp_source *source, const struct pp_timel
 pp_status pp_series_follow(const struct pp_source *source, const struct pp_series_targets *targets,
                            struct pp_arena *arena, struct pp_report *r, struct pp_err *err);
 
-/* Adds the predicted rate over the number of workers, at most 8 points, to curves of r. costs are calibrated.
- */
+/* Adds the predicted rate by number of workers, at most 8 points, to curves of r. costs are calibrated. */
 void pp_series_curve(const struct pp_costs *costs, struct pp_arena *arena, struct pp_report *r);
 
 #endif

@@ -226,8 +226,7 @@ static void find_path(struct batch *b)
 
 /* ---- its legs ---- */
 
-/* Time on the path, added to the leg of the batch that has what, thread and other of `kind`, or to a new one.
- */
+/* Time on the path, added to the batch's leg that has what, thread and other of `kind`, or to a new one. */
 static void add_leg(struct batch *b, const struct pp_report_leg *kind, uint64_t from, uint64_t to)
 {
     struct pp_report_batch *o = b->out;

@@ -73,8 +73,7 @@ static void *copy_of(struct pp_digest *d, const void *from, size_t bytes)
     return own;
 }
 
-/* Those of the row of a new digest, from its steps; a step whose end is not known is in none. 0: no memory.
- */
+/* Those of the row of a new digest, from its steps; a step of unknown end is in none. 0: no memory. */
 static int slices_make(struct pp_digest *d, const struct pp_rank_own_step *steps, size_t n)
 {
     struct pp_rank_row *row = &d->rows[0];
@@ -295,8 +294,7 @@ pp_status pp_digest_merge(struct pp_digest *into, const struct pp_digest *from, 
         free(steps);
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu ranks", n_rows);
     }
-    /* The texts and slices of b's rows become a's: b takes its own away with it. All slices get one length.
-     */
+    /* The texts and slices of b's rows become a's: b takes its own away with it. Slices get one length. */
     unsigned before = into->slice_log2_s, after = before > from->slice_log2_s ? before : from->slice_log2_s;
     for (size_t n = 0, i = 0, k = 0; n < into->n_rows + from->n_rows; n++) {
         int first = k == from->n_rows || (i < into->n_rows && into->rows[i].rank < from->rows[k].rank);

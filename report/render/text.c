@@ -324,8 +324,7 @@ static void put_errors(const struct pp_page *p, const struct pp_report *r)
         pp_page_text(p, PP_TONE_PLAIN, "  ", 4, 0, "All files: view v_error_file of the recording");
 }
 
-/* What the GPU did with its time, and what it decoded. Not measured is said as loudly as a number would be.
- */
+/* What the GPU did with its time, and what it decoded. Not measured is said as loudly as a number. */
 static void put_gpu(const struct pp_page *p, const struct pp_report *r)
 {
     struct pp_gpu_line line[PP_GPU_LINES];

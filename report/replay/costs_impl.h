@@ -134,8 +134,7 @@ void pp_costs_apart(struct pp_costs_pass *p);
  * up processes, which take turns on the CPUs: trainer and workers find cold caches, pages to copy, and a
  * process at work on the core's other thread. What does so is not recorded. The quickest tenth of steps and
  * of batches had least of it: what the others have beyond these counts, as far as taking a batch costs as
- * much, since steps may differ of themselves; the most is all of it. Last: samples stand in order of batch.
- */
+ * much, since steps may differ of themselves; the most is all of it. Last: samples are in order of batch. */
 void pp_costs_cold(struct pp_costs_pass *p);
 
 /* The i-th of n samples that were recorded as one: an equal part, one after the other. */

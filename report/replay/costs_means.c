@@ -435,8 +435,7 @@ static void average(struct pp_costs_pass *p)
     c->copy_cpu_ns = per(c->copy_cpu_ns, p->copies);
     c->copy_blocked_ns = per(c->copy_blocked_ns, p->copies);
     c->copy_bytes = per(c->copy_bytes, p->copies);
-    /* another program decodes whole images; our loader the part that is used, of which config has the format
-     */
+    /* another program decodes whole images; our loader the part used, of which config has the format */
     if (!(c->image_pixels > 0) && !p->source->meta(p->source->ctx, "config", "format"))
         c->image_pixels = per(p->decoded_bytes / 3, p->decoded);
     c->gpu_decode_ns = per(c->gpu_decode_ns, p->decodings);
@@ -463,8 +462,7 @@ static void average(struct pp_costs_pass *p)
     leave_others_out(p);
     double waits = c->others_part > 0 || p->whole->sync_ns ? 0 : pp_timeline_data_wait_share(p->whole);
     c->data_wait_share = waits > 0 ? waits : 0;
-    /* what the trainer did beside its spans, and new workers before theirs, is not of threads without a lane
-     */
+    /* what the trainer did beside its spans, and new workers before theirs, is not of threads with no lane */
     double unseen_ns = c->trainer_rest_ns * p->steps + (double)p->whole->restart_ns;
     c->helper_cpus = fmax(c->process_cpus - per(p->all_cpu_ns + unseen_ns, c->window_ns), 0);
     find_step_threads(p, c);
@@ -491,8 +489,7 @@ static void starts_of_epochs(struct pp_costs *c, const struct pp_source *s, cons
     c->epoch_wait_ns = (double)e->wait_ns / (double)e->n;
     c->epoch_gap_ns = (double)e->gap_ns / (double)e->n;
     c->epoch_sampler_ns = fmin((double)e->sampler_ns / (double)e->n, c->epoch_gap_ns);
-    /* Persistent workers of an epoch that is left early finish what they were given before the next begins.
-     */
+    /* Persistent workers of an epoch left early finish what they were given before the next begins. */
     c->may_persist = e->workers_ns > e->starting_ns &&
                      pp_source_number(s, "config", "persistent_workers", 0) == 0 &&
                      pp_source_number(s, "config", "loader_made_again", 0) == 0;

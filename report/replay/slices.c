@@ -15,8 +15,7 @@ enum { FEWEST_SLICES = 10 };
  * wait is let go at the end of a slice, whenever it began, and the slices are as long as each other. Most of
  * the time blocked is spent that way, and most of the workers' time: where only some reads are held up, now
  * and then, it is an outage. Whether a read hit the page cache is not asked: one that storage answered in a
- * fraction of a millisecond may look like a hit, and hits that are none of the quota make its slices uneven.
- */
+ * fraction of a millisecond may look like a hit, and hits not of the quota make its slices uneven. */
 struct slices {
     size_t n;
     double *ns, *reads, *bytes; /* from the end of the slice before to the end of this one */

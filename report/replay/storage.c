@@ -86,8 +86,7 @@ static double shard_of(const struct pp_costs *c, float *v)
             if (part_of(c, &c->samples[i]) == part)
                 v[n++] = c->samples[i].read_blocked;
         if (n < 5)
-            return NAN; /* not seen all over, or not in random order: a slow place would look like a slow time
-                         */
+            return NAN; /* not seen all over, or not at random: a slow place would look like a slow time */
         qsort(v, n, sizeof(*v), pp_by_float);
         middle[part] = (float)pp_stats_at_sorted(v, n, 0.5);
         mean[part] = (float)mean_of(v, n);
@@ -528,8 +527,7 @@ pp_status pp_storage_read(struct pp_costs *c, struct pp_err *err)
             v[i] = c->samples[i].read_blocked;
         qsort(v, c->n, sizeof(*v), pp_by_float);
         double median = pp_stats_at_sorted(v, c->n, 0.5);
-        /* a piece of a stream holds many samples, of which the first pays; and their numbers are their order
-         */
+        /* a piece of a stream holds many samples, of which the first pays; their numbers are their order */
         out->tail = c->streaming ? NAN : pp_stats_at_sorted(v, c->n, 0.99) / fmax(median, 1e5);
         out->burst = outages_share(c, order, median);
         out->shard_skew = c->streaming ? NAN : shard_of(c, v);

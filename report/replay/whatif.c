@@ -234,8 +234,7 @@ pp_status pp_whatif_error(const struct pp_costs *c, double *error, struct pp_err
     return st;
 }
 
-/* Batches drawn with replacement, a dozen neighbours at a time: what follows each other is not independent.
- */
+/* Batches drawn with replacement, a dozen neighbours at a time: neighbours are not independent. */
 static void resample(const struct pp_costs *c, struct pp_cost_sample *to, size_t n, uint64_t seed)
 {
     struct pp_rng rng = pp_rng_key(seed, 0, 0, 77);
@@ -339,8 +338,7 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
     for (size_t i = 0; i < ends && st == PP_OK; i++)
         st = widen(c, &end[i], BASE, c->samples, out, err);
     if (st == PP_OK) {
-        /* a change of nothing is known exactly; otherwise the model is off by at least what it is off by here
-         */
+        /* a change of nothing is known exactly; else the model is off by at least what it is off by here */
         double off = fabs(out->samples_per_s / c->samples_per_s - 1) > 0.01
                          ? fmin(fabs(base.samples_per_s / rate_within(c) - 1), 0.2) / 2 + 0.02
                          : 0.02;
@@ -429,8 +427,7 @@ static pp_status fit_delays(struct pp_costs *c, double *much, struct pp_err *err
     return st == PP_OK && *much > 0.99 * usual ? fit(c, much, most, service_rate, recorded_rate(c), err) : st;
 }
 
-/* Threads of the job that have no lane compete as those of others do, and as threads: they are in our group.
- */
+/* Threads of the job that have no lane compete as others' do, and as threads: they are in our group. */
 static int helpers_compete(const struct pp_costs *c)
 {
     return c->helper_cpus > c->outside_cpus;

@@ -246,8 +246,7 @@ static double start_factor(const struct pp_costs *c, const struct pp_knobs *k)
 }
 
 /* From page-locked memory a copy takes about a quarter of the time, and its call none: on an H200 10.9
- * to 12.5 and 53 GB/s (docs/results/gpu.md). A trainer that waits for its stream after each copy still does.
- */
+ * to 12.5 and 53 GB/s (docs/results/gpu.md). A trainer that waits for its stream at each copy still does. */
 #define PINNED_COPY 0.25
 
 static double pinned_saves_ns(const struct pp_costs *c, const struct pp_knobs *k)

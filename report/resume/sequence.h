@@ -81,8 +81,7 @@ void pp_resume_spread(struct pp_resume_run *r);
 uint32_t pp_resume_lag(const struct pp_resume_run *r);
 /* Behind the last of them: leaves the batches that were trained on, and hashes them. */
 void pp_resume_finish(struct pp_resume_run *r, uint32_t lag);
-/* Of the ranks of a job, which are finished, one run: step k has the batches k of all of them. 0: no memory.
- */
+/* Of a job's ranks, which are finished, one run: step k has the batches k of all of them. 0: no memory. */
 int pp_resume_merge(const struct pp_resume_run *ranks, size_t n, struct pp_resume_run *out);
 /* Of a run that is `hashing`, as bytes, for digests: of each batch a hash in place of its samples; 20 to 40
  * bytes. Before it is finished. NULL, and *n is 0: nothing is known of it, or no memory. */

@@ -3,8 +3,7 @@
 #define PP_REPORT_RULES_LIMITS_H
 
 #define PP_LEAST_SHARE 0.05 /* of a step: the smallest that counts */
-/* A trace of another profiler needs as many: fewer have no interval; trace.h asks whether it allows a level.
- */
+/* A trace of another profiler needs as many: fewer have no interval; trace.h asks if it allows a level. */
 #define PP_LEAST_TRACE_STEPS 3
 /* A cause by shares of time explains this share of the wait: more than all else together. */
 #define PP_LEAST_EXPLAINED 0.5

@@ -46,8 +46,7 @@ enum pp_remedy_id {
     PP_REMEDY_QUOTA,
     PP_REMEDY_OTHER_LOAD_OR_QUOTA,
     PP_REMEDY_OTHER_LOAD_THEN_WORKERS,
-    PP_REMEDY_SUBPROCESSES, /* in place of those of other load, where that is for the most part the job's own
-                             */
+    PP_REMEDY_SUBPROCESSES, /* in place of those of other load, where most of that is the job's own */
     PP_REMEDY_SLOW_SHARD,
     PP_REMEDY_STORAGE_CHANGE,
     PP_REMEDY_READ_TAIL,

@@ -19,8 +19,7 @@
 
 #include <stddef.h>
 
-/* Of a rule that rests on it, how much of the matter the fact explains: itself, or as a gain of throughput.
- */
+/* Of a rule resting on it, how much of the matter the fact explains: itself, or as a gain of throughput. */
 enum pp_explains { PP_EXPLAINS_NOTHING, PP_EXPLAINS_ITSELF, PP_EXPLAINS_BY_GAIN };
 
 /* A row of a set's table of facts, in the order of the set's enum. */

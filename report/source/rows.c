@@ -345,8 +345,7 @@ void pp_rows_add_loss(struct pp_arena *arena, struct pp_report *r, const char *w
 static void on_loss(void *ctx, const char *what, uint64_t count, const char *why)
 {
     struct reading *g = ctx;
-    /* Table span leaves rows out for the readers of rows; the report reads the chunks, which hold them all.
-     */
+    /* Table span leaves rows out for the readers of rows; the report reads the chunks, which hold all. */
     int rows_alone = what && strcmp(what, "span_rows") == 0;
     pp_rows_add_loss(g->arena, g->r, what, rows_alone ? 0 : count, why);
 }

@@ -12,8 +12,7 @@ struct pp_source {
     const char *path; /* as shown */
     void *ctx;
     int glance; /* for who looks again and again: the same verdict, but predictions without intervals, and no
-                   series; PP_GLANCE_SHORT: from shorter replays, and without stacks, at a third of the cost
-                 */
+                   series; PP_GLANCE_SHORT: from shorter replays, without stacks, at a third of the cost */
     struct {
         double workers, batch_size;
     } stated; /* by the user, for recordings that do not say (a foreign program's); 0: not stated */

@@ -21,8 +21,7 @@ double pp_stats_median(const double *x, size_t n);
  * takes time in proportion to n, and in the worst case that of sorting. Of numbers; not NAN. */
 float pp_stats_nth(float *x, size_t n, size_t k);
 
-/* Of costs, which are floats. The order statistic at or below (n - 1) q of a sorted sample; NAN when n is 0.
- */
+/* Of costs, which are floats. The order statistic at or below (n - 1) q of a sorted sample; NAN: n is 0. */
 double pp_stats_at_sorted(const float *sorted, size_t n, double q);
 /* Sorts x; the upper of the two in the middle, 0 when n is 0. */
 float pp_stats_middle(float *x, size_t n);

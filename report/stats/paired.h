@@ -11,8 +11,7 @@
 
 #include "report/stats/bootstrap.h"
 
-/* Up to this many pairs all 2^n ways to turn pairs round are counted; above, 65,536 drawn with a fixed seed.
- */
+/* Up to this many pairs all 2^n ways to turn pairs round are counted; above, 65,536 of a fixed seed. */
 #define PP_SIGN_FLIP_EXACT 16
 
 /* Are the differences above zero, asked of several questions about the same pairs? Fisher's randomisation

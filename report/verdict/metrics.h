@@ -16,8 +16,7 @@ enum pp_metric_from {
     PP_FROM_LAWS,     /* operational laws */
     PP_FROM_RANKS,    /* the collective steps of a run of many ranks */
     PP_FROM_COSTS,    /* costs of samples and steps, without a replay */
-    PP_FROM_COUNTERS, /* counters and costs, without a replay: they hold where it misses the run (signals.h)
-                       */
+    PP_FROM_COUNTERS, /* counters and costs, without a replay: they hold where that misses it (signals.h) */
     PP_FROM_REPLAY,   /* signals of the costs, and replays of them (signals.h) */
     PP_FROM_THREADS,  /* looks at the job's native threads in the stalls (measure/stalls.h) */
     PP_FROM_GPU,      /* the GPU's own records (CUPTI) */

@@ -60,8 +60,7 @@ const struct pp_rule *pp_cause_first(const struct pp_facts *f, const struct pp_r
  * change mends it. */
 const struct pp_rule *pp_cause_of_starving(const struct pp_facts *f);
 
-/* Every cause of the table but the verdict's own, with the first condition that it misses, into v->rejected.
- */
+/* Every cause of the table but the verdict's own, with the first condition it misses, into v->rejected. */
 void pp_causes_reject(const struct pp_facts *f, struct pp_arena *arena, struct pp_report_verdict *v);
 
 /* confidence.c: how certain a verdict is. A score between 0 and 1 is made of what can be seen
@@ -74,8 +73,7 @@ void pp_causes_reject(const struct pp_facts *f, struct pp_arena *arena, struct p
  * knows no weights, the share of the wait that the cause explains,
  * - how well the replay of the unchanged run comes out,
  * - of causes that are a lack of CPUs, how little others used the CPUs, which hides locks and missing
- * workers; and what free CPUs gain, over what they gain with a worker each: the rest would be the loader's.
- */
+ * workers; and what free CPUs gain, over what they gain with a worker each: the rest is the loader's. */
 
 /* cause: NULL where the trainer does not wait. bound: the verdict is input-bound in the steady state.
  * explained: NAN: unknown. */

@@ -21,8 +21,7 @@ const struct pp_guard_rule pp_guard_rules[] = {
      .of_trace = 0},
     {PP_METRIC_DATA_WAIT, 1, 0, 0, "XProf: no verdict without a step time",
      "no trainer time was recorded to compare the wait with", PP_REMEDY_ANNOTATE, .of_trace = 0},
-    /* operational laws (report/findings/laws.c): what breaks one is not the pipeline but the recording of it
-     */
+    /* operational laws (report/findings/laws.c): what breaks one is not the pipeline but its recording */
     {PP_METRIC_LAW_UTILISATION, 0, 1, 0.05, "the smallest share that changes a verdict",
      "the recording is inconsistent: the utilisation law is violated by {law_utilisation}: {law_utilisation_where}",
      PP_REMEDY_CHECK_SPANS, .of_trace = 0},

@@ -237,8 +237,7 @@ static pp_status find_files(struct follow *g, int first, struct pp_err *err)
     return st;
 }
 
-/* Signals end it after a last look; beside another command its end does. PP_E_USAGE: nothing of a rank came.
- */
+/* Signals end it after a last look; beside another command, its end. PP_E_USAGE: nothing of a rank came. */
 static pp_status follow_ranks(const struct options *o, const char *const *operands, int n, struct pp_err *err)
 {
     struct follow g = {.o = o, .operands = operands, .n_operands = n};

@@ -37,8 +37,7 @@ pp_status pp_recording_create_named(const char *output, const struct pp_identity
  * into through its rings), unless a file has that name. size: at least 4096. PP_E_NOT_FOUND when there is
  * none, PP_E_ACCESS when the process is another user's. */
 pp_status pp_find_recording(const char *what, char *path, size_t size, struct pp_err *err);
-/* The one that a command's operands name; of none the newest one in this directory. PP_E_USAGE for several.
- */
+/* The one that a command's operands name; of none the newest in this directory. PP_E_USAGE for several. */
 pp_status pp_choose_recording(const char *const *operands, int n, char *path, size_t size,
                               struct pp_err *err);
 

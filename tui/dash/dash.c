@@ -35,8 +35,7 @@ struct dash {
     struct pp_grid grid;
 };
 
-/* The snapshot that the state asks for; what cannot be read is said in the footer, and what was there stays.
- */
+/* The snapshot that the state asks for; what cannot be read is said in the footer; what was there stays. */
 static void take_snapshot(struct dash *d)
 {
     struct pp_err err = {.code = PP_OK};

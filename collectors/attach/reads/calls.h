@@ -86,8 +86,7 @@ void reads_identify(int fd, off_t at, ssize_t bytes);
     reads_count_on(KIND, from, BYTES); \
     return out
 
-/* What a program that was built with checks calls: the size of the buffer is looked at first, as libc does.
- */
+/* What a program built with checks calls: the size of the buffer is looked at first, as libc does. */
 extern void __chk_fail(void) __attribute__((noreturn));
 #define CHECKED(n, room) \
     if (n > room) \

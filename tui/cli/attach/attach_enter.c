@@ -328,8 +328,7 @@ void attach_enter_look(struct attach_enter *e, const struct attach_rows *r)
 
 /* ---- leaving ---- */
 
-/* Takes back what was asked and not begun. A script that was begun is let finish: its file goes afterwards.
- */
+/* Takes back what has not begun. A script that was begun is let finish: its file goes afterwards. */
 static void take_back(struct attach_enter *e)
 {
     for (size_t i = 0; i < e->n_asked; i++) {

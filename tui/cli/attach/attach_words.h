@@ -55,8 +55,7 @@ pp_status attach_rows_begin(struct attach_rows *r, int64_t pid, struct pp_err *e
 /* Looks again. 0: the job has ended. */
 int attach_rows_look(struct attach_rows *r);
 
-/* The words of the job's command line, ending with NULL, in one piece of memory to be freed; NULL: no memory.
- */
+/* The words of the job's command line, ending with NULL, in one piece, to be freed; NULL: no memory. */
 char **attach_rows_command(const struct attach_rows *r);
 
 /* The workers together. */

@@ -21,8 +21,7 @@ struct pp_finding {
     const char *meaning; /* of this answer */
 };
 
-/* A capability: a check of its own, or that of a collector (collectors/collector.h), which then names itself.
- */
+/* A capability: a check of its own, or that of a collector (collectors/collector.h), which names itself. */
 struct pp_check {
     const struct pp_collector *collector; /* NULL: the other fields hold */
     const char *name;

@@ -10,8 +10,7 @@
 
 #define LOOKED_AT_MAX (64 << 20)
 
-/* ---- where they lie: beside the program, where a build leaves them, or where an installation puts them ----
- */
+/* ---- where they lie: beside the program, where a build leaves or an installation puts them ---- */
 
 static void find_beside(const char *const *places, size_t n, const char *probe, char *out, size_t size)
 {

@@ -156,8 +156,7 @@ static int say_other_loader(const struct exec_totals *t, const char *subject)
     return 0;
 }
 
-/* Of a program that failed: how it ended, as its recording says. Of one that did not: why there is nothing.
- */
+/* Of a program that failed: how it ended, as its recording says. Of another: why there is nothing. */
 static void explain_nothing(const struct exec_record *r, char *const *program, int with_hooks)
 {
     char advice[1024];
@@ -308,8 +307,7 @@ void exec_words_job(struct exec_ranks *x)
         attempt = r->rank.attempt > attempt ? r->rank.attempt : attempt;
     }
     char text[32], where[PATH_MAX];
-    /* As operands of `pipeprobe ranks`: their directory, or the files in it that are of this job and attempt.
-     */
+    /* As operands of `pipeprobe ranks`: their directory, or its files that are of this job and attempt. */
     const char *first = exec_ranks_record(x, 0)->path, *slash = strrchr(first, '/'),
                *base = slash ? slash + 1 : first, *number = base;
     for (const char *at = base; (at = strstr(at, "rank")); at++)

@@ -39,8 +39,7 @@ int again_wait(pid_t pid);
 int again_has_ended(pid_t *pid, int *status);
 /* Its exit code, or 128 and its signal as a shell has it. */
 int again_code(int status);
-/* The last line of the file at path that says something, without its end. 0: there is none, and line is "".
- */
+/* The last line of the file at path that says something, without its end. 0: none, and line is "". */
 int again_last_line(const char *path, char *line, size_t size);
 
 /* ---- the directory of a job's runs ----

@@ -14,8 +14,7 @@
 
 #include <sys/types.h>
 
-/* The first sign of a line of `pipeprobe metrics --beside`: what it does, what went wrong, that it has begun.
- */
+/* The first sign of a line of `pipeprobe metrics --beside`: what it does, what went wrong, that it began. */
 enum { METRICS_DOES = 'i', METRICS_TROUBLE = '!', METRICS_READY = '.' };
 
 struct metrics_beside {
@@ -33,8 +32,7 @@ void metrics_beside_start(struct metrics_beside *b, const struct metrics_opts *o
 void metrics_beside_finish(struct metrics_beside *b);
 void metrics_beside_end(struct metrics_beside *b);
 
-/* Behind other words of a command line, so that a run that is part of another sends nothing; ends with NULL.
- */
+/* Behind other words of a command line, so that a part of another run sends nothing; ends with NULL. */
 extern const char *const metrics_beside_none[];
 
 #endif

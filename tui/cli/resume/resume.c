@@ -1,6 +1,5 @@
 /* `pipeprobe resume-test`: does a killed and resumed job go on with the samples that it would have had? Runs
- * the job uninterrupted twice, kills it at chosen points and resumes it; or judges recordings made elsewhere.
- */
+ * the job uninterrupted twice, kills it at chosen points and resumes it; or judges those made elsewhere. */
 #include "tui/cli/resume/resume_plan.h"
 #include "tui/cli/resume/resume_run.h"
 

@@ -68,8 +68,7 @@ static void note_block(void *ctx, int64_t pid, const struct pp_order_block *b, c
         p->iteration[k].beside |= p->iteration[k].pid == pid;
 }
 
-/* The sessions are those of the recordings that are being written; ranks have sessions of their own in one.
- */
+/* The sessions are those of the recordings being written; ranks have sessions of their own in one. */
 static void look(const char *path, int depth, struct progress *p)
 {
     char inner[PATH_MAX + 512];

@@ -42,8 +42,7 @@ static void on_error(void *ctx, const struct pp_loader_error *e)
                                                            .reason = without_name(e->reason, e->path)});
 }
 
-/* What changes how the run goes on is among the errors of the file too, as what opening the data set met is.
- */
+/* What changes how the run goes on is among the file's errors too, as what opening the data set met is. */
 static void on_note(void *ctx, const char *text)
 {
     struct run_events *ev = ctx;
@@ -60,8 +59,7 @@ static void on_note(void *ctx, const char *text)
                                                            .reason = text});
 }
 
-/* "  HANG: pp-worker-1 in read for 12.0 s": the worker that has been longest in one piece of work; "": none.
- */
+/* "  HANG: pp-worker-1 in read for 12.0 s": the worker that is longest in one piece of work; "": none. */
 static void put_hang(const struct run_events *ev, uint64_t now_ns, char *buf, size_t size)
 {
     uint32_t threads = ev->session ? pp_session_threads(ev->session) : 0;

@@ -300,8 +300,7 @@ int run_opt_given(const struct pp_opt_set *set, const char *name)
     return run_opt_source(set, name) != PP_OPT_DEFAULT;
 }
 
-/* A file that is written when the run has ended: a name that cannot be written must not cost the run first.
- */
+/* A file that is written when the run ends: a name that cannot be written must not cost the run first. */
 static pp_status check_destination(const char *option, const char *path, struct pp_err *err)
 {
     char copy[PATH_MAX];

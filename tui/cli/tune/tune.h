@@ -25,8 +25,7 @@
 /* ---- arguments of a DataLoader ----
  *
  * The arguments of a DataLoader that tune changes from outside (the first rows of
- * report/replay/knobs.h) as sets of values: how they are written for --try, for the job's hooks and to paste.
- */
+ * report/replay/knobs.h) as sets of values: how they are written for --try, for the hooks and to paste. */
 
 /* Values by knob, 0 and 1 of a switch; -1: as the job has it. */
 struct tune_set {

@@ -25,8 +25,7 @@ static const char *refusal(const struct tune_loader *l, const struct tune_set *s
     return NULL;
 }
 
-/* Takes out of set what the loader does not take, and what it has already; *refused: why. 0: nothing is left.
- */
+/* Takes out of set what the loader does not take or has already; *refused: why. 0: nothing is left. */
 static int fit(const struct tune_session *s, struct tune_set *set, FILE *notes, const char **refused)
 {
     char value[16];

@@ -106,8 +106,7 @@ PyObject *handover_resolve(PyObject *function, PyObject *args, PyObject *kwargs,
     return hand_over(function, args, kwargs, ended);
 }
 
-/* The beginning of this thread's wait for the queue: of this call, or of one before it that came back empty.
- */
+/* When this thread began to wait for the queue: in this call, or in one before it that came back empty. */
 static struct record_mark wait_began(struct record_local *l, const PyObject *queue)
 {
     if (l && l->consumer.get_from.stamp && l->consumer.get_queue == queue)

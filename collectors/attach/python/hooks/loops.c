@@ -92,8 +92,7 @@ void loop_call_ends(struct loop_call *c, PyObject *out)
 {
     if (out && record_process.has_loader && c->as == LOOP_WAITS && (c->certain || c->queue))
         record_loop_beside(record_local_peek());
-    if (out) /* one that is emptied at its end has no producer, and its place in memory may be another's next
-              */
+    if (out) /* emptied at its end it has no producer, and its place in memory may be another's next */
         note_taken_from(c->queue);
     struct record_local *l = out && c->asks ? record_local_peek()
                                             : NULL; /* a poll that found nothing is none */

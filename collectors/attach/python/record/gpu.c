@@ -244,8 +244,7 @@ static void unmap_file(struct pp_activity_file *f)
     munmap(f, sizeof(*f));
 }
 
-/* The session's file, claimed for this process. NULL: there is none, it is full, or another process has it.
- */
+/* The session's file, claimed for this process. NULL: there is none, it is full, or another has it. */
 static struct pp_activity_file *claim_file(void)
 {
     char path[PATH_MAX + 32];

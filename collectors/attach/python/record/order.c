@@ -68,8 +68,7 @@ static void unmap_window(int goes_on)
     order.it = NULL;
 }
 
-/* At the end of the process, too: gives back what the last window has not used. Who is killed leaves zeros.
- */
+/* At the end of the process, too: gives back what the last window has not used. A killed one leaves zeros. */
 __attribute__((destructor)) static void close_window(void)
 {
     int mine = order.buf && order.forks == record_forks() && record_dir(), fd = mine ? open_file() : -1;

@@ -419,8 +419,7 @@ void record_iteration_reseed(struct record_iteration *it, uint64_t base_seed);
 /* It had been going on: so many batches have been taken, so many asked for. */
 void record_iteration_resume(struct record_iteration *it, uint32_t taken, uint32_t sent);
 void record_iteration_forget(const struct record_iteration *it); /* before its memory goes */
-/* In a worker: the iteration of parent that has this seed and round; NULL: it is not there. It stays mapped.
- */
+/* In a worker: the iteration of parent that has this seed and round; NULL: none. It stays mapped. */
 struct pp_iteration_row *record_iteration_find(int64_t parent_pid, uint64_t base_seed, uint32_t round);
 /* A worker says that a batch came out with fewer samples than asked for; the process that takes it asks how
  * many they were, 0 for as many as asked for. */

@@ -268,8 +268,7 @@ static void credit_helpers(const struct record_sample *s, struct record_worker *
     }
 }
 
-/* The parts were added up while the sample was in work, in no order; they are laid end to end over its time.
- */
+/* The parts were added up while the sample was in work, in no order; they are laid end to end in its time. */
 void record_sample_end(struct record_local *l, uint64_t sample, int many, int failed)
 {
     struct record_sample *s = &l->sample;
