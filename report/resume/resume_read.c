@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOADERS = 64, ITERATIONS = 1 << 16 };
+enum { LOADERS = 64, EPOCHS = 1 << 16 };
 
 /* A batch whose samples are listed, and where in `token` they are. */
 struct listed {
@@ -21,6 +21,7 @@ struct listed {
 struct iteration {
     uint32_t loader, epoch, first_batch;
     size_t first_use; /* SIZE_MAX: it gave nothing */
+    size_t until;     /* the first use of any behind it */
     int ended;
 };
 
@@ -58,6 +59,8 @@ struct reading {
     int64_t pid;
     struct iteration *iteration;
     size_t iterations, iteration_room;
+    uint32_t
+        *slot; /* of each loader, and of none, EPOCHS: the number of the iteration + 1; 0: there is none */
     struct listed *listed; /* of the iteration in hand, rising */
     size_t n_listed, listed_room;
     uint64_t *token;
@@ -68,7 +71,7 @@ struct reading {
     size_t hashes, hash_room, files_room;
     struct save *save;
     size_t saves, save_room, next_save;
-    int any_renamed, unlisted, lost;
+    int any_renamed, any_order, unlisted, lost;
     struct used *used; /* NULL: a recording of exec */
     size_t n_used, used_room;
 };
@@ -156,7 +159,6 @@ static void find_beside(struct reading *g)
 static int note_spans(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     struct reading *g = ctx;
-    (void)thread;
     for (size_t i = 0; i < n && !g->no_memory; i++) {
         const struct pp_span *s = &spans[i];
         int of_sample = s->sample != PP_NO_SAMPLE && !(s->flags & PP_SPAN_COUNT);
@@ -176,7 +178,6 @@ PP_BY_BOTH(by_sample, struct used, batch, sample)
 static void note_loss(void *ctx, const char *what, uint64_t n, const char *why)
 {
     struct reading *g = ctx;
-    (void)why;
     g->lost |= n && what && strcmp(what, "spans") == 0;
 }
 
@@ -193,7 +194,9 @@ static void read_own(struct reading *g)
     const struct pp_wanted wanted = {.columns = PP_COLUMN_PHASE | PP_COLUMN_BATCH | PP_COLUMN_FLAGS |
                                                 PP_COLUMN_SAMPLE | PP_COLUMN_EPOCH};
     const char *ended_by = g->source->meta(g->source->ctx, "result", "ended_by");
-    g->status = g->source->each_chunk(g->source->ctx, &wanted, note_spans, g, NULL, g->err);
+    uint64_t bad = 0;
+    g->status = g->source->each_chunk(g->source->ctx, &wanted, note_spans, g, &bad, g->err);
+    g->lost |= bad > 0;
     if (g->status == PP_OK)
         g->status = g->source->each_loss(g->source->ctx, note_loss, g, g->err);
     const struct used *u = g->used;
@@ -201,11 +204,14 @@ static void read_own(struct reading *g)
     g->run->finished = ended_by && strcmp(ended_by, "epochs") == 0;
     if (g->n_used)
         qsort(g->used, g->n_used, sizeof(*g->used), by_sample);
-    g->no_memory |= !pp_grow(&g->token, &g->token_room, g->n_used + 1, sizeof(*g->token)) ||
-                    !pp_grow(&g->listed, &g->listed_room, g->n_used + 1, sizeof(*g->listed)) ||
-                    !pp_grow(&g->use, &g->use_room, g->n_used + 1, sizeof(*g->use));
     for (size_t i = 0; i < g->n_used && !g->no_memory; i++, u++) {
         int begins = !i || u[-1].batch != u->batch;
+        if (!pp_grow(&g->token, &g->token_room, g->tokens + 1, sizeof(*g->token)) ||
+            !pp_grow(&g->listed, &g->listed_room, g->n_listed + 1, sizeof(*g->listed)) ||
+            !pp_grow(&g->use, &g->use_room, g->uses + 1, sizeof(*g->use))) {
+            g->no_memory = 1;
+            return;
+        }
         if (begins)
             g->listed[g->n_listed++] = (struct listed){.batch = u->batch, .first = g->tokens};
         if (!begins && u[-1].sample == u->sample)
@@ -229,12 +235,18 @@ static void read_own(struct reading *g)
 
 /* ---- iterations ---- */
 
+/* Recordings are strangers': there may be as many epochs as a span can name. */
+static uint32_t *slot_of(const struct reading *g, uint32_t loader, uint32_t epoch)
+{
+    return &g->slot[loader_of(g, g->pid, loader) * EPOCHS + epoch % EPOCHS];
+}
+
 static struct iteration *iteration_of(struct reading *g, uint32_t loader, uint32_t epoch)
 {
-    for (size_t i = g->iterations; i-- > 0;)
-        if (g->iteration[i].loader == loader && g->iteration[i].epoch == epoch)
-            return &g->iteration[i];
-    if (g->iterations == ITERATIONS ||
+    uint32_t *slot = slot_of(g, loader, epoch);
+    if (*slot)
+        return &g->iteration[*slot - 1];
+    if (g->iterations == PP_RESUME_ITERATIONS ||
         !pp_grow(&g->iteration, &g->iteration_room, g->iterations + 1, sizeof(*g->iteration))) {
         g->no_memory = 1;
         return NULL;
@@ -243,7 +255,8 @@ static struct iteration *iteration_of(struct reading *g, uint32_t loader, uint32
                                                      .epoch = epoch,
                                                      .first_batch = PP_NO_BATCH,
                                                      .first_use = SIZE_MAX};
-    return &g->iteration[g->iterations++];
+    *slot = (uint32_t)++g->iterations;
+    return &g->iteration[g->iterations - 1];
 }
 
 /* Epochs are the main loader's; what is taken beside is a part of them. */
@@ -276,8 +289,10 @@ static void note_first_batch(void *ctx, const struct pp_fact_row *f)
 static void note_end(void *ctx, const struct pp_order_row *o)
 {
     struct reading *g = ctx;
-    for (size_t i = 0; o->ended && o->pid == g->pid && i < g->iterations; i++)
-        g->iteration[i].ended |= g->iteration[i].loader == o->loader && g->iteration[i].epoch == o->epoch;
+    g->any_order = 1;
+    uint32_t of = o->ended && o->pid == g->pid ? *slot_of(g, o->loader, o->epoch) : 0;
+    if (of)
+        g->iteration[of - 1].ended = 1;
 }
 
 /* ---- samples ---- */
@@ -326,6 +341,20 @@ static void note_content(void *ctx, const struct pp_content_row *c)
 
 PP_BY(by_batch, struct listed, batch)
 PP_BY_BOTH(by_first, struct iteration, first_batch, epoch)
+
+/* By their first batch; their slots say so. */
+static void sort_iterations(struct reading *g)
+{
+    size_t until = g->uses;
+    if (g->iterations)
+        qsort(g->iteration, g->iterations, sizeof(*g->iteration), by_first);
+    for (size_t i = g->iterations; i-- > 0;) {
+        struct iteration *it = &g->iteration[i];
+        *slot_of(g, it->loader, it->epoch) = (uint32_t)i + 1;
+        it->until = until;
+        until = it->first_use < until ? it->first_use : until;
+    }
+}
 
 static const struct listed *find_batch(const struct listed *row, size_t n, uint32_t batch)
 {
@@ -421,7 +450,7 @@ static void list_iteration(struct reading *g, uint32_t loader, uint32_t epoch)
 {
     const struct pp_order_row only = {.pid = g->pid, .loader = loader, .epoch = epoch};
     size_t of = loader_of(g, g->pid, loader);
-    if (g->used || g->loader[of].listed == epoch + 1 || !g->source->each_order || g->status != PP_OK)
+    if (g->used || g->loader[of].listed == epoch + 1 || !g->any_order || g->status != PP_OK)
         return;
     g->loader[of].listed = epoch + 1;
     g->status = g->source->each_order(g->source->ctx, &only, list_samples, g, g->err);
@@ -435,14 +464,12 @@ static void put_iteration(struct reading *g, size_t i)
 {
     const struct iteration *it = &g->iteration[i];
     struct pp_resume_iteration *to = pp_resume_iterate(g->run);
-    size_t until = it->first_use == SIZE_MAX ? g->next_use : g->uses;
+    size_t until = it->first_use == SIZE_MAX ? g->next_use : it->until;
     uint64_t last = 0;
     if (!to) {
         g->no_memory = 1;
         return;
     }
-    for (size_t k = i + 1; k < g->iterations && until > g->next_use; k++)
-        until = g->iteration[k].first_use < until ? g->iteration[k].first_use : until;
     for (size_t k = 0; k < g->loaders && !g->used; k++)
         g->n_listed = g->tokens = g->loader[k].listed = 0;
     list_iteration(g, it->loader, it->epoch);
@@ -457,6 +484,7 @@ static void put_iteration(struct reading *g, size_t i)
         for (uint32_t k = 0; k < u->batches && !g->no_memory; k++) {
             if (!budget--) {
                 g->unlisted = 1;
+                g->next_use = g->uses; /* of those behind nothing is asked */
                 return;
             }
             put_saves(g, u->first_batch + k, 0);
@@ -476,12 +504,10 @@ static void put_iteration(struct reading *g, size_t i)
 static void fill_fact(void *ctx, const struct pp_fact_row *f)
 {
     struct reading *g = ctx;
-    size_t i = 0;
-    while (i < g->iterations && (g->iteration[i].loader != f->loader || g->iteration[i].epoch != f->epoch))
-        i++;
-    if (f->pid != g->pid || i >= g->iterations || i >= g->run->iterations)
+    uint32_t of = f->pid == g->pid ? *slot_of(g, f->loader, f->epoch) : 0;
+    if (!of || of > g->run->iterations)
         return;
-    struct pp_resume_iteration *it = &g->run->iteration[i];
+    struct pp_resume_iteration *it = &g->run->iteration[of - 1];
     const char *key = f->key, *value = f->value;
     if (strcmp(key, "sampler.epoch") == 0 ||
         (strcmp(key, "loader.iteration") == 0 && isnan(it->sampler_epoch)))
@@ -505,7 +531,7 @@ static void fill_fact(void *ctx, const struct pp_fact_row *f)
 static const char *why_unknown(const struct reading *g)
 {
     return !g->loaders   ? "no batch that was taken is recorded (not a PyTorch job, or an older version)"
-           : g->lost     ? "some of its spans were lost"
+           : g->lost     ? "some of its spans were lost or are damaged"
            : g->unlisted ? "some batches have no list of samples; an iterable data set needs --content"
            : !g->run->n  ? "no batch was trained on"
                          : NULL;
@@ -518,7 +544,6 @@ static void read_identity(const struct pp_source *s, struct pp_resume_run *run)
     double rank = pp_source_number(s, section, "rank", 0),
            world = pp_source_number(s, section, "world_size", 1),
            status = pp_source_number(s, "result", "exit_status", NAN);
-    run->path = s->path;
     run->rank = rank >= 0 && rank < 1e9 ? (int64_t)rank : 0;
     run->world = world >= 1 && world < 1e6 ? (int64_t)world : 1;
     /* The status is the launcher's, and in no recording of a rank. */
@@ -534,7 +559,8 @@ static void read_identity(const struct pp_source *s, struct pp_resume_run *run)
 static pp_status read_source(const struct pp_source *source, struct pp_resume_run *out, struct pp_err *err)
 {
     struct reading g = {.source = source, .run = out, .err = err};
-    *out = (struct pp_resume_run){.hashing = out->hashing};
+    if (!(g.slot = calloc((LOADERS + 1) * EPOCHS, sizeof(*g.slot))))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the epochs of %s", source->path);
     read_identity(source, out);
     const char *loader = source->meta(source->ctx, "config", "loader");
     if (loader && strcmp(loader, "pipeprobe") == 0)
@@ -549,8 +575,7 @@ static pp_status read_source(const struct pp_source *source, struct pp_resume_ru
     if (g.used && out->finished && g.iterations)
         g.iteration[g.iterations - 1].ended = 1;
     READ(each_fact, note_first_batch);
-    if (g.iterations)
-        qsort(g.iteration, g.iterations, sizeof(*g.iteration), by_first);
+    sort_iterations(&g);
     if (g.status == PP_OK && source->each_order)
         g.status = source->each_order(source->ctx, NULL, note_end, &g, err);
     READ(each_content, note_content);
@@ -570,6 +595,7 @@ static pp_status read_source(const struct pp_source *source, struct pp_resume_ru
     free(g.use);
     free(g.used);
     free(g.iteration);
+    free(g.slot);
     free(g.listed);
     free(g.token);
     free(g.content);

@@ -2,6 +2,7 @@
 
 #include "probe/base/array.h"
 #include "probe/base/bytes.h"
+#include "probe/base/rng.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,10 +12,7 @@ enum { STRIDES = 64 }; /* batches of one step, at the most */
 
 uint64_t pp_resume_mix(uint64_t token)
 {
-    uint64_t x = token + UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
+    return pp_mix64(token + UINT64_C(0x9e3779b97f4a7c15)); /* splitmix64 */
 }
 
 static void hash_batch(const struct pp_resume_run *r, struct pp_resume_batch *b)

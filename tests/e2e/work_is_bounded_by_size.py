@@ -103,6 +103,15 @@ def nsys_scan(path):
     nsys(path, "", [(2, "ProfilerStep#1")] + [(10000 + i, "x") for i in range(60000)] + [(1, "a"), (4097, "b")])
 
 
+def epochs(path):
+    """Of a recording: as many epochs as there can be, and then 300,000 batches of the first."""
+    db = sqlite3.connect(path)
+    db.execute("UPDATE meta SET value = 'pytorch' WHERE section = 'config' AND key = 'loader'")
+    rows = ((i if i < 65536 else 0, i) for i in range(365536))
+    db.executemany("INSERT INTO batch_use VALUES(NULL, 1, 0, ?, ?, 1, 1, 0)", rows)
+    db.commit()
+
+
 def arrow(path):
     """A footer that names one record batch 100,000 times, whose metadata are filled up to 4 MiB."""
     import io

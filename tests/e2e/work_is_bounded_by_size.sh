@@ -1,6 +1,6 @@
 #!/bin/bash
-# Files of a few megabytes that were made to keep `import` or `run` busy for hours, or to take memory that no limit was asked for: each ends within
-# seconds, right or with a sentence.
+# Files of a few megabytes that were made to keep `import`, `run` or `resume-test` busy for hours, or to take memory that no limit was asked for:
+# each ends within seconds, right or with a sentence.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 python=${PYTHON:-/usr/bin/python3}
@@ -19,6 +19,11 @@ imports kineto k.json.gz "^0 .*20 steps"
 imports blanks b.json.gz "^4 .*unpacks to more than 200 times its size"
 imports nsys n.sqlite "^0 .*20 steps"
 imports nsys_scan s.sqlite "^4 .*reading it would take much longer than its size allows"
+
+"$PP" run --synthetic n=64,size=8x8 --epochs 1 --quiet -o "$T/epochs.sqlite" >/dev/null
+make_file epochs "$T/epochs.sqlite"
+run bash -c "ulimit -t 15; exec timeout 120 '$PP' resume-test '$T/epochs.sqlite' '$T/epochs.sqlite' '$T/epochs.sqlite'"
+like "resume-test of it ends" "$rc $(cat "$OUT" "$ERR")" "^3 It cannot be told"
 
 # ---- Ctrl-C while a file is opened ----
 
