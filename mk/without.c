@@ -113,24 +113,38 @@ void pp_strata_destroy(struct pp_strata *s)
 #endif
 
 #if defined(WITHOUT_columns) || defined(WITHOUT_mds) || defined(WITHOUT_tokens)
+#include "probe/dataset/dataset_walk.h"
 #include "probe/dataset/format.h"
-static int is_not_its_own(const struct pp_dataset_place *place, struct pp_err *why)
+/* A file whose name ends so, or a directory with one and without images. */
+static int ends_so(const struct pp_dataset_place *place, struct pp_err *why)
 {
-    return 0;
+    const struct pp_names *in = place->info.kind == PP_PLACE_DIRECTORY ? &place->listing->others : NULL;
+    int is = pp_has_suffix(place->spec, place->format->kind);
+    for (size_t i = 0; in && i < in->n && !place->listing->images.n; i++)
+        is |= pp_has_suffix(in->bytes + in->at[i], place->format->kind);
+    return is ? 60 : 0;
 }
 
-#define LEFT_OUT_FORMAT(format) \
+static pp_status say_left_out(struct pp_dataset_place *place, struct pp_dataset **out, struct pp_err *err)
+{
+    return pp_fail(err, PP_E_UNSUPPORTED, "this pipeprobe was built without the format %s",
+                   place->format->name);
+}
+
+#define LEFT_OUT_FORMAT(format, endings) \
     const struct pp_dataset_format pp_format_##format = {.name = #format, \
                                                          .help = "(not in this build)", \
-                                                         .probe = is_not_its_own};
+                                                         .kind = endings, \
+                                                         .probe = ends_so, \
+                                                         .open = say_left_out};
 #endif
 #ifdef WITHOUT_columns
 #include "probe/columns/codec.h"
 #include "probe/columns/pages.h"
 #include "probe/columns/table.h"
-LEFT_OUT_FORMAT(arrow)
-LEFT_OUT_FORMAT(hdf5)
-LEFT_OUT_FORMAT(parquet)
+LEFT_OUT_FORMAT(arrow, ".arrow .feather .ipc")
+LEFT_OUT_FORMAT(hdf5, ".h5 .hdf5 .he5")
+LEFT_OUT_FORMAT(parquet, ".parquet .pq")
 PP_COUNTER_SET(pp_pages_counters, PP_PAGES_COUNTS_LIST)
 const char *const pp_label_names[] = {"label", "class", "cls", "target", NULL};
 
@@ -146,8 +160,8 @@ int pp_hdf5_available(char *text, size_t size)
 }
 #endif
 #ifdef WITHOUT_mds
-LEFT_OUT_FORMAT(mds)
+LEFT_OUT_FORMAT(mds, "index.json")
 #endif
 #ifdef WITHOUT_tokens
-LEFT_OUT_FORMAT(tokens)
+LEFT_OUT_FORMAT(tokens, ".npy .bin")
 #endif

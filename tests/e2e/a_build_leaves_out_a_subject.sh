@@ -48,12 +48,12 @@ asked() { # SUBJECT
     columns) doctor_says columns HDF5 "not in this build" ;;
     gpu-decode) doctor_says gpu-decode nvJPEG "built without GPU decode" ;;
     leases) refused leases "built without leases: leave --lease away" run "$T/shards" --stream --lease "$T/leases" "${files[@]}" ;;
-    mds) refused mds "$T/mds" run "$T/mds" "${files[@]}" ;;
+    mds) refused mds "built without the format mds" run "$T/mds" "${files[@]}" ;;
     samplers)
         refused samplers "built without the sampler weighted" plan --n 4 --sampler weighted --weights "$T/weights"
         refused samplers "built without the sampler stratified" plan --n 4 --sampler stratified --classes "$T/weights"
         ;;
-    tokens) refused tokens "tokens.npy" run "$T/tokens.npy" "${files[@]}" ;;
+    tokens) refused tokens "built without the format tokens" run "$T/tokens.npy" "${files[@]}" ;;
     esac
 }
 without() { # SUBJECT...
