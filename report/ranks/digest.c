@@ -73,8 +73,8 @@ static void *copy_of(struct pp_digest *d, const void *from, size_t bytes)
     return own;
 }
 
-/* Those of the row of a new digest, from its steps; a step of unknown end is in none. 0: no memory. */
-static int slices_make(struct pp_digest *d, const struct pp_rank_own_step *steps, size_t n)
+/* Those of the row of a new digest, from its steps; a step whose end is not known is in none. */
+static void slices_make(struct pp_digest *d, const struct pp_rank_own_step *steps, size_t n)
 {
     struct pp_rank_row *row = &d->rows[0];
     unsigned log2_s = length_for(steps, n);
@@ -83,7 +83,7 @@ static int slices_make(struct pp_digest *d, const struct pp_rank_own_step *steps
     row->slices = pp_arena_alloc(&d->arena, PP_RANK_SLICES * sizeof(*row->slices));
     row->n_slices = 0;
     if (!row->slices)
-        return 0;
+        return;
     d->slice_log2_s = log2_s;
     for (size_t i = 0; i < n; i++) {
         uint64_t s = steps[i].end_utc_ns / SECOND;
@@ -99,27 +99,20 @@ static int slices_make(struct pp_digest *d, const struct pp_rank_own_step *steps
         }
     }
     row->n_slices = (uint32_t)k;
-    return 1;
 }
 
 /* Before the rows of from come into d: slices of both have one length, the longer one. copy: the rows get
- * slices, epochs and ends of their own in d's arena, which they need when they are another digest's. 0: no
- * memory. */
-static int slices_fit(struct pp_digest *d, struct pp_rank_row *row, unsigned from_log2_s, unsigned to_log2_s,
-                      int copy)
+ * slices, epochs and ends of their own in d's arena, which they need when they are another digest's. */
+static void slices_fit(struct pp_digest *d, struct pp_rank_row *row, unsigned from_log2_s, unsigned to_log2_s,
+                       int copy)
 {
     if (copy) {
-        size_t slices = row->n_slices * sizeof(*row->slices), epochs = row->n_epochs * sizeof(*row->epochs),
-               ends = row->n_ends * sizeof(*row->ends);
-        row->slices = copy_of(d, row->slices, slices);
-        row->epochs = copy_of(d, row->epochs, epochs);
-        row->ends = copy_of(d, row->ends, ends);
+        row->slices = copy_of(d, row->slices, row->n_slices * sizeof(*row->slices));
+        row->epochs = copy_of(d, row->epochs, row->n_epochs * sizeof(*row->epochs));
+        row->ends = copy_of(d, row->ends, row->n_ends * sizeof(*row->ends));
         row->batches = copy_of(d, row->batches, row->n_batches);
-        if ((slices && !row->slices) || (epochs && !row->epochs) || (ends && !row->ends) ||
-            (row->n_batches && !row->batches))
-            return 0;
     }
-    if (to_log2_s > from_log2_s) {
+    if (to_log2_s > from_log2_s && row->slices) {
         size_t k = 0;
         for (size_t i = 0; i < row->n_slices; i++) {
             struct pp_rank_slice s = row->slices[i];
@@ -128,7 +121,6 @@ static int slices_fit(struct pp_digest *d, struct pp_rank_row *row, unsigned fro
         }
         row->n_slices = (uint32_t)k;
     }
-    return 1;
 }
 
 /* ---- digests ---- */
@@ -143,6 +135,10 @@ pp_status pp_digest_make(const struct pp_rank_row *row, const struct pp_rank_own
         out->rows[0] = *row;
         out->rows[0].slices = NULL;
         out->rows[0].n_slices = 0;
+        /* A part of the job's that any merge comes to, in whatever order. */
+        if (row->n_batches > PP_RANK_BATCHES ||
+            (row->world_size > 0 && row->n_batches > (size_t)(PP_JOB_BATCHES / row->world_size)))
+            out->rows[0].n_batches = 0;
         out->n_rows = 1;
         own_texts(out, &out->rows[0]);
         slices_fit(out, &out->rows[0], 0, 0, 1);

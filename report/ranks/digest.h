@@ -26,10 +26,12 @@
 #include <stdint.h>
 
 enum {
-    PP_DIGEST_STEPS = 1 << 20,  /* of a rank; those after are not compared */
-    PP_RANK_SLICES = 256,       /* of a rank at most */
-    PP_RANK_EPOCHS = 256,       /* of a rank; those after are left out */
-    PP_RANK_ENDS = 64 + 26 * 32 /* of a rank: of its first 64 steps, and 32 of each doubling of the number */
+    PP_DIGEST_STEPS = 1 << 20,   /* of a rank; those after are not compared */
+    PP_RANK_SLICES = 256,        /* of a rank at most */
+    PP_RANK_EPOCHS = 256,        /* of a rank; those after are left out */
+    PP_RANK_ENDS = 64 + 26 * 32, /* of a rank: of its first 64 steps, and 32 of each doubling of the number */
+    PP_RANK_BATCHES = 1 << 20,   /* bytes of a rank's hashes of batches; */
+    PP_JOB_BATCHES = 1 << 28     /* and of all ranks of its job together, in equal parts */
 };
 
 /* A part of the calendar's time: number * 2^slice_log2_s seconds since 1970. Aligned, so that slices of all
@@ -76,7 +78,7 @@ struct pp_rank_row {
     struct pp_rank_end *ends;     /* rising by number */
     uint32_t n_slices, n_epochs, n_ends;
     const uint8_t *batches; /* hashes of them, for resume-test (report/resume/sequence.h) */
-    size_t n_batches;       /* bytes; 0: they are not known */
+    size_t n_batches;       /* bytes; 0: they are not known, or there were too many */
 };
 
 /* When the blocking collective of a step ended, by the rank's own clock. */
@@ -119,8 +121,8 @@ struct pp_rank_own_step {
     uint64_t all_ns; /* with the wait for other ranks */
 };
 
-/* A digest of one rank. row and steps are copied; its slices are made from the steps. Zero-initialised *out;
- * free with pp_digest_free. */
+/* A digest of one rank. row and steps are copied, hashes of batches where they are not too many; its slices
+ * are made from the steps. Zero-initialised *out; free with pp_digest_free. */
 pp_status pp_digest_make(const struct pp_rank_row *row, const struct pp_rank_own_step *steps, size_t n,
                          struct pp_digest *out, struct pp_err *err);
 /* Reads a recording. PP_E_USAGE: it is of no rank; else as pp_report_build. */
@@ -149,7 +151,8 @@ pp_status pp_pile_end(struct pp_digest_pile *p, struct pp_digest *out, struct pp
 void pp_pile_free(struct pp_digest_pile *p);
 
 /* Digests as files, for `pipeprobe merge`: what a job of any number of ranks
- * comes to, in some hundred bytes per rank and some tens per step. Equal digests are equal files.
+ * comes to, in some kilobytes per rank, some tens of bytes per step, and 20 to 40 bytes for each batch of a
+ * rank up to PP_RANK_BATCHES. Equal digests are equal files.
  *
  *     "ppdigest" u32 version, u64 XXH3 of the body, then the body: numbers as LEB128, texts as length and
  *     bytes, a double as the 8 bytes of its bits. Log2 of a slice's seconds. Rows: count, then each by the
@@ -165,7 +168,7 @@ void pp_pile_free(struct pp_digest_pile *p);
 int pp_digest_is_file(const char *path);
 /* *out as pp_digest_read. */
 pp_status pp_digest_load(const char *path, struct pp_digest *out, struct pp_err *err);
-/* Appears whole or not at all. */
+/* Appears whole or not at all. PP_E_UNSUPPORTED: it is larger than pp_digest_load reads. */
 pp_status pp_digest_store(const struct pp_digest *d, const char *path, struct pp_err *err);
 
 /* The digest of a recording that is still written, again and again. A look

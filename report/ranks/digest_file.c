@@ -211,6 +211,10 @@ pp_status pp_digest_store(const struct pp_digest *d, const char *path, struct pp
         put(&w, 0), put(&w, 0); /* empty ones */
     if (w.failed)
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the digest of %zu ranks", d->n_rows);
+    else if (w.n > FILE_MAX)
+        st = pp_fail(err, PP_E_UNSUPPORTED,
+                     "the digest of %zu ranks takes %zu MiB, and %zu can be read: merge fewer of them",
+                     d->n_rows, w.n >> 20, FILE_MAX >> 20);
     if (st == PP_OK) {
         uint64_t sum = XXH3_64bits(w.buf + HEAD, w.n - HEAD);
         memcpy(w.buf, magic, sizeof(magic));
@@ -355,6 +359,7 @@ static void get_ends(struct cursor *c, struct pp_rank_row *row, struct pp_arena 
         row->n_ends = (uint32_t)i + 1;
     }
     n = believed(c, get(c), 1);
+    c->bad |= n > PP_RANK_BATCHES;
     row->batches = part_for(c, a, n, 1, 1);
     if (row->batches)
         memcpy((uint8_t *)row->batches, c->at, (size_t)n);

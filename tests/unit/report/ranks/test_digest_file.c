@@ -242,6 +242,40 @@ static void test_hostile_files_are_bounded(void **state)
     free(p);
 }
 
+/* Hashes of batches have a budget, of a rank and of a job, which is the same in any tree of merges. */
+static void test_hashes_of_batches_have_a_budget(void **state)
+{
+    static const struct {
+        int64_t world_size;
+        size_t n, kept;
+    } rows[] = {{1, PP_RANK_BATCHES, PP_RANK_BATCHES},
+                {1, PP_RANK_BATCHES + 1, 0},
+                {-1, PP_RANK_BATCHES + 1, 0},
+                {1024, 1 << 18, 1 << 18},
+                {1024, (1 << 18) + 1, 0},
+                {INT32_MAX, 1, 0}};
+    uint8_t *hashes = calloc(PP_RANK_BATCHES + 1, 1);
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pp_rank_row row = {.world_size = rows[i].world_size,
+                                  .batches = hashes,
+                                  .n_batches = rows[i].n};
+        struct pp_digest d;
+        assert_int_equal(pp_digest_make(&row, NULL, 0, &d, &err), PP_OK);
+        assert_int_equal(d.rows[0].n_batches, rows[i].kept);
+        assert_int_equal(pp_digest_store(&d, path_of("d.digest"), &err), PP_OK);
+        pp_digest_free(&d);
+        assert_int_equal(pp_digest_load(path_of("d.digest"), &d, &err), PP_OK);
+        assert_int_equal(d.rows[0].n_batches, rows[i].kept);
+        d.rows[0].batches = hashes;
+        d.rows[0].n_batches = PP_RANK_BATCHES + 1; /* a stranger's */
+        assert_int_equal(pp_digest_store(&d, path_of("d.digest"), &err), PP_OK);
+        pp_digest_free(&d);
+        assert_int_equal(pp_digest_load(path_of("d.digest"), &d, &err), PP_E_CORRUPT);
+    }
+    free(hashes);
+}
+
 static void test_other_files(void **state)
 {
     struct pp_digest d;
@@ -279,6 +313,7 @@ int main(void)
         cmocka_unit_test(test_what_is_read_is_what_was_written),
         cmocka_unit_test(test_damage_is_refused),
         cmocka_unit_test(test_hostile_files_are_bounded),
+        cmocka_unit_test(test_hashes_of_batches_have_a_budget),
         cmocka_unit_test(test_other_files),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
