@@ -125,8 +125,9 @@ struct pp_rank_own_step {
  * are made from the steps. Zero-initialised *out; free with pp_digest_free. */
 pp_status pp_digest_make(const struct pp_rank_row *row, const struct pp_rank_own_step *steps, size_t n,
                          struct pp_digest *out, struct pp_err *err);
-/* Reads a recording. PP_E_USAGE: it is of no rank; else as pp_report_build. */
-pp_status pp_digest_read(const char *path, struct pp_digest *out, struct pp_err *err);
+/* Reads a recording. batches: its hashes of batches too, for which it is read once more. PP_E_USAGE: it is of
+ * no rank; else as pp_report_build. */
+pp_status pp_digest_read(const char *path, int batches, struct pp_digest *out, struct pp_err *err);
 /* Adds the ranks of from. PP_E_USAGE, with into as it was: both have a rank in common, or they are of
  * different jobs, attempts or world sizes; the sentence names both files. */
 pp_status pp_digest_merge(struct pp_digest *into, const struct pp_digest *from, struct pp_err *err);

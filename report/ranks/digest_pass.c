@@ -227,7 +227,7 @@ static void take_report(const struct pp_report *report, struct pp_rank_row *r)
         r->lost_spans += report->losses[i].count;
 }
 
-pp_status pp_digest_read(const char *path, struct pp_digest *out, struct pp_err *err)
+pp_status pp_digest_read(const char *path, int batches, struct pp_digest *out, struct pp_err *err)
 {
     struct pp_source source;
     struct pp_timeline tl = {0};
@@ -253,12 +253,13 @@ pp_status pp_digest_read(const char *path, struct pp_digest *out, struct pp_err 
         take_report(report, &p->row);
         p->row.until_utc_ns = digest_pass_until(p, &source, tl.spans ? tl.last_ns : 0);
         p->row.running = !p->row.outcome && digest_pass_is_written(path);
-        /* Of too many samples there are no hashes. */
-        uint8_t *batches = pp_resume_read(path, &run, err) == PP_OK ? pp_resume_pack(&run, &p->row.n_batches)
-                                                                    : NULL;
-        p->row.batches = batches;
+        struct pp_err why; /* of too many samples there are no hashes */
+        uint8_t *hashes = batches && pp_resume_read(path, &run, &why) == PP_OK
+                              ? pp_resume_pack(&run, &p->row.n_batches)
+                              : NULL;
+        p->row.batches = hashes;
         st = digest_pass_make(p, out, err);
-        free(batches);
+        free(hashes);
     }
     pp_resume_free(&run);
     pp_report_free(report);

@@ -62,6 +62,10 @@ run "$PP" resume-test "$T"/{whole,killed,anew}.sqlite
 like "run without --resume" "$rc $(cat "$OUT")" "^3 It cannot be told: the resumed run loaded no checkpoint"
 run "$PP" resume-test "$T"/{whole,killed,second,again}.sqlite
 like "run with an older state" "$rc $(cat "$OUT")" "^1 Not exact: from batch 40 on .* 56 samples were used too often"
+cp third.sqlite damaged.sqlite
+python3 -c 'import sqlite3; db = sqlite3.connect("damaged.sqlite"); db.execute("UPDATE chunk SET checksum = checksum + 1 WHERE n = (SELECT max(n) FROM chunk)"); db.commit()'
+run "$PP" resume-test "$T"/{whole,killed,second,damaged}.sqlite
+like "a damaged recording is not accused" "$rc $(cat "$OUT")" "^3 It cannot be told: .*some of its spans were lost or are damaged"
 
 
 # Digests, made where the ranks ran: the same judgement by hashes of batches.
@@ -85,6 +89,10 @@ of_recordings=$(head -n 1 "$OUT" | sed 's/\. [0-9]* samples.*/./')
 run "$PP" resume-test "$T"/{whole,killed,other}.digest
 like "ranks with an older state" "$rc $of_recordings" "^1 Not exact: from batch 16 on \(epoch 1, batch [0-9]+\), rank 0 has other samples"
 is "and by their digests, which count no samples" "$rc $(head -n 1 "$OUT")" "1 $of_recordings"
+cp damaged.sqlite ranks-killed/1
+python3 -c 'import sqlite3; db = sqlite3.connect("ranks-killed/1"); db.execute("INSERT OR REPLACE INTO meta VALUES(\"rank\", \"rank\", 1, NULL)"); db.commit()'
+run "$PP" merge ranks-killed/1 -o unknown.digest
+refuses "a digest without hashes says why" 2 "no hashes of the batches of rank 1: its samples are not known, or its batches are too many.*Name the recordings" "$PP" resume-test "$T"/{whole,unknown,second}.digest
 refuses "digests beside recordings" 2 "is a digest and .* a recording: name digests of all runs" "$PP" resume-test "$T"/ranks-whole "$T"/{killed,second}.digest
 
 if [ ! -e "$OLDPWD/$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip "a job is killed" "the extension is not built: no Python.h"; done_testing; fi

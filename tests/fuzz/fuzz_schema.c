@@ -86,7 +86,7 @@ static void digest(const char *path)
     struct pp_digest d = {0};
     struct pp_ranks r = {.kind = PP_RANKS_INCONCLUSIVE};
     struct pp_err err = {.code = PP_OK};
-    pp_status status = pp_digest_read(path, &d, &err);
+    pp_status status = pp_digest_read(path, 1, &d, &err);
     if (status == PP_OK)
         status = pp_ranks_judge(&d, &r, &err);
     must_say(status, &err);

@@ -101,7 +101,7 @@ static pp_status read_file(struct file *f, int complete, struct pp_err *err)
 {
     struct pp_digest d = {0};
     pp_status st = !f->follow ? pp_digest_load(f->path, &d, err)
-                   : complete ? pp_digest_read(f->path, &d, err)
+                   : complete ? pp_digest_read(f->path, 1, &d, err)
                               : pp_digest_follow_look(f->follow, UINT64_MAX, pp_clock_of(CLOCK_REALTIME), &d,
                                                       &f->ended, err);
     if (st == PP_OK) {

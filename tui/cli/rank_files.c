@@ -95,6 +95,7 @@ struct gathering {
     struct pp_digest_pile pile;
     uint8_t *recorded;  /* ranks of which a recording was read: MOST_RANKS of them, or NULL */
     struct stat output; /* st_ino 0: there is none */
+    int merges;         /* hashes of batches are asked for: `ranks` shows none */
 };
 
 /* A digest that was written beside the recordings it is of says nothing that they do not. */
@@ -114,7 +115,7 @@ static pp_status add_file(void *ctx, const char *path, int named, struct pp_err 
     if (!named && pp_output_is(&g->output, path))
         return PP_OK;
     int is_digest = pp_digest_is_file(path);
-    pp_status st = is_digest ? pp_digest_load(path, &one, err) : pp_digest_read(path, &one, err);
+    pp_status st = is_digest ? pp_digest_load(path, &one, err) : pp_digest_read(path, g->merges, &one, err);
     if (st != PP_OK && st != PP_E_NO_MEMORY && !is_digest && pp_ends_in(path, DIGEST) &&
         stat(path, &info) == 0 &&
         S_ISREG(info.st_mode)) /* it is said to be no digest, not to be no recording */
@@ -154,7 +155,7 @@ static pp_status read_traces(const char *const *operands, int n, struct gatherin
 pp_status pp_rank_files_read(const char *const *operands, int n, const char *output, struct pp_digest *out,
                              struct pp_err *err)
 {
-    struct gathering g = {.recorded = calloc(MOST_RANKS, 1)};
+    struct gathering g = {.recorded = calloc(MOST_RANKS, 1), .merges = output != NULL};
     if (!output || stat(output, &g.output) != 0)
         g.output = (struct stat){0};
     *out = (struct pp_digest){0};

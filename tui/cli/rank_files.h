@@ -11,9 +11,9 @@
 
 /* Reads all of them into one digest, in a tree of merges; one recording at a time is open. Of a directory
  * what is of no rank is left out and named on stderr; elsewhere it is an error. output: in a directory it is
- * no operand, the digest that an earlier merge wrote there; NULL: there is none. Traces of another profiler,
- * one of each rank, may stand in place of recordings, but not beside them. Free *out with
- * pp_digest_free. */
+ * no operand, the digest that an earlier merge wrote there; NULL: there is none, and no hashes of batches are
+ * read. Traces of another profiler, one of each rank, may stand in place of recordings, but not beside them.
+ * Free *out with pp_digest_free. */
 pp_status pp_rank_files_read(const char *const *operands, int n, const char *output, struct pp_digest *out,
                              struct pp_err *err);
 

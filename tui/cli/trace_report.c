@@ -94,7 +94,7 @@ pp_status pp_trace_digest(const struct import_trace *trace, struct pp_digest *ou
     *out = (struct pp_digest){0};
     pp_status st = import_temporary(trace, err);
     if (st == PP_OK)
-        st = pp_digest_read(temporary.file[0], out, err);
+        st = pp_digest_read(temporary.file[0], 0, out, err);
     for (size_t i = 0; st == PP_OK && i < out->n_rows; i++) /* likewise */
         out->rows[i].file = pp_arena_printf(&out->arena, "%s", trace->path);
     remove_temporary();

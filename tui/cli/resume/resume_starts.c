@@ -25,11 +25,13 @@ static pp_status add_digest(struct reading *g, const char *path, struct pp_err *
         }
         struct pp_resume_run *run = &g->start->rank[g->start->ranks++];
         if (!pp_resume_unpack(d.rows[i].batches, d.rows[i].n_batches, run))
-            st = pp_fail(
-                err, PP_E_USAGE,
-                "%s has no hashes of the batches of rank %lld: its job runs still, or its samples are "
-                "not known. Make it with pipeprobe merge from a finished recording",
-                path, (long long)d.rows[i].rank);
+            st = pp_fail(err, PP_E_USAGE,
+                         "%s has no hashes of the batches of rank %lld: %s. Name the recordings, or merge "
+                         "them when the job has ended",
+                         path, (long long)d.rows[i].rank,
+                         d.rows[i].running ? "its job ran still"
+                                           : "its samples are not known, or its batches are too many (some "
+                                             "30,000; fewer in a job of over 256 ranks)");
         run->path = strdup(path);
     }
     pp_digest_free(&d);

@@ -330,7 +330,7 @@ static pp_status read_recordings(struct crew *k, struct pp_err *err)
             again_last_line(words, last, sizeof(last));
             fprintf(stderr, "rank %d exited with code %d: %s\n", r, k->code[r], *last ? last : "no message");
         }
-        if (!failed(k->code[r]) && pp_digest_read(k->rank[r].file, &one, err) == PP_OK)
+        if (!failed(k->code[r]) && pp_digest_read(k->rank[r].file, 0, &one, err) == PP_OK)
             st = pp_digest_merge(&k->all, &one, err);
         pp_digest_free(&one);
     }

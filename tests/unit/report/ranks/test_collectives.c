@@ -31,7 +31,7 @@ static void read_rank(const struct job *j, int rank, struct pp_digest *out)
     char path[128];
     snprintf(path, sizeof(path), "%s/rank.json", store_dir);
     made_trace_write(path, &t, 0);
-    if (pp_import_file(path, &o, &r, &err) != PP_OK || pp_digest_read(store_path, out, &err) != PP_OK)
+    if (pp_import_file(path, &o, &r, &err) != PP_OK || pp_digest_read(store_path, 0, out, &err) != PP_OK)
         fail_msg("%s", err.text);
     unlink(path);
 }

@@ -50,6 +50,7 @@ static void begin(struct growing *g, int numbered)
     pp_store_meta_num(g->store, "rank", "rank", 1, NULL);
     pp_store_meta_num(g->store, "rank", "world_size", 2, NULL);
     pp_store_meta_text(g->store, "rank", "job", "7");
+    pp_store_meta_text(g->store, "config", "loader", "pipeprobe");
     pp_store_meta_text(g->store, "environment", "hostname", "a host that is not this one");
     for (uint32_t id = 0; id <= WORKER; id++)
         pp_store_thread(g->store, &(struct pp_store_thread){.id = id,
@@ -159,8 +160,13 @@ static void any_looks_give_the_same(int numbered)
     uint64_t read_ns = grown.rows[0].work_ns[PP_PHASE_READ];
     assert_true(read_ns / 3 - grown.rows[0].work_delay_ns <=
                 read_ns / MS); /* a third, rounded down in each */
-    assert_int_equal(pp_digest_read(store_path, &complete, &err), PP_OK);
+    assert_int_equal(pp_digest_read(store_path, 0, &complete, &err), PP_OK);
     assert_same_steps(&grown, &complete);
+    assert_int_equal(complete.rows[0].n_batches, 0); /* which were not asked for */
+    pp_digest_free(&complete);
+    assert_int_equal(pp_digest_read(store_path, 1, &complete, &err), PP_OK);
+    assert_same_steps(&grown, &complete);
+    assert_int_equal(complete.rows[0].n_batches > BATCHES, numbered);
     assert_int_equal(grown.rows[0].n_epochs > 1, numbered);
     assert_int_equal(grown.rows[0].n_ends > 50, numbered);
     look(f, g.at, &grown, &ended); /* and once more: nothing comes twice */
@@ -221,7 +227,7 @@ static void collectives_of_a_group(int named)
     end(&g);
     struct pp_digest_follow *f = pp_digest_follow_new(store_path);
     look(f, g.at, &looked, NULL);
-    assert_int_equal(pp_digest_read(store_path, &read, &err), PP_OK);
+    assert_int_equal(pp_digest_read(store_path, 0, &read, &err), PP_OK);
     assert_same_steps(&looked, &read);
     assert_int_equal(read.rows[0].n_ends > 50, !named);
     assert_true(read.rows[0].met && read.rows[0].collective_ns > 0);
