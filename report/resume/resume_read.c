@@ -530,8 +530,8 @@ static void fill_fact(void *ctx, const struct pp_fact_row *f)
 
 static const char *why_unknown(const struct reading *g)
 {
-    return !g->loaders   ? "no batch that was taken is recorded (not a PyTorch job, or an older version)"
-           : g->lost     ? "some of its spans were lost or are damaged"
+    return g->lost       ? "some of its spans were lost or are damaged"
+           : !g->loaders ? "no batch that was taken is recorded (not a PyTorch job, or an older version)"
            : g->unlisted ? "some batches have no list of samples; an iterable data set needs --content"
            : !g->run->n  ? "no batch was trained on"
                          : NULL;
@@ -588,7 +588,7 @@ static pp_status read_source(const struct pp_source *source, struct pp_resume_ru
     pp_resume_spread(out);
     READ(each_fact, fill_fact);
     out->unknown = why_unknown(&g);
-    out->idle = !g.loaders && (out->failed || (out->finished && out->restored == 1));
+    out->idle = !g.loaders && !g.lost && (out->failed || (out->finished && out->restored == 1));
     for (size_t i = 0; i < g.saves; i++)
         free(g.save[i].path);
     free(g.save);
