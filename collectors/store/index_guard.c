@@ -52,9 +52,9 @@ static int close_file(sqlite3_file *file)
     return g->base->xClose(file);
 }
 
-int pp_index_guard_bytes(void)
+int pp_index_guard_bytes(int own)
 {
-    return (int)sizeof(struct guarded);
+    return own > (int)sizeof(struct guarded) ? own : (int)sizeof(struct guarded);
 }
 
 void pp_index_guard(sqlite3_file *file, void *behind)

@@ -144,9 +144,7 @@ static void register_vfs(void)
         return;
     over.vfs = *over.base; /* which works on its own files' data only, whichever name it is called by */
     over.vfs.zName = "pipeprobe-log";
-    int more = pp_index_guard_bytes() > (int)sizeof(struct log_file) ? pp_index_guard_bytes()
-                                                                     : (int)sizeof(struct log_file);
-    over.vfs.szOsFile = over.base->szOsFile + more;
+    over.vfs.szOsFile = over.base->szOsFile + pp_index_guard_bytes(sizeof(struct log_file));
     over.vfs.xOpen = open_file;
     over.vfs.xDelete = delete_file;
     if (sqlite3_vfs_register(&over.vfs, 0) != SQLITE_OK)

@@ -93,9 +93,7 @@ static void register_vfs(void)
         return;
     over.vfs = *over.base; /* which works on its own files' data only, whichever name it is called by */
     over.vfs.zName = "pipeprobe-read";
-    int more = pp_index_guard_bytes() > (int)sizeof(sqlite3_io_methods) ? pp_index_guard_bytes()
-                                                                        : (int)sizeof(sqlite3_io_methods);
-    over.vfs.szOsFile = over.base->szOsFile + more;
+    over.vfs.szOsFile = over.base->szOsFile + pp_index_guard_bytes(sizeof(sqlite3_io_methods));
     over.vfs.xOpen = open_file;
     over.vfs.xDelete = delete_nothing;
     over.vfs.xSleep = sleep_shortly;

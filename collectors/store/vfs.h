@@ -42,8 +42,8 @@ const char *pp_read_vfs(void);
  * index that is none, or parts of one, so that nothing may be written by it from then on. The log itself is
  * whole, and whoever opens it next makes the index anew. */
 
-/* Bytes behind an open file that pp_index_guard needs. */
-int pp_index_guard_bytes(void);
+/* Bytes behind an open file that pp_index_guard needs; own, where what is there without it needs more. */
+int pp_index_guard_bytes(int own);
 /* An open main database file, and the place behind it: its maps of the index are guarded from here on. */
 void pp_index_guard(sqlite3_file *file, void *behind);
 /* 1: the index was cut, as far as this process has met it. 0 also for a database without a guard. */

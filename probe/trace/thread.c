@@ -275,9 +275,7 @@ uint64_t pp_lap_stamp_ns(const struct pp_thread *t)
 
 static void put_span(struct pp_thread *t, const struct pp_span *span, uint8_t unit)
 {
-    if (!is_recording(t))
-        return;
-    struct pp_span *s = record_slot(t);
+    struct pp_span *s = is_recording(t) ? record_slot(t) : NULL;
     if (!s)
         return;
     *s = *span;
@@ -395,9 +393,7 @@ void pp_lap_expect(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap
 
 void pp_counter_put(struct pp_thread *t, uint16_t name, uint64_t value)
 {
-    if (!is_recording(t))
-        return;
-    struct pp_span *s = record_slot(t);
+    struct pp_span *s = is_recording(t) ? record_slot(t) : NULL;
     if (!s)
         return;
     *s = (struct pp_span){
