@@ -1,6 +1,7 @@
 #!/bin/bash
 # idle
-# Servers whose answers to a request for one byte have no end, arrive by drops, unpack to gigabytes or lead to a file: `run` ends with the reason.
+# Servers whose answers to a request for one byte have no end, arrive by drops, unpack to gigabytes or lead to a file: `run` ends with the reason. A listing without
+# end: a_listing_has_an_end.sh.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../remote.sh"
 need_pipeprobe
@@ -22,10 +23,6 @@ ends drip "^4 .*a\.tar"
 ends slow-header "^[34] .*(less than 1 KiB/s|did not answer)"
 ends gzip "^[34] .*a\.tar"
 ends file "^4 .*redirects to a URL that is neither http nor https"
-
-# A bucket whose listing goes on for ever, with new names under new tokens.
-run env AWS_ENDPOINT_URL="$URL" AWS_ACCESS_KEY_ID=k AWS_SECRET_ACCESS_KEY=s timeout 500 "$PP" run s3://bucket/p/ --duration 1s --workers 1 --remote-timeout 5 --force -o "$T/run.sqlite"
-like "a listing ends" "$rc $(cat "$ERR")" "^4 .*cannot list s3://bucket/p.*: the listings hold more than 1 GiB of names"
 
 # Metrics are sent to such a server: the run's own status, and a sentence on what was lost.
 for sink in --otlp --mlflow; do
