@@ -421,7 +421,7 @@ help:
 	'make field  jobs after public reports, with and without their fix: cause, fix and predicted gain against the truth (an hour, 6 GB); ONLY= FIELD_PYTHON= ARGS=--busy' \
 	'make resume-jobs  jobs after public bugs of a resume, with and without their fix: culprit, first batch and numbers against their logs (10 min); ONLY= RESUME_PYTHON= RESUME_OVERLAYS= PYTHON=' \
 	'make resume-untouched those jobs alone and recorded: the same samples, order and bytes; order-kills: the order in a recording behind SIGKILL; KILLS= PYTHON=' \
-	'make without-each the program without each of the subjects of WITHOUT= (5 min)' \
+	'make without-each the program without each of the subjects of WITHOUT= (1 min)' \
 	'make bench-content CPU time of exec --content in a JPEG job; ROUNDS= PYTHON=' \
 	'make bench-network  PyTorch jobs over the network, 18 clients, and controls: reads, requests, causes and gains against clock and log (half an hour); ONLY= FIELD_PYTHON= ARGS=' \
 	'make bench-grid   30 jobs with the grid of their DataLoader settings: what a script makes of pipeprobe answer (half an hour); ONLY= PYTHON=' \

@@ -47,7 +47,7 @@ asked() { # SUBJECT
     cache) refused cache "built without its cache: leave --cache away" run "$T/images" --cache "$T/kept" "${files[@]}" ;;
     columns) doctor_says columns HDF5 "not in this build" ;;
     gpu-decode) doctor_says gpu-decode nvJPEG "built without GPU decode" ;;
-    leases) refused leases "built without leases: leave --lease away" run "$T/shards" --stream --lease "$T/leases" "${files[@]}" ;;
+    leases) refused leases "built without leases: leave --lease away" run "$T/shards" --stream --lease "$T/leases.$tests" "${files[@]}" ;;
     mds) refused mds "built without the format mds" run "$T/mds" "${files[@]}" ;;
     samplers)
         refused samplers "built without the sampler weighted" plan --n 4 --sampler weighted --weights "$T/weights"
