@@ -261,6 +261,11 @@ int pp_text_is_shell_word(const char *text)
     return *text && !text[strspn(text, safe)];
 }
 
+const char *pp_text_file(const char *path)
+{
+    return path && strlen(path) <= 48 && path[0] != '-' && pp_text_is_shell_word(path) ? path : "FILE";
+}
+
 int pp_text_is_formula(const char *text)
 {
     return text[0] && strchr("=+-@\t\r", text[0]);

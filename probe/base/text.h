@@ -54,6 +54,8 @@ int pp_text_ends_in(const char *text, const char *end);
 const char *pp_text_next_line(const char *p);
 /* A shell takes the text as the one word that it is: only letters, digits and signs without a meaning. */
 int pp_text_is_shell_word(const char *text);
+/* A file in a command to paste: path, where it is one word, and short; else (or NULL) FILE. */
+const char *pp_text_file(const char *path);
 /* A spreadsheet would take a CSV cell with this text for a formula: a writer of CSV puts an apostrophe before
  * it. */
 int pp_text_is_formula(const char *text);

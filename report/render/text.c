@@ -6,7 +6,6 @@
 #include "report/render/answer.h"
 #include "report/render/sections.h"
 #include "report/source/rows.h"
-#include "report/verdict/action.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -135,7 +134,7 @@ void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_a
     put_sentence(p, PP_TONE_PLAIN, "Errors:", pp_answer(r, PP_ANSWER_ERRORS, text));
     put_sentence(p, PP_TONE_PLAIN, "Lost:", pp_answer(r, PP_ANSWER_LOSSES, text));
     int close = room >= PP_ANSWER_CLOSE;
-    const char *file = close ? "FILE" : pp_action_file(r);
+    const char *file = close ? "FILE" : pp_text_file(r->path);
     int n = snprintf(text, sizeof(text), "pipeprobe report %s --full%s", file,
                      close && v->l1 ? "" : " (or -o page.html)");
     if (v->l1)
@@ -190,7 +189,7 @@ int pp_render_brief(const struct pp_report *r, FILE *out, int color, int columns
     put_sentence(&p, PP_TONE_PLAIN, "Cause:", v->cause_line);
     put_sentence(&p, PP_TONE_STRONG, "Do:", advice);
     put_sentence(&p, PP_TONE_PLAIN, "Errors:", pp_answer(r, PP_ANSWER_ERRORS, more));
-    snprintf(text, sizeof(text), "pipeprobe report %s", pp_action_file(r));
+    snprintf(text, sizeof(text), "pipeprobe report %s", pp_text_file(r->path));
     put_sentence(&p, PP_TONE_PLAIN, "More:", text);
     return end_page(&p);
 }

@@ -170,12 +170,6 @@ static const char *without_boundaries(const struct pp_report *r, struct pp_arena
                            pp_text_percent(share, sizeof(share), part));
 }
 
-const char *pp_action_file(const struct pp_report *r)
-{
-    return r->path && strlen(r->path) <= 48 && r->path[0] != '-' && pp_text_is_shell_word(r->path) ? r->path
-                                                                                                   : "FILE";
-}
-
 void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
 {
     struct pp_report_verdict *v = &r->verdict;
@@ -185,7 +179,7 @@ void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
         return;
     if (v->action.amount)
         v->action.depends = pp_arena_printf(arena, "depends on how much: pipeprobe whatif %s --set %s",
-                                            pp_action_file(r), v->action.amount);
+                                            pp_text_file(r->path), v->action.amount);
     else if ((v->remedy == &pp_remedies[PP_REMEDY_KEEP_WORKERS_PREFETCH] ||
               v->remedy == &pp_remedies[PP_REMEDY_PREFETCH_ACROSS] ||
               v->remedy == &pp_remedies[PP_REMEDY_ONE_LOADER] ||

@@ -22,7 +22,5 @@ const char *pp_action_plain(const char *text, struct pp_arena *arena);
  * known. Of a recorded program that lacks the
  * ranges a verdict needs, the next step becomes to map them. Texts are allocated from arena. */
 void pp_action_choose(struct pp_report *r, struct pp_arena *arena);
-/* Its recording, where a shell takes the name as one word; else FILE. */
-const char *pp_action_file(const struct pp_report *r);
 
 #endif

@@ -113,12 +113,9 @@ static const char *words_of(const struct pp_rule_set *set, const char *said, cha
 }
 
 struct printing {
-    const struct pp_rule_set *set; /* of the rule before */
-    struct {
-        const struct pp_rule_set *set; /* the last that says it: its facts have the plainer names */
-        unsigned id;
-    } remedies[16];
-    unsigned n_remedies;
+    const struct pp_rule_set *set;    /* of the rule before */
+    const struct pp_rule_set *of[16]; /* each remedy: the last that says it, with the plainer names */
+    unsigned remedies[16], n_remedies;
 };
 
 static void print_rule(void *ctx, const struct pp_rule_set *set, const struct pp_rule *rule)
@@ -142,11 +139,11 @@ static void print_rule(void *ctx, const struct pp_rule_set *set, const struct pp
     if (rule->when[0].compare == PP_NO_CONDITION)
         puts("  what the rules before it leave");
     printf("  says: %s\n", words_of(set, rule->said, text, sizeof(text)));
-    while (k < p->n_remedies && p->remedies[k].id != rule->remedy)
+    while (k < p->n_remedies && p->remedies[k] != rule->remedy)
         k++;
     if (rule->says == PP_SAYS_SO && rule->remedy && k < sizeof(p->remedies) / sizeof(*p->remedies)) {
-        p->remedies[k].set = set;
-        p->remedies[k].id = rule->remedy;
+        p->of[k] = set;
+        p->remedies[k] = rule->remedy;
         p->n_remedies += k == p->n_remedies;
     }
 }
@@ -177,8 +174,8 @@ static void print_code(const struct code *c)
         puts(
             "\nRefuted where, in each of these ways, a limit is not met. Evidence that is unknown meets none.");
     for (unsigned i = 0; i < p.n_remedies; i++) {
-        const struct pp_remedy *r = &pp_remedies[p.remedies[i].id];
-        printf("\nDo: %s\n", words_of(p.remedies[i].set, r->sentence, text, sizeof(text)));
+        const struct pp_remedy *r = &pp_remedies[p.remedies[i]];
+        printf("\nDo: %s\n", words_of(p.of[i], r->sentence, text, sizeof(text)));
         for (int k = 0; k < PROGRAMS; k++)
             if (change_in(r, k))
                 printf("  %-14s %s\n", programs[k].program, change_in(r, k));
