@@ -184,13 +184,6 @@ static void reap_orphans(pid_t exec)
     }
 }
 
-/* All at once: a launcher that sees one rank end would start it again. */
-static void kill_job(const struct job_group *g)
-{
-    job_group_visit_others(g, SIGSTOP);
-    job_group_visit_others(g, SIGKILL);
-}
-
 static enum resume_end what_is_due(const struct resume_job *job, const struct resume_ask *ask,
                                    const struct resume_done *d, uint64_t started_ns)
 {
@@ -223,7 +216,9 @@ static int watch_over(const struct resume_job *job, const struct resume_ask *ask
         if (kill_ns && pp_now_ns() >= kill_ns && job_group_visit_others(&group, 0)) {
             d->hung |= job->with_term && d->end == RESUME_END_KILLED && !killed_ns;
             killed_ns = killed_ns ? killed_ns : pp_now_ns();
-            kill_job(&group);
+            /* All at once: a launcher that sees one rank end would start it again. */
+            job_group_visit_others(&group, SIGSTOP);
+            job_group_visit_others(&group, SIGKILL);
         }
         if (killed_ns && pp_now_ns() > killed_ns + EXEC_ENDS_NS)
             kill(group.leader, SIGKILL);
