@@ -3,6 +3,7 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/sample_list.h"
+#include "report/resume/used.h"
 #include "report/source/source.h"
 
 #include <math.h>
@@ -39,12 +40,6 @@ struct loader {
     int beside; /* its batches are taken between those of one iteration of the main loader */
 };
 
-/* Of `pipeprobe run`: a sample in a batch; the last row of one that the trainer took is PP_NO_SAMPLE. */
-struct used {
-    uint32_t batch, epoch;
-    uint64_t sample;
-};
-
 struct reading {
     const struct pp_source *source;
     struct pp_resume_run *run;
@@ -72,8 +67,8 @@ struct reading {
     struct save *save;
     size_t saves, save_room, next_save;
     int any_renamed, any_order, unlisted, lost;
-    struct used *used; /* NULL: a recording of exec */
-    size_t n_used, used_room;
+    struct resume_used *used; /* NULL: a recording of exec */
+    size_t n_used;
 };
 
 /* ---- which loaders ---- */
@@ -156,31 +151,6 @@ static void find_beside(struct reading *g)
 
 /* ---- recordings of `pipeprobe run` ---- */
 
-static int note_spans(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
-{
-    struct reading *g = ctx;
-    for (size_t i = 0; i < n && !g->no_memory; i++) {
-        const struct pp_span *s = &spans[i];
-        int of_sample = s->sample != PP_NO_SAMPLE && !(s->flags & PP_SPAN_COUNT);
-        if (s->batch == PP_NO_BATCH ||
-            (!of_sample && s->phase != PP_PHASE_DATA_WAIT && s->phase != PP_PHASE_EPOCH_BOUNDARY))
-            continue;
-        if (pp_grow(&g->used, &g->used_room, g->n_used + 1, sizeof(*g->used)))
-            g->used[g->n_used++] = (struct used){s->batch, s->epoch, of_sample ? s->sample : PP_NO_SAMPLE};
-        else
-            g->no_memory = 1;
-    }
-    return g->no_memory;
-}
-
-PP_BY_BOTH(by_sample, struct used, batch, sample)
-
-static void note_loss(void *ctx, const char *what, uint64_t n, const char *why)
-{
-    struct reading *g = ctx;
-    g->lost |= n && what && strcmp(what, "spans") == 0;
-}
-
 static int is_set(const struct reading *g, const char *key)
 {
     const char *value = g->source->meta(g->source->ctx, "config", key);
@@ -191,19 +161,11 @@ static int is_set(const struct reading *g, const char *key)
  * it was stopped. */
 static void read_own(struct reading *g)
 {
-    const struct pp_wanted wanted = {.columns = PP_COLUMN_PHASE | PP_COLUMN_BATCH | PP_COLUMN_FLAGS |
-                                                PP_COLUMN_SAMPLE | PP_COLUMN_EPOCH};
     const char *ended_by = g->source->meta(g->source->ctx, "result", "ended_by");
-    uint64_t bad = 0;
-    g->status = g->source->each_chunk(g->source->ctx, &wanted, note_spans, g, &bad, g->err);
-    g->lost |= bad > 0;
-    if (g->status == PP_OK)
-        g->status = g->source->each_loss(g->source->ctx, note_loss, g, g->err);
-    const struct used *u = g->used;
+    g->status = resume_used_read(g->source, &g->used, &g->n_used, &g->lost, g->err);
+    const struct resume_used *u = g->used;
     g->run->restored = is_set(g, "resume");
     g->run->finished = ended_by && strcmp(ended_by, "epochs") == 0;
-    if (g->n_used)
-        qsort(g->used, g->n_used, sizeof(*g->used), by_sample);
     for (size_t i = 0; i < g->n_used && !g->no_memory; i++, u++) {
         int begins = !i || u[-1].batch != u->batch;
         if (!pp_grow(&g->token, &g->token_room, g->tokens + 1, sizeof(*g->token)) ||
