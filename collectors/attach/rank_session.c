@@ -97,6 +97,12 @@ static int is_there(pid_t pid)
     return kill(pid, 0) == 0 || errno == EPERM;
 }
 
+int pp_rank_is_one_of_several(void)
+{
+    struct pp_identity id;
+    return pp_identity_read(&id) && id.world_size > 1;
+}
+
 int pp_rank_session(const char *dir, char *own, size_t size)
 {
     return pp_rank_session_as(dir, -1, -1, own, size);

@@ -36,8 +36,7 @@ static PyObject *rank_session(PyObject *self, PyObject *args)
 
 static PyObject *has_ranks(PyObject *self, PyObject *nothing)
 {
-    struct pp_identity id;
-    return PyBool_FromLong(pp_identity_read(&id) && id.world_size > 1);
+    return PyBool_FromLong(pp_rank_is_one_of_several());
 }
 
 static PyObject *leave(PyObject *self, PyObject *nothing)
