@@ -68,6 +68,9 @@ is "files: benchmark" "$(json "$T/b.json" '$[0].unit')" "s/sample"
 is "summary: what was there stays" "$(head -n 1 "$T/summary.md")" before
 check "summary: the same as --markdown" cmp <(tail -n +2 "$T/summary.md") "$T/o.md"
 like "annotations: an error line" "$(cat "$ERR")" '^::error title=pipeprobe regression::throughput'
+"$PP" compare "$T/base" "$T/slow" -o "$T/o2.json" >/dev/null
+check "files: the form is that of the suffix" json_valid "$T/o2.json"
+refuses "a comparison is no PDF" 2 "o.pdf: a comparison is written as .txt, .md or .json, or .html as a page" "$PP" compare "$T/base" "$T/slow" -o "$T/o.pdf"
 refuses "outputs are not overwritten" 2 "j.xml exists; --force" "$PP" compare "$T/base" "$T/slow" --junit "$T/j.xml"
 
 # ---- bad input ----

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT, MARKDOWN, JSON };
+enum { TEXT, MARKDOWN, JSON, PAGE };
 const struct pp_opt_choice gate_formats[] = {
     {"text", NULL},
     {"md", NULL},
@@ -109,15 +109,33 @@ struct answer {
     const struct pp_compare *c;
 };
 
+/* That of --format, else of the file's suffix; -1: nothing is written under that suffix. */
+static int format_of(const struct gate_opts *g)
+{
+    static const char *const ends[] = {[TEXT] = ".txt", [MARKDOWN] = ".md", [JSON] = ".json"};
+    const char *slash = g->output ? strrchr(g->output, '/') : NULL, *name = slash       ? slash + 1
+                                                                            : g->output ? g->output
+                                                                                        : "";
+    if (g->page && pp_ends_in(name, ".html"))
+        return PAGE;
+    if (g->json || g->format != TEXT)
+        return g->json ? JSON : g->format;
+    for (int i = TEXT; i <= JSON; i++)
+        if (pp_ends_in(name, ends[i]))
+            return i;
+    return *name && strchr(name + 1, '.') ? -1 : TEXT;
+}
+
 static int write_main(void *ctx, FILE *out)
 {
     const struct answer *a = ctx;
     const struct gate_opts *g = a->g;
-    if (g->page && g->output && pp_ends_in(g->output, ".html"))
+    int format = format_of(g);
+    if (format == PAGE)
         return g->page(g->page_of, a->c, out);
-    if (g->json || g->format == JSON)
+    if (format == JSON)
         return pp_compare_json(a->c, out);
-    if (g->format == MARKDOWN)
+    if (format == MARKDOWN)
         return pp_compare_markdown(a->c, out);
     /* a file is read elsewhere: 80 columns, and no colour unless asked for */
     int file = !pp_output_is_stdout(g->output),
@@ -171,6 +189,10 @@ pp_status gate_check_outputs(const struct gate_opts *g, struct pp_err *err)
             err, PP_E_USAGE,
             "the page of a comparison is drawn by pipeprobe compare: -o FILE.md, .json or .txt in the place of %s",
             g->output);
+    else if (format_of(g) < 0)
+        st = pp_fail(err, PP_E_USAGE,
+                     "--output %s: a comparison is written as .txt, .md or .json%s; or give --format",
+                     g->output, g->page ? ", or .html as a page" : "");
     for (int i = 0; i < OUTPUTS && st == PP_OK; i++)
         st = pp_output_check(o[i].path, g->force, err);
     return st;
