@@ -47,9 +47,8 @@ struct exec_tune {
     atomic_int over; /* the program has ended */
     off_t told;      /* bytes of the job's lines that were read */
     unsigned rows, decisions, said;
-    int done, tries;                         /* tries: what it told last is no decision */
-    int judged;                              /* enough was recorded to replay it, once at least */
-    unsigned asked;                          /* candidates that are not decided yet */
+    int done, tries, judged; /* tries: what was told last is no decision; judged: there was a replay */
+    unsigned asked;          /* candidates that are not decided yet */
     struct candidate candidates[CANDIDATES]; /* that were asked for last */
     struct proof proofs[DECISIONS_MAX];
     unsigned n_proofs;
