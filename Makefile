@@ -79,7 +79,7 @@ $(patsubst %.c,$(B)/%.o,$(shell grep -rlw PP_VERSION --include='*.c' $(HALVES) m
 .PHONY: always
 $(B)/commit: STATE = $(COMMIT)
 $(B)/version: STATE = $(VERSION)
-$(B)/without: STATE = $(WITHOUT)
+$(B)/without: STATE = $(or $(WITHOUT),nothing)
 $(STUBS) $(B)/libpipeprobe-all.a: $(B)/without
 $(B)/commit $(B)/version $(B)/without: always
 	$(Q)mkdir -p $(@D) && [ "$$(cat $@ 2>/dev/null)" = '$(STATE)' ] || echo '$(STATE)' >$@

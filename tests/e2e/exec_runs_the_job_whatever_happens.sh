@@ -207,7 +207,7 @@ other() { # MODULE SENTENCE
     is "$1: no advice of torch's" "$(grep -ci torch "$ERR")" 0
 }
 other grain "Grain, whose batches exec did not time.*jax.profiler"
-other nvidia.dali "DALI.*--map pytorch"
+other nvidia.dali "DALI.*--map of them"
 other ray.data "Ray Data.*two ranges in the training loop"
 mkdir -p "$T/cwd/dali" # of that name is a map that nobody asked for
 rc=0 && (cd "$T/cwd" && "$PP" exec -q -f -o "$T/r.sqlite" -- true) || rc=$?

@@ -130,7 +130,7 @@ static const struct {
     {"tensorflow", "tf.data",
      "record the job with tf.profiler, and read the trace: pipeprobe report TRACE (pipeprobe help other-profilers-traces)"},
     {"nvidia.dali", "DALI",
-     "exec times its operators, and two ranges in the training loop, data_wait and step, with --map pytorch, say when it waits (pipeprobe help recording-your-own-job)"},
+     "exec times its operators, and two ranges in the training loop, data_wait and step, with a --map of them, say when it waits (pipeprobe help recording-your-own-job)"},
     {"ray.data", "Ray Data", NULL},
     {"spdl.pipeline", "SPDL", NULL},
     {"torchdata.nodes", "torchdata.nodes", NULL},
