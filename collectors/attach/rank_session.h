@@ -42,7 +42,6 @@ int pp_rank_session_as(const char *dir, int64_t rank, int64_t world_size, char *
 
 /* Whether a launcher started this process as one of several. */
 int pp_rank_is_one_of_several(void);
-
 /* In exec. 0: no launcher of the table makes such a rank. */
 int pp_rank_file_identity(const struct pp_rank_file *f, struct pp_identity *out);
 

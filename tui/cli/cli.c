@@ -334,6 +334,10 @@ void pp_cli_say(FILE *out, const char *fmt, ...)
     size_t word = (size_t)begin + strcspn(line + begin, " ");
     const struct pp_page page = {.out = out, .columns = columns};
     snprintf(lead, sizeof(lead), "%.*s ", (int)word, line);
+    if (width > columns && (int)word + 12 > columns) { /* a line of its own, with room for a word */
+        fprintf(out, "%.*s\n", (int)word, line);
+        snprintf(lead, sizeof(lead), "%*s", begin + 2, "");
+    }
     if (width > columns && word < sizeof(lead) - 1)
         pp_page_text(&page, PP_TONE_PLAIN, lead, begin + 2, 0, line + word);
     else

@@ -96,9 +96,8 @@ pp_status range_maps_read(const struct pp_opt_list *maps, char **text, size_t *r
         if (st == PP_OK)
             st = append_file(text, &n, path, err);
     }
-    struct pp_err none; /* DALI's is not asked for: where it is not installed there is none */
-    if (st == PP_OK && pp_shipped_find("map", NULL, &pp_shipped_maps, "dali.map", path, &none) == PP_OK)
-        (void)append_file(text, &n, path, &none);
+    if (st == PP_OK && pp_shipped_find("map", NULL, &pp_shipped_maps, "dali.map", path, NULL) == PP_OK)
+        (void)append_file(text, &n, path, NULL); /* not asked for: it may not be installed */
     *rows = pp_namemap_rows(m);
     pp_namemap_free(m);
     return st;

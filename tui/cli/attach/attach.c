@@ -406,9 +406,8 @@ static int attach_main(int argc, char **argv)
     attach_enter_end(enter, rows, there);
     print_answer(rows, enter, stacks, &machine, &gpu, there);
     if (o.tune && !enter->tuned)
-        exec_say("--tune changed nothing: the job %s", enter->state == ATTACH_INSIDE
-                                                           ? "took the hooks too late; watch it for longer"
-                                                           : "was only watched");
+        exec_say("--tune changed nothing: the job %s",
+                 enter->state == ATTACH_INSIDE ? "took the hooks at the end" : "was only watched");
     code = enter->state == ATTACH_INSIDE ? pp_status_exit_code(enter->unfinished.code)
            : o.output.path || o.tune     ? pp_status_exit_code(enter->why.code)
                                          : 0;

@@ -322,8 +322,7 @@ static inline struct record_mark record_now(const struct record_lane *lane, int 
     return m;
 }
 
-/* The same with the run delay: for a mark at which a span ends that is put later. It is read only where the
- * thread did not run all the time since the last such mark. */
+/* The same with the run delay, which is read where the thread did not run all the time since such a mark. */
 struct record_mark record_now_delayed(struct record_lane *lane);
 /* The moment so many ns ago, without its CPU time. */
 struct record_mark record_ago(const struct record_lane *lane, uint64_t ns);
