@@ -277,8 +277,8 @@ static void drop_prefetch(struct pp_report *r, struct pp_arena *arena)
 static void drop_of_workers(struct pp_report *r)
 {
     static const char *const of_workers[] = {"persistent_workers", "(num_workers", "prefetch_factor"};
-    const struct pp_report_fix *first = r->verdict.action.fix;
-    for (size_t i = 0; first && strcmp(first->set, "num_workers=0") == 0 && i < r->n_findings; i++)
+    const char *set = r->verdict.action.fix ? r->verdict.action.fix->set : NULL;
+    for (size_t i = 0; set && strcmp(set, "num_workers=0") == 0 && i < r->n_findings; i++)
         for (size_t k = 0; k < sizeof(of_workers) / sizeof(*of_workers) && r->findings[i].next_step; k++)
             if (strstr(r->findings[i].next_step, of_workers[k]))
                 r->findings[i].next_step = NULL;

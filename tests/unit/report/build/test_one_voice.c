@@ -155,6 +155,12 @@ static void test_no_advice_on_workers_that_are_left_out(void **state)
         found[i].state = PP_FINDING_FOUND;
         assert_non_null(found[i].next_step);
     }
+    r.verdict.action.fix = &(struct pp_report_fix){.knob = "between-epochs"}; /* sets nothing */
+    found[1].state = PP_FINDING_NOT_FOUND;
+    pp_changes_agree(&r, &arena);
+    assert_non_null(found[0].next_step);
+    found[1].state = PP_FINDING_FOUND;
+    r.verdict.action.fix = &none;
     pp_changes_agree(&r, &arena);
     assert_null(found[0].next_step);
     assert_null(found[1].next_step);
