@@ -307,7 +307,7 @@ tuned() {
     "$PP" attach "$job" --tune -o "$T/leaves.sqlite" >"$OUT" 2>"$ERR" &
     pids+=($!)
     await tries
-    kill -INT "${pids[-1]}"
+    kill -TERM "${pids[-1]}" # bash starts what runs behind with SIGINT ignored
     wait "${pids[-1]}"
     like "attach --tune leaves in a trial: said" "$(cat "$ERR")" "a change was being tried at the end; a job that goes on takes it back"
     wait "$job"
