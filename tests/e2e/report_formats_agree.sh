@@ -11,7 +11,7 @@ run "$PP" run "$T/images" --workers 2 --batch-size 8 --steps 120 --step-ms 5 -o 
 check "a run was recorded" test -s "$T/run.sqlite"
 
 run "$PP" run "$T/images" --workers 1 --batch-size 4 --quick --step-ms 5 -o "$T/quick.sqlite" --quiet
-like "--quick: whose loader" "$(head -n 1 "$OUT")" "quick.sqlite: pipeprobe's own loader on "
+like "--quick: whose loader" "$(head -n 1 "$OUT")" "quick.sqlite: pipeprobe's own loader on( |$)"
 like "--quick: how much, why and what to do" "$(cat "$OUT")" '^(Training runs at|INCONCLUSIVE)'
 holds "in a few lines" "$(wc -l <"$OUT") <= 12 && $(grep -c '^Do:' "$OUT") == 1 && $(grep -c '^More: .*pipeprobe report' "$OUT") == 1"
 refuses "--quick has its own end" 2 '5 s: leave out --steps' "$PP" run "$T/images" --quick --steps 5 -o "$T/no.sqlite"
