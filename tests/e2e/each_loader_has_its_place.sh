@@ -33,7 +33,7 @@ holds "a loader's rate is that of its own batches" "$(of made samples_per_s) > $
 is "epochs of all" "$(json "$OUT" '$.epochs')" 21
 run "$PP" report --full "$T/job.sqlite"
 like "the table has them" "$(cat "$OUT")" "train_loader +tests/.*|train_loader .*loaders.py:$(line train)"
-like "the workers have theirs" "$(cat "$OUT")" "worker 1 .*train_loader"
+like "the workers have theirs" "$(grep -A1 "  worker 1 " "$OUT")" "loader train_loader"
 like "epochs of all are not of one" "$(cat "$OUT")" "21 epochs of 7 loaders"
 run "$PP" report --json --loader train_loader "$T/job.sqlite"
 is "another can be judged" "$(json "$OUT" '$.config.num_workers') $(of train_loader judged) $(of tar judged)" "2 1 0"
