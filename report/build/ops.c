@@ -14,7 +14,7 @@
 #define A_CAUSE 0.1 /* of the stall */
 #define HALF 0.5
 #define MORE_MOST_S 3600 /* s: with as many missing, what little was seen is said */
-#define ASKED_MOST_S 300 /* s: nobody records for longer to learn of a line */
+#define ASKED_MOST_S 300 /* s: a longer recording is not asked for to name a line */
 #define NARROWEST 0.003  /* of the flame graph: two pixels */
 enum { REPLAYED = 8, OFFERED = 4, FLAMES = 600, CELL = 40, TEXT = 400 };
 

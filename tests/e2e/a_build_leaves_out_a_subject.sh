@@ -5,7 +5,8 @@
 need_pipeprobe
 need_built all "$MAKE_DATASET"
 
-# The objects are those of this build, as links, so that each program costs one stub and two links of the linker; what make writes in place is a copy.
+# The objects are hard links to those of this build. So each program costs one compile (mk/without.c) and two runs of the linker. Files that make
+# writes in place are copies.
 SAN=$(sed -nE 's|^build/||; s/^(address|undefined|thread|address-undefined)$/\1/p' <<<"$BUILD" | tr - ,)
 W=$(mktemp -d build/without.XXXX) || exit 1
 cleanup() { rm -rf "$W" "$T"; }
