@@ -68,17 +68,17 @@ size_t pp_process_children(int64_t pid, int64_t *child, size_t max);
 int pp_process_id_offset(void);
 
 /* How often something of a job is looked at from outside: as often as was asked for, or less,
- * so that looking takes PP_STACKS_SHARE of the machine's CPU at most. For the thread that looks. */
+ * so that looking takes a share of the machine's CPU at most. For the thread that looks. */
 
 #define PP_STACKS_SHARE 0.001
 
 struct pp_pace {
     double asked_ns, period_ns; /* between looks: as asked, now */
-    double cpus;                /* of the machine */
+    double most;                /* CPU seconds a second */
     uint64_t measured_ns, measured_cpu_ns;
 };
 
-struct pp_pace pp_pace_begin(double hz, uint64_t now_ns);
+struct pp_pace pp_pace_begin(double hz, double share, uint64_t now_ns);
 /* After a look; cpu_ns: what the thread has used since it began. */
 void pp_pace_adapt(struct pp_pace *p, uint64_t now_ns, uint64_t cpu_ns);
 

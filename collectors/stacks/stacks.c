@@ -4,7 +4,8 @@
  * by the thread that polls.
  *
  * The rate is the one that was asked for, or less: reading takes PP_STACKS_SHARE (process.h) of the
- * machine's CPU at most. */
+ * machine's CPU at most. In the first DENSE_NS both are DENSER times as high, so that a short recording
+ * names the line, too. */
 #include "collectors/collector.h"
 #include "collectors/stacks/process.h"
 #include "collectors/store/writer.h"
@@ -26,6 +27,7 @@
 #define PROCESSES 512
 #define SAMPLES 65536u /* that wait to be written */
 #define HELD_POLLS 3   /* until a process that has recorded nothing is taken for none of the job's */
+#define DENSE_NS UINT64_C(30000000000)
 #define LATE_NS UINT64_C(5000000)
 #define LOOK_NS UINT64_C(400000000)       /* for new processes: workers may live for one epoch */
 #define CHILDLESS_NS UINT64_C(2000000000) /* between looks for children of a process that had none */
@@ -62,6 +64,7 @@ struct stacks {
     size_t processes;
     struct pp_rng rng;
     uint64_t wakes;
+    int is_dense; /* in the first DENSE_NS */
     /* of the thread that polls */
     struct taken *held;
     size_t n_held, held_cap;
@@ -95,7 +98,7 @@ static void sample_process(struct stacks *s, struct pp_stack_process *p, int is_
         if (r == PP_FRAMES_NONE || r == PP_FRAMES_GONE || (is_known && !mine->stack))
             continue;
         t.row.state = mine->state;
-        t.row.flags = mine->flags | (is_late ? PP_STACK_LATE : 0);
+        t.row.flags = mine->flags | (is_late ? PP_STACK_LATE : 0) | (s->is_dense ? PP_STACK_DENSE : 0);
         t.row.stack = mine->stack;
         s->samples++;
         if (t.row.stack)
@@ -163,7 +166,9 @@ static void *sampler_main(void *arg)
 {
     struct stacks *s = arg;
     uint64_t begin = pp_now_ns(), looked = 0;
-    struct pp_pace pace = pp_pace_begin(s->hz, begin);
+    const uint64_t dense_until = begin + DENSE_NS;
+    struct pp_pace pace = pp_pace_begin(PP_STACKS_DENSER * s->hz, PP_STACKS_DENSER * PP_STACKS_SHARE, begin);
+    s->is_dense = 1;
     pthread_setname_np(pthread_self(), "pp-stacks");
     pthread_mutex_lock(&s->lock);
     while (!s->stop) {
@@ -176,6 +181,10 @@ static void *sampler_main(void *arg)
             now - due > 2 * (uint64_t)pace.period_ns) { /* stopped meanwhile, with the job perhaps */
             begin = now;
             continue;
+        }
+        if (s->is_dense && now >= dense_until) {
+            s->is_dense = 0;
+            pace = pp_pace_begin(s->hz, PP_STACKS_SHARE, now);
         }
         if (now - looked >= LOOK_NS) {
             look_for_processes(s, now);

@@ -278,7 +278,7 @@ static void *looker_main(void *arg)
 {
     struct threads *s = arg;
     uint64_t begin = pp_now_ns(), looked = 0;
-    struct pp_pace pace = pp_pace_begin(PP_THREADS_HZ, begin);
+    struct pp_pace pace = pp_pace_begin(PP_THREADS_HZ, PP_STACKS_SHARE, begin);
     pthread_setname_np(pthread_self(), "pp-threads");
     pthread_mutex_lock(&s->lock);
     while (!s->stop) {

@@ -90,11 +90,13 @@ static inline uint64_t pp_request_row_ns(const struct pp_request_row *r)
 
 /* ---- Python stacks: rows of the tables stack_* ---- */
 
+#define PP_STACKS_DENSER 4 /* times as often in the first seconds */
 /* In the column flags of a sample. */
 enum pp_stack_flag {
     PP_STACK_TOP_UNKNOWN = 1, /* innermost frames were moving while they were read, and are left out */
-    PP_STACK_LATE = 2, /* taken more than 5 ms after its moment: kept, a sampler that drops them is biased */
-    PP_STACK_CUT = 4,  /* innermost frames are left out: too many, or too many different stacks */
+    PP_STACK_LATE = 2,  /* taken more than 5 ms after its moment: kept, a sampler that drops them is biased */
+    PP_STACK_CUT = 4,   /* innermost frames are left out: too many, or too many different stacks */
+    PP_STACK_DENSE = 8, /* taken PP_STACKS_DENSER times as often as later ones: stands for as much less */
 };
 
 struct pp_stack_function_row {

@@ -348,10 +348,36 @@ static void add_up(struct grouping *g, size_t loader)
     }
 }
 
+static void sum_up(struct pp_op *op, const struct frame_sum *s)
+{
+    op->n += s->n;
+    op->cpu += s->cpu;
+    op->weight += s->weight;
+    op->weight2 += s->weight2;
+    op->waited_for += s->waited_for;
+}
+
+/* Lines that call one function, whose own line names them, are one operation. */
+static void merge_same(struct pp_ops *o, size_t first)
+{
+    for (size_t i = first, k; i < o->n_ops; i++) {
+        struct pp_op *op = &o->ops[i], *to = &o->ops[first];
+        for (k = first; k < i && !(op->place && to->place && op->of_batch == to->of_batch &&
+                                   strcmp(op->place, to->place) == 0 && strcmp(op->name, to->name) == 0);
+             k++)
+            to++;
+        if (k == i)
+            continue;
+        sum_up(to, &(struct frame_sum){op->n, op->cpu, op->weight, op->weight2, op->waited_for});
+        *op = o->ops[--o->n_ops];
+        i--;
+    }
+}
+
 static int group_loader(struct grouping *g, size_t loader)
 {
     struct pp_ops *o = g->out;
-    size_t first = o->n_ops, n = 0, room = 0;
+    size_t first = o->n_ops, n = 0;
     struct op_key *keys = NULL;
     uint32_t *op_of = malloc((g->s->n_frames + 1) * sizeof(*op_of));
     add_up(g, loader);
@@ -365,29 +391,23 @@ static int group_loader(struct grouping *g, size_t loader)
         while (k < n && !same_key(&keys[k], &key))
             k++;
         if (k == n) {
-            void *grown = n < room ? keys : realloc(keys, (room = room ? 2 * room : 64) * sizeof(*keys));
-            struct pp_op *op = grown ? pp_arena_push(&o->arena, (void **)&o->ops, &o->n_ops, sizeof(*op))
-                                     : NULL;
-            keys = grown ? grown : keys;
+            struct op_key *at = pp_arena_push(&o->arena, (void **)&keys, &n, sizeof(*keys));
+            struct pp_op *op = at ? pp_arena_push(&o->arena, (void **)&o->ops, &o->n_ops, sizeof(*op)) : NULL;
             if (!op)
                 break;
+            *at = key;
             *op = (struct pp_op){.loader = loader, .of_batch = key.of_batch};
-            keys[n++] = key;
         }
-        struct pp_op *op = &o->ops[first + k];
         op_of[i] = (uint32_t)k;
-        op->n += g->sum[i].n;
-        op->cpu += g->sum[i].cpu;
-        op->weight += g->sum[i].weight;
-        op->weight2 += g->sum[i].weight2;
-        op->waited_for += g->sum[i].waited_for;
+        sum_up(&o->ops[first + k], &g->sum[i]);
     }
     for (size_t k = 0; op_of && k < n; k++)
         describe(g, first, op_of, k, &keys[k]);
-    int fine = op_of != NULL && (n == 0 || keys);
-    free(keys);
+    int fine = op_of && !pp_arena_failed(&o->arena);
+    if (fine)
+        merge_same(o, first);
     free(op_of);
-    return fine && !pp_arena_failed(&o->arena);
+    return fine;
 }
 
 /* Wilson's interval (Journal of the American Statistical Association 22, 1927), of `n` equal samples. */
@@ -427,28 +447,6 @@ static void set_shares(struct pp_ops *o, double window_s)
     o->missing_s = waited_for >= (told ? PP_OPS_FEW : PP_OPS_LEAST) ? 0
                    : waited_for > 0 ? ceil(window_s * (PP_OPS_LEAST / waited_for - 1))
                                     : INFINITY;
-}
-
-static int is_taken(const struct pp_ops *o, size_t i, const char *word)
-{
-    for (size_t k = 0; k < i; k++)
-        if (strcmp(o->ops[k].word, word) == 0)
-            return 1;
-    return 0;
-}
-
-/* One word for each: the first of its names that no other operation has. */
-static void set_words(struct pp_ops *o)
-{
-    for (size_t i = 0; i < o->n_ops; i++) {
-        struct pp_op *op = &o->ops[i];
-        const char *tries[] = {op->word, op->path, op->place};
-        char *word = NULL;
-        for (size_t k = 0; k < 3 && !word; k++)
-            if (tries[k] && !is_taken(o, i, tries[k]) && !strpbrk(tries[k], " ="))
-                word = pp_arena_copy(&o->arena, tries[k]);
-        op->word = word ? word : pp_arena_printf(&o->arena, "op-%zu", i + 1);
-    }
 }
 
 /* ---- the training thread's lines within steps ---- */
@@ -583,7 +581,7 @@ pp_status pp_ops_group(struct pp_ops *out, const struct pp_ops_joined *joined, d
         fine = group_loader(&g, i);
     if (fine) {
         set_shares(out, window_s);
-        set_words(out);
+        pp_ops_set_words(out);
         add_steps(&g);
         add_between(&g);
     }

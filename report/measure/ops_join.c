@@ -180,7 +180,8 @@ static void weigh(struct joining *j)
     struct pp_ops_joined *to = j->to;
     for (size_t i = 0; i < j->ops->stacks.n_samples; i++)
         if (pp_phase_is_work(to[i].phase)) {
-            to[i].weight = weight_of(j, to[i].batch);
+            to[i].weight = weight_of(j, to[i].batch) /
+                           (j->ops->stacks.samples[i].flags & PP_STACK_DENSE ? PP_STACKS_DENSER : 1);
             to[i].loader = (uint8_t)loader_of(j, to[i].batch);
             samples[to[i].loader][kind_of(to[i].phase)] += to[i].weight;
         }
@@ -334,6 +335,27 @@ void pp_ops_free(struct pp_ops *ops)
     pp_stacks_free(&ops->stacks);
     pp_arena_free(&ops->arena);
     *ops = (struct pp_ops){0};
+}
+
+static int is_taken(const struct pp_ops *o, size_t i, const char *word)
+{
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(o->ops[k].word, word) == 0)
+            return 1;
+    return 0;
+}
+
+void pp_ops_set_words(struct pp_ops *o)
+{
+    for (size_t i = 0; i < o->n_ops; i++) {
+        struct pp_op *op = &o->ops[i];
+        const char *tries[] = {op->word, op->path, op->place};
+        char *word = NULL;
+        for (size_t k = 0; k < 3 && !word; k++)
+            if (tries[k] && !is_taken(o, i, tries[k]) && !strpbrk(tries[k], " ="))
+                word = pp_arena_copy(&o->arena, tries[k]);
+        op->word = word ? word : pp_arena_printf(&o->arena, "op-%zu", i + 1);
+    }
 }
 
 const struct pp_op *pp_ops_find(const struct pp_ops *ops, const char *name, size_t length)

@@ -78,7 +78,7 @@ static const struct pp_opt opts[] = {
     {.name = "no-reads", .type = PP_OPT_FLAG, .offset = AT(no_reads), .dflt = "0",
      .help = "do not time a Python job's file reads (no LD_PRELOAD)"},
     {.name = "lines", .advanced = 1, .type = PP_OPT_DOUBLE, .offset = AT(lines_hz), .arg = "HZ", .dflt = LINES_HZ,
-     .max = 100, .help = "read the job's Python stacks HZ times a second, from outside; 0: never"},
+     .max = 100, .help = "read the job's Python stacks HZ times a second, 4 times as often in the first 30 s; 0: never"},
     {.name = "no-lines", .type = PP_OPT_FLAG, .offset = AT(no_lines), .dflt = "0",
      .help = "do not look which line of the job's Python costs how much"},
     {.name = "content", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(content), .dflt = "0", .choices = contents,

@@ -158,15 +158,16 @@ static void no_process_is_no_row(void **state)
 
 static void a_costly_look_is_taken_less_often(void **state)
 {
-    struct pp_pace p = pp_pace_begin(20, 0);
+    struct pp_pace p = pp_pace_begin(20, 0.001, 0);
+    const double cpus = p.most / 0.001;
     (void)state;
     assert_true(p.period_ns == 5e7);
-    pp_pace_adapt(&p, UINT64_C(6000000000), (uint64_t)(6e9 * p.cpus)); /* of the first time: all is new */
+    pp_pace_adapt(&p, UINT64_C(6000000000), (uint64_t)(6e9 * cpus)); /* of the first time: all is new */
     assert_true(p.period_ns == 5e7);
-    pp_pace_adapt(&p, UINT64_C(12000000000), (uint64_t)(7e9 * p.cpus));
+    pp_pace_adapt(&p, UINT64_C(12000000000), (uint64_t)(7e9 * cpus));
     assert_true(p.period_ns > 5e7);
     for (uint64_t t = 18; t < 90; t += 6)
-        pp_pace_adapt(&p, t * 1000000000, (uint64_t)(7e9 * p.cpus));
+        pp_pace_adapt(&p, t * 1000000000, (uint64_t)(7e9 * cpus));
     assert_true(p.period_ns == 5e7);
 }
 

@@ -64,6 +64,7 @@ enum {
     EVALUATE,
     LOOP,
     EVALUATE_TOO, /* another line of it */
+    CSV_TOO = 26, /* by another line of Birds.__getitem__ */
     LEAVES
 };
 static const struct pp_stack_row frames[] = {
@@ -90,6 +91,9 @@ static const struct pp_stack_row frames[] = {
     {EVALUATE, 18, 17, 90, 0},
     {LOOP, 0, 13, 71, 0},
     {EVALUATE_TOO, 18, 17, 93, 0},
+    {24, 3, 4, 41, 1},
+    {25, 24, 9, 7, 0},
+    {CSV_TOO, 25, 10, 111, 0},
 };
 
 struct made {
@@ -349,7 +353,6 @@ static void test_lines_without_members(void **state)
     drop(&m);
 }
 
-/* A library's function has its package, which a short name needs. */
 /* A line that calls two dear functions has both names; of one that is a tenth, the other's alone. */
 static void test_a_line_with_two_calls(void **state)
 {
@@ -372,6 +375,40 @@ static void test_a_line_with_two_calls(void **state)
     }
 }
 
+/* Two lines that call one function are that function once. */
+static void test_a_function_that_two_lines_call(void **state)
+{
+    struct made m = make(0);
+    (void)state;
+    for (size_t i = 0, k = 0; i < m.n; i++)
+        if (m.samples[i].stack == NOISE)
+            m.samples[i].stack = k++ % 2 ? CSV : CSV_TOO;
+    struct pp_ops ops = read_ops(&m);
+    assert_int_equal(ops.n_ops, 2); /* and collating */
+    assert_string_equal(ops.ops[0].name, "load");
+    assert_string_equal(ops.ops[0].place, "files.py:7");
+    assert_true(fabs(ops.ops[0].share - 0.9) < 0.01);
+    pp_ops_free(&ops);
+    drop(&m);
+}
+
+/* A sample of the first seconds, which are read more often, stands for less time. */
+static void test_dense_samples_weigh_less(void **state)
+{
+    struct made m = make(0);
+    (void)state;
+    for (size_t i = 0; i < m.n; i++) {
+        int early = m.samples[i].t_ns < FAKE_T0 + (uint64_t)BATCHES / 2 * CYCLE_MS * FAKE_MS;
+        m.samples[i].flags = early ? PP_STACK_DENSE : 0;
+        m.samples[i].stack = m.samples[i].stack == NOISE && !early ? BLUR : m.samples[i].stack;
+    }
+    struct pp_ops ops = read_ops(&m);
+    assert_true(fabs(op_named(&ops, "Blur")->share - 0.9 * PP_STACKS_DENSER / (PP_STACKS_DENSER + 1)) < 0.02);
+    pp_ops_free(&ops);
+    drop(&m);
+}
+
+/* A library's function has its package, which a short name needs. */
 static void test_a_function_of_a_library_has_its_package(void **state)
 {
     struct made m = make(0);
@@ -491,6 +528,8 @@ int main(void)
         cmocka_unit_test(test_a_phase_has_the_share_of_its_spans),
         cmocka_unit_test(test_lines_without_members),
         cmocka_unit_test(test_a_line_with_two_calls),
+        cmocka_unit_test(test_a_function_that_two_lines_call),
+        cmocka_unit_test(test_dense_samples_weigh_less),
         cmocka_unit_test(test_a_function_of_a_library_has_its_package),
         cmocka_unit_test(test_folded_code_is_its_callers),
         cmocka_unit_test(test_what_nobody_waits_for_weighs_nothing),
