@@ -377,6 +377,7 @@ static void judge(struct build *b)
         pp_path_find(&b->got.costs, &b->r->verdict);
     pp_ops_speak(b->r, b->arena);
     pp_action_choose(b->r, b->arena);
+    pp_ops_other_way(b->r, b->arena);
     pp_ops_ask(b->r);
     pp_loaders_place_line(b->r);
     pp_sentence_compose(b->arena, b->r);

@@ -346,6 +346,49 @@ void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
     v->action.candidate = NULL;
 }
 
+#define ELSE_LEAST 0.15 /* gain of the other way, and */
+#define ELSE_PART 0.33  /* of the chosen one's */
+
+/* Changes in the code whose cost was seen; half of a line is another thing. */
+static int is_code(const struct pp_report_fix *f)
+{
+    static const enum pp_remedy_id seen[] = {PP_REMEDY_UNPICKLE_LESS,      PP_REMEDY_SAMPLER,
+                                             PP_REMEDY_REMOTE_CONNECTIONS, PP_REMEDY_REMOTE_ASK_ONCE,
+                                             PP_REMEDY_REMOTE_HOST,        PP_REMEDY_LARGER_SHARDS};
+    size_t i = 0;
+    while (i < sizeof(seen) / sizeof(*seen) && f->remedy != &pp_remedies[seen[i]])
+        i++;
+    return i < sizeof(seen) / sizeof(*seen) && f->effort == 1;
+}
+
+void pp_ops_other_way(struct pp_report *r, struct pp_arena *arena)
+{
+    struct pp_report_verdict *v = &r->verdict;
+    const struct pp_report_fix *chosen = v->action.fix, *best = NULL;
+    const struct pp_report_op *second, *op = hottest(r, &second);
+    int sets = chosen && chosen->effort == 0;
+    double least = fmax(ELSE_LEAST, chosen ? ELSE_PART * chosen->gain : 0);
+    char gain[CELL], share[CELL], rate[CELL];
+    if (v->then || !v->l1 || !v->next_step)
+        return;
+    for (size_t i = 0; i < v->n_fixes; i++) {
+        const struct pp_report_fix *f = &v->fixes[i];
+        if (f != chosen && (sets ? is_code(f) : f->is_argument && f->effort == 0) && f->low > 0 &&
+            f->advice != PP_ADVICE_NO && f->gain >= least && (!best || f->gain > best->gain))
+            best = f;
+    }
+    if (best)
+        v->other = pp_arena_printf(arena, "%s: %s samples/s, %s", best->change,
+                                   pp_text_predicted(rate, CELL, best->samples_per_s),
+                                   pp_text_gain(gain, CELL, best->gain, best->low, best->high));
+    else if (sets && op && !r->why_no_ops && op->gain >= least)
+        v->other = pp_arena_printf(arena,
+                                   "Make %s cheaper: it is %s of the stall, and half of it gains %s.%s%s",
+                                   with_place(op, " (", ")", arena), pp_text_share(share, CELL, op->share),
+                                   pp_text_gain(gain, CELL, op->gain, NAN, NAN), op->advice ? " " : "",
+                                   op->advice ? op->advice : "");
+}
+
 void pp_ops_ask(struct pp_report *r)
 {
     const struct pp_remedy *remedy = r->verdict.remedy;

@@ -107,6 +107,8 @@ void pp_ops_tell(const struct pp_costs *costs, int replayed, struct pp_arena *ar
 /* After changes are advised and before the action is chosen: where the work of samples holds the trainer up,
  * the op that costs most of it becomes the cause and what to make cheaper. */
 void pp_ops_speak(struct pp_report *r, struct pp_arena *arena);
+/* After the action is chosen: what else gains. */
+void pp_ops_other_way(struct pp_report *r, struct pp_arena *arena);
 /* After the action is chosen: where too few stacks name a line, how long to record for it is what to do. */
 void pp_ops_ask(struct pp_report *r);
 

@@ -140,6 +140,7 @@ static const struct pp_field verdict_fields[] = {
        "where others take the CPUs: the class of what holds the job up once they do not"),
     FK("then_l2", verdict.then_l2, NONE, "and its cause"),
     FK("then", verdict.then, NONE, "the same in words, with what to do about it"),
+    FK("other", verdict.other, NONE, "another way: beside a setting the code, beside code the setting"),
     FK("python", verdict.action.python, NONE, "the next step as a line of a PyTorch program, to paste"),
     FK("python_at", verdict.action.at, NONE,
        "where that line belongs: file, line and variable of the DataLoader"),

@@ -220,6 +220,8 @@ struct pp_report_verdict {
     const char *reason, *next_step;
     /* Where others take the CPUs: what holds the job up once they do not, and what to do about that; NULL */
     const char *then_l1, *then_l2, *then;
+    const char *other; /* another way: beside a setting a change in the code that gains, or the other way
+                          round; NULL: none is known */
     const char *cause; /* what is bound by what, alone: "reads wait for storage. ..."; NULL: none is named */
     /* In words (report/build/parts.h): the numbers, "Training runs at 160 samples/s and waits ..."; the
      * cause with headline and certainty, "reads wait for storage. ... [STORAGE-BOUND (latency), likely]", or

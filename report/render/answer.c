@@ -282,6 +282,7 @@ const char *pp_answer(const struct pp_report *r, enum pp_answer_part part, char 
     case PP_ANSWER_DO: return v->next_step;
     case PP_ANSWER_PREDICTED: return say_predicted(r, buf);
     case PP_ANSWER_THEN: return v->then;
+    case PP_ANSWER_OTHER: return v->other;
     case PP_ANSWER_ASSUMES: return a->fix ? a->fix->assumes : NULL;
     case PP_ANSWER_CODE:
         if (!a->python || !a->at)
@@ -312,6 +313,7 @@ const char *pp_answer_lead(const struct pp_report *r, enum pp_answer_part part)
     switch (part) {
     case PP_ANSWER_PREDICTED: return "Gain: ";
     case PP_ANSWER_THEN: return "Then, the job's own: ";
+    case PP_ANSWER_OTHER: return "Or: ";
     case PP_ANSWER_ASSUMES: return "Assumes that ";
     case PP_ANSWER_COST: return "The wait costs ";
     case PP_ANSWER_WORDS: return a->dali ? "In DALI: " : "How: ";

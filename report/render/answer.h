@@ -23,7 +23,8 @@ enum pp_answer_part {
     PP_ANSWER_DO,
     PP_ANSWER_PREDICTED, /* "num_workers=16: 396 samples/s, +148 % (80 % interval +141 to +155 %)", or why
                             nothing is predicted */
-    PP_ANSWER_THEN, /* where others take the CPUs: what holds the job up once they do not, and what to do */
+    PP_ANSWER_THEN,  /* where others take the CPUs: what holds the job up once they do not, and what to do */
+    PP_ANSWER_OTHER, /* beside a setting a change in the code that gains, or the other way round */
     PP_ANSWER_ASSUMES,  /* what that takes for granted beyond the recording: "storage serves 16 ..." */
     PP_ANSWER_CODE,     /* a line to paste */
     PP_ANSWER_WORDS,    /* what to change where there is no line to paste */

@@ -20,9 +20,9 @@ static void put_text(FILE *out, const char *lead, const char *text, const char *
 
 static void put_verdict(FILE *out, const struct pp_report *r)
 {
-    static const enum pp_answer_part action[] = {PP_ANSWER_COST,    PP_ANSWER_PREDICTED, PP_ANSWER_ASSUMES,
-                                                 PP_ANSWER_CODE,    PP_ANSWER_WORDS,     PP_ANSWER_COMMAND,
-                                                 PP_ANSWER_PYTORCH, PP_ANSWER_THEN};
+    static const enum pp_answer_part action[] = {PP_ANSWER_COST,  PP_ANSWER_PREDICTED, PP_ANSWER_ASSUMES,
+                                                 PP_ANSWER_CODE,  PP_ANSWER_WORDS,     PP_ANSWER_COMMAND,
+                                                 PP_ANSWER_OTHER, PP_ANSWER_PYTORCH,   PP_ANSWER_THEN};
     const struct pp_report_verdict *v = &r->verdict;
     char text[PP_ANSWER_TEXT];
     put_text(out, "### pipeprobe: ", v->ceiling ? "ceiling" : v->l0 ? v->l0 : "inconclusive", "");

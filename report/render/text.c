@@ -105,6 +105,7 @@ void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_a
         {PP_ANSWER_WORDS, "How:", PP_TONE_PLAIN, PP_ANSWER_TIGHT},
         {PP_ANSWER_COMMAND, "Flags:", PP_TONE_PLAIN, PP_ANSWER_CLOSE},
         {PP_ANSWER_PYTORCH, "PyTorch:", PP_TONE_PLAIN, PP_ANSWER_WIDE},
+        {PP_ANSWER_OTHER, "Or:", PP_TONE_PLAIN, PP_ANSWER_CLOSE},
         {PP_ANSWER_THEN, "Then:", PP_TONE_STRONG, PP_ANSWER_TIGHT},
     };
     const struct pp_report_verdict *v = &r->verdict;

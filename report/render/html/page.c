@@ -13,9 +13,9 @@
 /* As large as the finding. A click selects the line to paste whole: no script is needed to copy it. */
 static void put_action(FILE *out, const struct pp_report *r)
 {
-    static const enum pp_answer_part parts[] = {PP_ANSWER_COST,   PP_ANSWER_PREDICTED, PP_ANSWER_ASSUMES,
-                                                PP_ANSWER_CODE,   PP_ANSWER_WORDS,     PP_ANSWER_COMMAND,
-                                                PP_ANSWER_PYTORCH};
+    static const enum pp_answer_part parts[] = {PP_ANSWER_COST,  PP_ANSWER_PREDICTED, PP_ANSWER_ASSUMES,
+                                                PP_ANSWER_CODE,  PP_ANSWER_WORDS,     PP_ANSWER_COMMAND,
+                                                PP_ANSWER_OTHER, PP_ANSWER_PYTORCH,   PP_ANSWER_THEN};
     char text[PP_ANSWER_TEXT];
     if (!r->verdict.next_step)
         return;
