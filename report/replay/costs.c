@@ -1,5 +1,6 @@
 #include "report/replay/costs_impl.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "report/replay/requests.h"
 
@@ -59,23 +60,6 @@ static void add_wait(struct pp_costs_pass *p, struct pp_wakes *w, const struct p
     add_wake(&p->sleeps, s);
 }
 
-static int keep_sample(struct pp_costs_pass *p, const struct pp_cost_sample *x)
-{
-    struct pp_costs *c = p->c;
-    if (c->n == c->room) {
-        size_t room = c->room ? 2 * c->room : 4096;
-        struct pp_cost_sample *grown = realloc(c->samples, room * sizeof(*grown));
-        if (!grown) {
-            p->no_memory = 1;
-            return 0;
-        }
-        c->samples = grown;
-        c->room = room;
-    }
-    c->samples[c->n++] = *x;
-    return 1;
-}
-
 struct pp_cost_sample pp_costs_part(const struct pp_cost_sample *all, uint64_t i, uint64_t n)
 {
     struct pp_cost_sample x = *all;
@@ -98,8 +82,11 @@ static void finish_sample(struct pp_costs_pass *p, struct pp_costs_worker *w)
     w->busy = 0;
     for (uint64_t i = 0; whole && i < w->many && p->c->n < MOST_SAMPLES; i++) {
         struct pp_cost_sample x = w->many == 1 ? w->hand : pp_costs_part(&w->hand, i, w->many);
-        if (!keep_sample(p, &x))
+        if (!pp_grow(&p->c->samples, &p->c->room, p->c->n + 1, sizeof(x))) {
+            p->no_memory = 1;
             return;
+        }
+        p->c->samples[p->c->n++] = x;
     }
 }
 
@@ -197,46 +184,17 @@ static void keep_step(struct pp_costs_pass *p, const struct pp_span *s)
     }
     p->steps++;
     p->step_batch = s->batch;
-    if (p->n_steps == p->step_room) {
-        size_t room = p->step_room ? 2 * p->step_room : 1024;
-        struct pp_costs_step *grown = realloc(p->step, room * sizeof(*grown));
-        if (!grown) {
-            p->no_memory = 1;
-            return;
-        }
-        p->step = grown;
-        p->step_room = room;
-    }
-    p->step[p->n_steps++] = step;
-}
-
-static void keep_others(struct pp_costs_pass *p, double ns)
-{
-    struct pp_costs *c = p->c;
-    if (c->n_others == p->others_room) {
-        size_t room = p->others_room ? 2 * p->others_room : 1024;
-        float *grown = realloc(c->others_ns, room * sizeof(*grown));
-        if (!grown) {
-            p->no_memory = 1;
-            return;
-        }
-        c->others_ns = grown;
-        p->others_room = room;
-    }
-    c->others_ns[c->n_others++] = (float)ns;
+    if (pp_grow(&p->step, &p->step_room, p->n_steps + 1, sizeof(*p->step)))
+        p->step[p->n_steps++] = step;
+    else
+        p->no_memory = 1;
 }
 
 static void keep_stretch(struct pp_costs_pass *p, struct pp_stretches *k, uint64_t start_ns, uint64_t end_ns)
 {
-    if (k->n == k->room) {
-        size_t room = k->room ? 2 * k->room : 1024;
-        void *grown = realloc(k->at, room * sizeof(*k->at));
-        if (!grown) {
-            p->no_memory = 1;
-            return;
-        }
-        k->at = grown;
-        k->room = room;
+    if (!pp_grow(&k->at, &k->room, k->n + 1, sizeof(*k->at))) {
+        p->no_memory = 1;
+        return;
     }
     k->at[k->n].start_ns = start_ns;
     k->at[k->n++].end_ns = end_ns < start_ns ? start_ns : end_ns;
@@ -382,25 +340,18 @@ int pp_costs_chunk(struct pp_costs_pass *p, uint32_t thread, const struct pp_spa
         if (other)
             continue;
         if (s->phase == PP_PHASE_COUNTER) {
-            if (pp_counter_is(&p->others, p->source, s))
-                keep_others(p, (double)s->bytes);
-            else if (pp_counter_is(&p->unpickle, p->source, s))
-                p->unpickle_ns += (double)s->bytes;
-            else if (pp_counter_is(&p->unpickle_cpu, p->source, s))
-                p->unpickle_cpu_ns += (double)s->bytes;
-            else if (pp_counter_is(&p->tensors, p->source, s))
-                p->unpickled_tensors += (double)s->bytes;
-            else if (pp_counter_is(&p->draws, p->source, s))
-                p->draw_ns += (double)s->bytes;
-            else if (pp_counter_is(&p->helper_cpu, p->source, s))
-                p->helper_cpu_ns += (double)s->bytes;
-            else if (pp_counter_is(&p->task_count, p->source, s)) {
-                p->worker_threads += (double)s->bytes;
-                p->thread_counts++;
-            }
-            continue;
-        }
-        if (p->threads[at].lane == PP_LANE_WORKER)
+            for (int k = 0; k < PP_COST_COUNTERS; k++)
+                if (pp_counter_is(&p->counter[k].id, p->source, s)) {
+                    p->counter[k].sum += (double)s->bytes;
+                    p->counter[k].n++;
+                }
+            if (!pp_counter_is(&p->others, p->source, s))
+                continue;
+            if (pp_grow(&p->c->others_ns, &p->others_room, p->c->n_others + 1, sizeof(*p->c->others_ns)))
+                p->c->others_ns[p->c->n_others++] = (float)s->bytes;
+            else
+                p->no_memory = 1;
+        } else if (p->threads[at].lane == PP_LANE_WORKER)
             add_worker_span(p, &p->workers[at], s);
         else if (p->threads[at].lane == PP_LANE_READER)
             add_reader_span(p, thread, s);
@@ -457,6 +408,9 @@ static pp_status refuse(const struct pp_costs *c, const struct pp_timeline *tl, 
     return PP_OK;
 }
 
+static const char *const counters[PP_COST_COUNTERS] = {"unpickle_ns", "unpickle_cpu_ns", "unpickle_tensors",
+                                                       "sampler_ns",  "helper_cpu_ns",   "worker_threads"};
+
 struct pp_costs_pass *pp_costs_begin(const struct pp_source *source, const struct pp_timeline *tl,
                                      struct pp_costs *out)
 {
@@ -468,12 +422,8 @@ struct pp_costs_pass *pp_costs_begin(const struct pp_source *source, const struc
     p->tl = p->whole = tl;
     p->source = source;
     p->others.text = "collective_others_ns";
-    p->unpickle.text = "unpickle_ns";
-    p->unpickle_cpu.text = "unpickle_cpu_ns";
-    p->tensors.text = "unpickle_tensors";
-    p->draws.text = "sampler_ns";
-    p->helper_cpu.text = "helper_cpu_ns";
-    p->task_count.text = "worker_threads";
+    for (int k = 0; k < PP_COST_COUNTERS; k++)
+        p->counter[k].id.text = counters[k];
     p->n_threads = source->threads(source->ctx, &p->threads);
     p->workers = calloc(p->n_threads + 1, sizeof(*p->workers));
     if (!p->workers) {

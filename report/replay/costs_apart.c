@@ -29,36 +29,6 @@ static double length_ns(const struct pp_stretches *k, size_t i)
     return (double)(k->at[i].end_ns - k->at[i].start_ns);
 }
 
-/* While the trainer is at something else, the workers go on until what is prefetched is full: that much of it
- * is not lost. At the pace of batches, without what else there was. */
-static double filled_ns(const struct pp_costs_pass *p, size_t pause)
-{
-    const struct pp_costs *c = p->c;
-    double besides = p->other_ns + (double)p->whole->starts.gap_ns;
-    for (size_t i = 0; i < p->checkpoint.n; i++)
-        besides += length_ns(&p->checkpoint, i);
-    for (size_t i = pause; i < p->n_steps; i++)
-        besides += p->step[i].ns - middle_ns(p);
-    return c->in_trainer ? 0 : (double)c->workers * c->prefetch * fmax(c->window_ns - besides, 0) / p->steps;
-}
-
-/* Out of the steps, as far as they are longer than that. In all. */
-static double take_pauses(struct pp_costs_pass *p, size_t pause, double filled)
-{
-    struct pp_costs *c = p->c;
-    double taken = 0, middle = middle_ns(p);
-    for (size_t i = pause; i < p->n_steps; i++) {
-        struct pp_costs_step *s = &p->step[i];
-        double more = fmax(s->ns - middle - filled, 0), part = more / s->ns;
-        c->step_cpu_ns = fmax(c->step_cpu_ns - s->cpu_ns * part, 0);
-        c->step_stretch_ns = fmax(c->step_stretch_ns - s->delay_ns * part, 0);
-        c->step_blocked_ns = fmax(c->step_blocked_ns - (s->ns - s->cpu_ns - s->delay_ns) * part, 0);
-        s->ns -= (float)more;
-        taken += more;
-    }
-    return taken;
-}
-
 /* Of the window, that in which the GPU's work was recorded. */
 static double recorded_part(const struct pp_costs_pass *p)
 {
@@ -160,8 +130,29 @@ void pp_costs_apart(struct pp_costs_pass *p)
     if (!c->per_worker || !(p->steps > 0))
         return;
     size_t pause = first_pause(p);
-    double filled = filled_ns(p, pause), saved = 0, batches = p->batches[0] + p->batches[1];
-    p->pauses_ns = take_pauses(p, pause, filled) / p->steps;
+    /* While the trainer is at something else, the workers go on until what is prefetched is full: that much
+     * of it is not lost. At the pace of batches, without what else there was. */
+    double besides = p->other_ns + (double)p->whole->starts.gap_ns;
+    for (size_t i = 0; i < p->checkpoint.n; i++)
+        besides += length_ns(&p->checkpoint, i);
+    for (size_t i = pause; i < p->n_steps; i++)
+        besides += p->step[i].ns - middle_ns(p);
+    double filled = (c->in_trainer
+                         ? 0
+                         : (double)c->workers * c->prefetch * fmax(c->window_ns - besides, 0) / p->steps),
+           saved = 0, batches = p->batches[0] + p->batches[1];
+    /* Out of the steps, as far as they are longer than that. In all. */
+    double taken = 0, middle = middle_ns(p);
+    for (size_t i = pause; i < p->n_steps; i++) {
+        struct pp_costs_step *s = &p->step[i];
+        double more = fmax(s->ns - middle - filled, 0), part = more / s->ns;
+        c->step_cpu_ns = fmax(c->step_cpu_ns - s->cpu_ns * part, 0);
+        c->step_stretch_ns = fmax(c->step_stretch_ns - s->delay_ns * part, 0);
+        c->step_blocked_ns = fmax(c->step_blocked_ns - (s->ns - s->cpu_ns - s->delay_ns) * part, 0);
+        s->ns -= (float)more;
+        taken += more;
+    }
+    p->pauses_ns = taken / p->steps;
     for (size_t i = 0; i < p->checkpoint.n; i++)
         saved += fmax(length_ns(&p->checkpoint, i) - filled, 0);
     c->apart_ns = p->pauses_ns + saved / (batches > 0 ? batches : p->steps);

@@ -74,6 +74,17 @@ struct pp_copy_calls {
     double matched, unmatched; /* copies from pageable memory that were made by such a call, or by none */
 };
 
+/* What a PyTorch job's hooks count beside its spans; costs.c has their names. */
+enum pp_cost_counter {
+    PP_COST_UNPICKLE,
+    PP_COST_UNPICKLE_CPU,
+    PP_COST_TENSORS,
+    PP_COST_DRAWS,
+    PP_COST_HELPER_CPU,
+    PP_COST_THREADS,
+    PP_COST_COUNTERS
+};
+
 struct pp_costs_pass {
     struct pp_costs *c;
     const struct pp_timeline *tl; /* of what is counted: whole, or cut */
@@ -109,9 +120,10 @@ struct pp_costs_pass {
         other_wait_ns; /* of the trainer's time; the first two: with the batches of all loaders */
     const struct pp_source *source;
     struct pp_counter_id others; /* collective_others_ns */
-    struct pp_counter_id unpickle, unpickle_cpu, tensors, draws, helper_cpu, task_count;
-    double unpickle_ns, unpickle_cpu_ns, unpickled_tensors, draw_ns;
-    double helper_cpu_ns, worker_threads, thread_counts; /* threads: a sum of so many */
+    struct {
+        struct pp_counter_id id;
+        double sum, n; /* of so many spans */
+    } counter[PP_COST_COUNTERS];
     double worker_ns, idle_ns; /* of the workers' time: all, and waiting for a batch to make */
     size_t others_room;
     int no_memory;

@@ -60,30 +60,6 @@ static double growth(const struct counted *k, int i)
     return (k->row[i].last - k->row[i].first) / (double)(k->row[i].last_ns - k->row[i].first_ns);
 }
 
-static pp_status read_counters(const struct pp_source *source, struct pp_costs *c,
-                               const struct pp_timeline *tl, struct pp_err *err)
-{
-    struct counted k = {.from_ns = tl->start_ns, .to_ns = tl->end_ns};
-    c->outside_cpus = c->subprocess_cpus = c->process_cpus = c->throttled_share = c->major_faults_per_s = NAN;
-    c->disk_bytes_per_s = c->disk_reads_per_s = c->refault_bytes_per_s = NAN;
-    if (!source->each_counter)
-        return PP_OK;
-    pp_status st = source->each_counter(source->ctx, on_counter, &k, err);
-    c->process_cpus = growth(&k, PROCESS);
-    double nice = growth(&k, NICE); /* older recordings have none */
-    c->outside_cpus = fmax(growth(&k, USER) + (isnan(nice) ? 0 : nice) + growth(&k, SYSTEM) - c->process_cpus,
-                           0);
-    c->subprocess_cpus = growth(&k, SUBPROCESS);
-    if (c->subprocess_cpus > c->outside_cpus)
-        c->subprocess_cpus = c->outside_cpus;
-    c->throttled_share = growth(&k, THROTTLED);
-    c->major_faults_per_s = growth(&k, FAULTS) * 1e9;
-    c->disk_bytes_per_s = growth(&k, DISK_BYTES) * 1e9;
-    c->disk_reads_per_s = growth(&k, DISK_READS) * 1e9;
-    c->refault_bytes_per_s = growth(&k, REFAULTS) * 1e9;
-    return st;
-}
-
 /* ---- configuration ---- */
 
 /* What a file says, if it can be: from 0 to most. */
@@ -136,7 +112,25 @@ pp_status pp_costs_facts(const struct pp_source *source, struct pp_costs *c, con
                          struct pp_err *err)
 {
     read_config(source, c);
-    return read_counters(source, c, tl, err);
+    struct counted k = {.from_ns = tl->start_ns, .to_ns = tl->end_ns};
+    c->outside_cpus = c->subprocess_cpus = c->process_cpus = c->throttled_share = c->major_faults_per_s = NAN;
+    c->disk_bytes_per_s = c->disk_reads_per_s = c->refault_bytes_per_s = NAN;
+    if (!source->each_counter)
+        return PP_OK;
+    pp_status st = source->each_counter(source->ctx, on_counter, &k, err);
+    c->process_cpus = growth(&k, PROCESS);
+    double nice = growth(&k, NICE); /* older recordings have none */
+    c->outside_cpus = fmax(growth(&k, USER) + (isnan(nice) ? 0 : nice) + growth(&k, SYSTEM) - c->process_cpus,
+                           0);
+    c->subprocess_cpus = growth(&k, SUBPROCESS);
+    if (c->subprocess_cpus > c->outside_cpus)
+        c->subprocess_cpus = c->outside_cpus;
+    c->throttled_share = growth(&k, THROTTLED);
+    c->major_faults_per_s = growth(&k, FAULTS) * 1e9;
+    c->disk_bytes_per_s = growth(&k, DISK_BYTES) * 1e9;
+    c->disk_reads_per_s = growth(&k, DISK_READS) * 1e9;
+    c->refault_bytes_per_s = growth(&k, REFAULTS) * 1e9;
+    return st;
 }
 
 /* ---- a neighbour that comes in mid-run ---- */
@@ -338,22 +332,26 @@ static double trainer_rest_ns(const struct pp_costs *c, const struct pp_timeline
  * a batch comes, and the replay makes its own of it. */
 static void cost_of_fetching(struct pp_costs_pass *p, struct pp_costs *c)
 {
-    double unpickle_ns = fmin(p->unpickle_ns, p->data_wait_ns), n = p->data_waits,
+    double unpickle_ns = fmin(p->counter[PP_COST_UNPICKLE].sum, p->data_wait_ns), n = p->data_waits,
            delay_ns = unpickle_ns * per(p->data_wait_delay_ns, p->data_wait_ns),
-           cpu_ns = p->unpickle_cpu_ns > 0 ? p->unpickle_cpu_ns /* older recordings have the waits' alone */
-                                           : fmin(p->data_wait_cpu_ns, unpickle_ns);
+           cpu_ns = p->counter[PP_COST_UNPICKLE_CPU].sum > 0
+                        ? p->counter[PP_COST_UNPICKLE_CPU].sum /* older recordings have the waits' alone */
+                        : fmin(p->data_wait_cpu_ns, unpickle_ns);
     int known = unpickle_ns > 0, sleeps = p->data_wait_blocked_ns > 0.05 * p->data_wait_cpu_ns;
     c->unpickle_ns = known ? per(unpickle_ns, n) : NAN;
     c->unpickle_cpu_ns = known ? per(fmin(cpu_ns, p->data_wait_cpu_ns), n) : NAN;
-    c->batch_tensors = p->unpickled_tensors > 0 ? per(p->unpickled_tensors, n) : NAN;
-    c->helper_cpu_ns = p->helper_cpu_ns > 0 ? p->helper_cpu_ns : NAN;
-    c->worker_threads = p->thread_counts > 0 ? p->worker_threads / p->thread_counts : NAN;
+    c->batch_tensors = p->counter[PP_COST_TENSORS].sum > 0 ? per(p->counter[PP_COST_TENSORS].sum, n) : NAN;
+    c->helper_cpu_ns = p->counter[PP_COST_HELPER_CPU].sum > 0 ? p->counter[PP_COST_HELPER_CPU].sum : NAN;
+    c->worker_threads = p->counter[PP_COST_THREADS].n > 0
+                            ? p->counter[PP_COST_THREADS].sum / p->counter[PP_COST_THREADS].n
+                            : NAN;
     if (c->in_trainer)
         return;
     double woken_ns = p->data_wait_ns > 0 ? p->trainer_waits.ns * unpickle_ns / p->data_wait_ns : 0;
     p->trainer_waits.ns -= woken_ns;
     p->sleeps.ns -= woken_ns;
-    double draw_ns = fmin(p->draw_ns, p->data_wait_cpu_ns), rest_ns = p->data_wait_cpu_ns - draw_ns;
+    double draw_ns = fmin(p->counter[PP_COST_DRAWS].sum, p->data_wait_cpu_ns),
+           rest_ns = p->data_wait_cpu_ns - draw_ns;
     c->draw_ns = per(draw_ns, n);
     c->fetch_cpu_ns = per(sleeps ? rest_ns : fmin(rest_ns, unpickle_ns), n);
     double idle = fmin(2 * per(p->idle_ns, p->worker_ns), 1); /* for half of their time, or more */
@@ -386,7 +384,8 @@ static void leave_others_out(struct pp_costs_pass *p)
 static void find_step_threads(const struct pp_costs_pass *p, struct pp_costs *c)
 {
     double step_ns = c->step_cpu_ns * p->steps,
-           helpers_ns = c->helper_cpus * c->window_ns - p->helper_cpu_ns - c->step_blocked_ns * p->steps,
+           helpers_ns = c->helper_cpus * c->window_ns - p->counter[PP_COST_HELPER_CPU].sum -
+                        c->step_blocked_ns * p->steps,
            most = fmax(c->usable_cpus - 1, 0);
     if (!(helpers_ns > LEAST_HELPERS * c->window_ns && step_ns > 0 && most > 0))
         return;

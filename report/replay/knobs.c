@@ -487,15 +487,6 @@ void pp_op_scale(struct pp_knobs *k, const struct pp_costs *c, const struct pp_o
     k->op_blocked *= op->of_batch ? 1 : blocked; /* what collating is blocked in is not replayed */
 }
 
-static pp_status refuse_name(const struct pp_costs *c, const char *name, size_t length, struct pp_err *err)
-{
-    char names[NAMES] = "";
-    for (size_t i = 0; i < c->ops.n_ops && i < NAMED; i++)
-        pp_text_add(names, sizeof(names), "%s%s", i ? ", " : "", c->ops.ops[i].word);
-    return pp_fail(err, PP_E_USAGE, "there is no op '%.*s' in the recording; the largest are: %s",
-                   (int)length, name, names);
-}
-
 pp_status pp_op_set(struct pp_knobs *k, const struct pp_costs *c, const char *text, struct pp_err *err)
 {
     const char *colon = strrchr(text, ':');
@@ -507,8 +498,13 @@ pp_status pp_op_set(struct pp_knobs *k, const struct pp_costs *c, const char *te
         factor > 1e3)
         return pp_fail(err, PP_E_USAGE, "'op=%s' is not valid; use op=NAME:FACTOR, a number from 0 on", text);
     const struct pp_op *op = pp_ops_find(&c->ops, text, (size_t)(colon - text));
-    if (!op)
-        return refuse_name(c, text, (size_t)(colon - text), err);
+    if (!op) {
+        char names[NAMES] = "";
+        for (size_t i = 0; i < c->ops.n_ops && i < NAMED; i++)
+            pp_text_add(names, sizeof(names), "%s%s", i ? ", " : "", c->ops.ops[i].word);
+        return pp_fail(err, PP_E_USAGE, "there is no op '%.*s' in the recording; the largest are: %s",
+                       (int)(colon - text), text, names);
+    }
     pp_op_scale(k, c, op, factor);
     return PP_OK;
 }

@@ -22,13 +22,6 @@ static int mostly_blocked(const struct pp_cost_sample *r)
 
 /* ---- one by one: whole reads queue for the link ---- */
 
-/* Whether the read was under way when the one before it ended, for another worker, and waited for storage
- * rather than for a CPU. */
-static int overlaps(const struct pp_cost_sample *r, const struct pp_cost_sample *before)
-{
-    return r->read_start_ns < before->read_end_ns && r->worker != before->worker && mostly_blocked(r);
-}
-
 /* Reads on one link finish one by one, each as long after the one before as its own bytes take; for reads
  * that are slow by themselves, the gap has nothing to do with the bytes. The serial index is the rank
  * correlation of gap and bytes, over reads that overlapped the one before: where others use the CPUs a few
@@ -43,7 +36,7 @@ static double one_by_one(const struct pp_costs *c, const struct pp_cost_sample *
            *gap = bytes ? bytes + c->n / stride + 1 : NULL;
     for (size_t i = 1; bytes && i < c->n; i++) {
         const struct pp_cost_sample *r = order[i], *before = order[i - 1];
-        if (!overlaps(r, before))
+        if (!(r->read_start_ns < before->read_end_ns && r->worker != before->worker && mostly_blocked(r)))
             continue;
         double x = r->bytes, y = (double)(r->read_end_ns - before->read_end_ns);
         if (i % stride == 0)
@@ -387,19 +380,6 @@ static int by_time(const void *a, const void *b)
     return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : x->begins - y->begins;
 }
 
-/* share[i]: ns that transfer i would have had the link to itself, of all that share it. */
-static void share_link(const struct event *e, size_t events, double *share)
-{
-    double now = 0, passed = 0; /* of a transfer that was there all the time */
-    size_t running = 0;
-    for (size_t i = 0; i < events; i++) {
-        passed += running ? (e[i].at - now) / (double)running : 0;
-        now = e[i].at;
-        running += e[i].begins ? 1 : (size_t)-1;
-        share[e[i].transfer] = e[i].begins ? -passed : share[e[i].transfer] + passed;
-    }
-}
-
 /* Bytes per ns in the median, and how far half of the transfers are from that, as a part of it. A few that
  * were held up by something else move neither. v: room for n. */
 static double fit(const struct pp_transfer *t, const double *ns, size_t n, double *v, double *off)
@@ -428,7 +408,15 @@ double pp_request_link(const struct pp_transfer *t, size_t n)
     }
     if (link == 0 && n >= FEWEST) {
         qsort(e, 2 * n, sizeof(*e), by_time);
-        share_link(e, 2 * n, share);
+        /* share[i]: ns that transfer i would have had the link to itself, of all that share it. */
+        double now = 0, passed = 0; /* of a transfer that was there all the time */
+        size_t running = 0;
+        for (size_t i = 0; i < 2 * n; i++) {
+            passed += running ? (e[i].at - now) / (double)running : 0;
+            now = e[i].at;
+            running += e[i].begins ? 1 : (size_t)-1;
+            share[e[i].transfer] = e[i].begins ? -passed : share[e[i].transfer] + passed;
+        }
         double rate = fit(t, share, n, v, &off_link);
         fit(t, alone, n, v, &off_alone);
         double better = off_alone / off_link;

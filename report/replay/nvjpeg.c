@@ -46,29 +46,6 @@ static int decodes(const struct pp_costs *c)
     return 0;
 }
 
-/* Of the bytes of a batch: the encoded ones of images that the GPU takes, and the others as recorded. 1 where
- * either is not known. */
-static double copied_part(const struct pp_costs *c)
-{
-    double bytes = 0, part = pp_nvjpeg_part(c);
-    for (size_t i = 0; i < c->n; i++)
-        bytes += c->samples[i].bytes / (double)c->n;
-    return bytes > 0 && c->copy_bytes > 0 ? 1 - part + part * bytes * c->batch_size / c->copy_bytes : 1;
-}
-
-static pp_status check(const struct pp_costs *c, int stated, struct pp_err *err)
-{
-    const char *why = NULL;
-    if (!decodes(c))
-        why = "nothing is decoded in the recording";
-    else if (c->images.n > 0 && !(c->images.baseline > 0))
-        why = "no image of the recording is a baseline JPEG, and a JPEG engine takes no other";
-    else if (!stated && !(c->image_pixels > 0))
-        why = "the size of the images is not in the recording; state the GPU's rate for them: "
-              "decode=nvjpeg:IMAGES_PER_S";
-    return why ? pp_fail(err, PP_E_UNSUPPORTED, "decode=nvjpeg cannot be predicted: %s", why) : PP_OK;
-}
-
 /* ":RATE" or ":RATE:MS" */
 static int parse(const char *text, double *per_s, double *floor_ms)
 {
@@ -89,7 +66,15 @@ pp_status pp_nvjpeg_set(struct pp_knobs *k, const struct pp_costs *c, const char
                        "'decode=nvjpeg%s' is not valid; use decode=nvjpeg, decode=nvjpeg:IMAGES_PER_S, or "
                        "decode=nvjpeg:IMAGES_PER_S:MS with the least time of a batch",
                        text);
-    pp_status st = check(c, stated, err);
+    const char *why = NULL;
+    if (!decodes(c))
+        why = "nothing is decoded in the recording";
+    else if (c->images.n > 0 && !(c->images.baseline > 0))
+        why = "no image of the recording is a baseline JPEG, and a JPEG engine takes no other";
+    else if (!stated && !(c->image_pixels > 0))
+        why = "the size of the images is not in the recording; state the GPU's rate for them: "
+              "decode=nvjpeg:IMAGES_PER_S";
+    pp_status st = why ? pp_fail(err, PP_E_UNSUPPORTED, "decode=nvjpeg cannot be predicted: %s", why) : PP_OK;
     if (st != PP_OK)
         return st;
     if (stated)
@@ -110,7 +95,14 @@ pp_status pp_nvjpeg_set(struct pp_knobs *k, const struct pp_costs *c, const char
                                                .published = 1};
     k->gpu_decode.part = pp_nvjpeg_part(c);
     k->gpu_decode.counted = c->images.n > 0;
-    k->gpu_decode.copied = copied_part(c);
+    /* Of the bytes of a batch: the encoded ones of images that the GPU takes, and the others as recorded. 1
+     * where either is not known. */
+    double bytes = 0, part = pp_nvjpeg_part(c);
+    for (size_t i = 0; i < c->n; i++)
+        bytes += c->samples[i].bytes / (double)c->n;
+    k->gpu_decode.copied = bytes > 0 && c->copy_bytes > 0
+                               ? 1 - part + part * bytes * c->batch_size / c->copy_bytes
+                               : 1;
     return PP_OK;
 }
 

@@ -4,22 +4,6 @@
 
 #include <math.h>
 
-static void end_of(struct sim *m, int who)
-{
-    if (who == m->reader)
-        pp_sim_reader_on(m);
-    else if (who > m->decoder)
-        pp_sim_read_on(m, who);
-    else if (who == m->decoder)
-        pp_sim_decode_on(m);
-    else if (who == m->trainer)
-        pp_sim_step_on(m);
-    else if (who == m->copy)
-        pp_sim_copy_on(m);
-    else
-        pp_sim_work_on(m, who);
-}
-
 static pp_status play(struct sim *m, struct pp_err *err)
 {
     for (size_t w = 0; w < (size_t)m->s->workers; w++) {
@@ -35,30 +19,20 @@ static pp_status play(struct sim *m, struct pp_err *err)
         if (who < 0)
             return pp_fail(err, PP_E_SYSTEM, "replay: stuck after %llu of %llu batches",
                            (unsigned long long)m->stepped, (unsigned long long)m->batches);
-        end_of(m, who);
+        if (who == m->reader)
+            pp_sim_reader_on(m);
+        else if (who > m->decoder)
+            pp_sim_read_on(m, who);
+        else if (who == m->decoder)
+            pp_sim_decode_on(m);
+        else if (who == m->trainer)
+            pp_sim_step_on(m);
+        else if (who == m->copy)
+            pp_sim_copy_on(m);
+        else
+            pp_sim_work_on(m, who);
     }
     return PP_OK;
-}
-
-static struct pp_replay_result result_of(struct sim *m)
-{
-    const struct pp_replay_setup *s = m->s;
-    const struct pp_agents *a = &m->agents;
-    double span = a->now - m->half_time;
-    for (int w = 0; w < s->workers; w++)
-        if (m->workers[w].parked)
-            m->slot_waited += fmax(m->last_opened - m->workers[w].parked_at, 0);
-    return (struct pp_replay_result){
-        .samples_per_s = span > 0 ? (double)m->half_samples * 1e9 / span : INFINITY,
-        .data_wait_share = span > 0 ? (m->waited - m->half_waited) / span : 0,
-        .cpu_share = a->now > 0 ? a->cpu_used / (s->cpus * a->now) : 0,
-        .slot_wait_share = a->now > 0 ? m->slot_waited / (s->workers * a->now) : 0,
-        .service_rate = a->running_time > 0 ? a->cpu_used / a->running_time : 1,
-        .reads_waiting = a->now > 0 ? m->read_waited / a->now : 0,
-        .settled_per_s = m->settled_time > 0 ? (double)m->settled_samples * 1e9 / m->settled_time : 0,
-        .first_wait_ns = m->n_first_waits ? m->first_waits / (double)m->n_first_waits : 0,
-        .batches = m->batches,
-    };
 }
 
 static int sim_init(struct sim *m)
@@ -116,30 +90,41 @@ static void sim_free(struct sim *m)
     free(m->roomy.at);
 }
 
-static pp_status check(const struct pp_replay_setup *s, size_t n, uint64_t batches, struct pp_err *err)
-{
-    if (s->workers < 1 || s->prefetch < 1 || s->copy_buffers < 1 || s->batch_size < 1 || !(s->cpus > 0) ||
-        !(s->machine_cpus >= s->cpus) || !(s->others >= 0) || !(s->groups >= 0) || n < 1 || batches < 4 ||
-        !(s->decoder_per_s >= 0) || !(s->decoder_floor_ns >= 0) || (s->per_worker && s->stream_items))
-        return pp_fail(
-            err, PP_E_USAGE,
-            "replay: workers, prefetch, copy buffers, batch size and CPUs must be positive, with samples and at least 4 batches");
-    return PP_OK;
-}
-
 pp_status pp_replay(const struct pp_replay_setup *setup, const struct pp_replay_sample *samples, size_t n,
                     uint64_t batches, struct pp_replay_result *out, struct pp_err *err)
 {
     struct sim m = {.s = setup, .samples = samples, .n = n, .batches = batches};
-    pp_status st = check(setup, n, batches, err);
-    if (st != PP_OK)
-        return st;
+    if (setup->workers < 1 || setup->prefetch < 1 || setup->copy_buffers < 1 || setup->batch_size < 1 ||
+        !(setup->cpus > 0) || !(setup->machine_cpus >= setup->cpus) || !(setup->others >= 0) ||
+        !(setup->groups >= 0) || n < 1 || batches < 4 || !(setup->decoder_per_s >= 0) ||
+        !(setup->decoder_floor_ns >= 0) || (setup->per_worker && setup->stream_items))
+        return pp_fail(
+            err, PP_E_USAGE,
+            "replay: workers, prefetch, copy buffers, batch size and CPUs must be positive, with samples and at least 4 batches");
+    pp_status st = PP_OK;
     if (!sim_init(&m))
         st = pp_fail(err, PP_E_NO_MEMORY, "replay: no memory for %d workers", setup->workers);
     if (st == PP_OK)
         st = play(&m, err);
-    if (st == PP_OK)
-        *out = result_of(&m);
+    if (st == PP_OK) {
+        const struct pp_replay_setup *s = m.s;
+        const struct pp_agents *a = &m.agents;
+        double span = a->now - m.half_time;
+        for (int w = 0; w < s->workers; w++)
+            if (m.workers[w].parked)
+                m.slot_waited += fmax(m.last_opened - m.workers[w].parked_at, 0);
+        *out = (struct pp_replay_result){
+            .samples_per_s = span > 0 ? (double)m.half_samples * 1e9 / span : INFINITY,
+            .data_wait_share = span > 0 ? (m.waited - m.half_waited) / span : 0,
+            .cpu_share = a->now > 0 ? a->cpu_used / (s->cpus * a->now) : 0,
+            .slot_wait_share = a->now > 0 ? m.slot_waited / (s->workers * a->now) : 0,
+            .service_rate = a->running_time > 0 ? a->cpu_used / a->running_time : 1,
+            .reads_waiting = a->now > 0 ? m.read_waited / a->now : 0,
+            .settled_per_s = m.settled_time > 0 ? (double)m.settled_samples * 1e9 / m.settled_time : 0,
+            .first_wait_ns = m.n_first_waits ? m.first_waits / (double)m.n_first_waits : 0,
+            .batches = m.batches,
+        };
+    }
     sim_free(&m);
     return st;
 }

@@ -150,14 +150,6 @@ static struct ahead *ahead_of(const struct sim *m, int w, uint64_t number)
     return &m->ahead[(size_t)w * m->reads_each + number % m->reads_each];
 }
 
-/* What was read ahead costs the worker the time until it is there. */
-static int wait_for_head(struct sim *m, int w)
-{
-    struct worker *a = &m->workers[w];
-    a->waits = ahead_of(m, w, a->first)->stage != W_NO_SAMPLE;
-    return a->waits;
-}
-
 /* Begins the stage that the worker stands in. 0: it takes no time. */
 static int begin_stage(struct sim *m, int w)
 {
@@ -167,8 +159,12 @@ static int begin_stage(struct sim *m, int w)
     switch (a->stage) {
     case W_START_AGAIN: return sleep_until(m, w, now + (a->starts_again ? m->s->restart_ns : 0));
     case W_READ_LATENCY:
-        if (m->ahead)
-            return wait_for_head(m, w);
+        if (m->ahead) {
+            /* What was read ahead costs the worker the time until it is there. */
+            struct worker *own = &m->workers[w];
+            own->waits = ahead_of(m, w, own->first)->stage != W_NO_SAMPLE;
+            return own->waits;
+        }
         return m->s->stream_items ? 0 : begin_read(m, a->stage, w, w, x);
     case W_READ_LINK:
     case W_READ_CPU: return m->ahead || m->s->stream_items ? 0 : begin_read(m, a->stage, w, w, x);
@@ -267,20 +263,16 @@ static void finish_batch(struct sim *m, size_t slot)
     }
 }
 
-static void release_lock(struct sim *m)
-{
-    m->locked = m->lock_line.n > 0;
-    if (m->locked) {
-        int next = (int)line_leave(&m->lock_line);
-        pp_agents_run(&m->agents, next, m->samples[m->workers[next].sample].serial_cpu);
-    }
-}
-
 static void end_stage(struct sim *m, int w)
 {
     struct worker *a = &m->workers[w];
-    if (a->stage == W_SERIAL && m->samples[a->sample].serial_cpu > 0)
-        release_lock(m);
+    if (a->stage == W_SERIAL && m->samples[a->sample].serial_cpu > 0) {
+        m->locked = m->lock_line.n > 0;
+        if (m->locked) {
+            int next = (int)line_leave(&m->lock_line);
+            pp_agents_run(&m->agents, next, m->samples[m->workers[next].sample].serial_cpu);
+        }
+    }
     if (a->stage == W_COLLATE)
         finish_batch(m, a->slot);
     a->stage = a->stage == W_COLLATE ? W_NO_SAMPLE : a->stage + 1;
@@ -317,25 +309,21 @@ static void wake_worker(struct sim *m, int w)
     take_stages(m, w);
 }
 
-/* The next batch to the worker whose turn it is. */
-static int try_give(struct sim *m)
-{
-    if (!open_batch(m))
-        return 0;
-    size_t slot = m->open - 1, w = m->s->in_order ? m->turn : line_leave(&m->roomy);
-    m->open = 0;
-    m->turn = (m->turn + 1) % (size_t)m->s->workers;
-    m->slots[slot].worker = w;
-    line_join(&m->workers[w].given, slot);
-    if (m->workers[w].parked)
-        wake_worker(m, (int)w);
-    return 1;
-}
-
 int pp_sim_try_work(struct sim *m)
 {
-    if (m->s->per_worker)
-        return try_give(m);
+    if (m->s->per_worker) {
+        /* The next batch to the worker whose turn it is. */
+        if (!open_batch(m))
+            return 0;
+        size_t slot = m->open - 1, w = m->s->in_order ? m->turn : line_leave(&m->roomy);
+        m->open = 0;
+        m->turn = (m->turn + 1) % (size_t)m->s->workers;
+        m->slots[slot].worker = w;
+        line_join(&m->workers[w].given, slot);
+        if (m->workers[w].parked)
+            wake_worker(m, (int)w);
+        return 1;
+    }
     if (!m->parked.n || !is_read(m) || (!m->open && !open_batch(m)))
         return 0;
     wake_worker(m, (int)line_leave(&m->parked));

@@ -159,12 +159,6 @@ static int is_refused(const struct pp_request_row *r)
     return r->status == 429 || r->status == 503;
 }
 
-/* Of a sample whose number is not known (a job's stream, __getitems__) it is known that it was for one. */
-static int is_for_none(const struct walk *w, const struct pp_request_row *r)
-{
-    return r->sample == PP_NO_SAMPLE && (w->c->streaming || r->status || r->epoch == UINT32_MAX);
-}
-
 /* A read ahead may begin before the time that is judged. */
 static uint64_t in_window(const struct walk *w, uint64_t t)
 {
@@ -209,37 +203,6 @@ static void add_to_sample(const struct walk *w, struct pp_cost_sample *x, const 
 
 /* ---- sums, places ---- */
 
-static void keep_answer(struct walk *w, const struct pp_request_row *r)
-{
-    if (w->n == w->room) {
-        size_t room = w->room ? 2 * w->room : 4096;
-        struct answer *grown = realloc(w->answer, room * sizeof(*grown));
-        if (!grown) {
-            w->no_memory = 1;
-            return;
-        }
-        w->answer = grown;
-        w->room = room;
-    }
-    w->answer[w->n++] = (struct answer){.first_ns = (float)r->first_byte_ns,
-                                        .all_ns = (float)(r->first_byte_ns + r->transfer_ns),
-                                        .opened = (r->flags & PP_REQUEST_ROW_CONNECTED) != 0,
-                                        .place = r->place < MOST_PLACES ? r->place : 0};
-    double end = (double)(r->start_ns - w->from_ns) + (double)pp_request_row_ns(r);
-    w->answer[w->n - 1].transfer = (struct pp_transfer){end - (double)r->transfer_ns, end, (double)r->bytes};
-}
-
-static void note_place(struct walk *w, const struct pp_request_row *r, int refused)
-{
-    struct place *p = &w->place[r->place < MOST_PLACES ? r->place : 0];
-    if (p->n == 0 && r->place && r->address && r->prefix) {
-        snprintf(p->address, sizeof(p->address), "%s", r->address);
-        snprintf(p->prefix, sizeof(p->prefix), "%s", r->prefix);
-    }
-    p->n++;
-    p->refused += refused;
-}
-
 static void on_request(void *ctx, const struct pp_request_row *r)
 {
     struct walk *w = ctx;
@@ -247,7 +210,10 @@ static void on_request(void *ctx, const struct pp_request_row *r)
     struct pp_cost_sample *x;
     int refused = is_refused(r), streams = w->c->streaming && r->sample == PP_NO_SAMPLE;
     x = streams ? find_read(w, r->start_ns) : find(w, r->sample, r->epoch);
-    if ((is_for_none(w, r) && !x) || w->no_memory)
+    /* Of a sample whose number is not known (a job's stream, __getitems__) it is known that it was for one.
+     */
+    if ((r->sample == PP_NO_SAMPLE && (w->c->streaming || r->status || r->epoch == UINT32_MAX) && !x) ||
+        w->no_memory)
         return;
     if (r->flags & PP_REQUEST_ROW_DROPPED) {
         if (x && !(r->flags & PP_REQUEST_ROW_HEDGE))
@@ -270,29 +236,33 @@ static void on_request(void *ctx, const struct pp_request_row *r)
     q->transfer_ns += (double)r->transfer_ns;
     q->hedges += (r->flags & PP_REQUEST_ROW_HEDGE) != 0;
     q->modelled |= (r->flags & PP_REQUEST_ROW_MODEL) != 0;
-    note_place(w, r, refused);
+    struct place *p = &w->place[r->place < MOST_PLACES ? r->place : 0];
+    if (p->n == 0 && r->place && r->address && r->prefix) {
+        snprintf(p->address, sizeof(p->address), "%s", r->address);
+        snprintf(p->prefix, sizeof(p->prefix), "%s", r->prefix);
+    }
+    p->n++;
+    p->refused += refused;
     if (r->status / 100 != 2 && (r->status || !r->bytes)) /* what a job's answers said is not known */
         return;
     q->empty += r->bytes < PP_EMPTY_ANSWER;
     q->shards += streams && ((r->flags & PP_REQUEST_ROW_BEGINS) || r->bytes == SHARD_HEAD);
     q->openings += streams && r->bytes <= SHARD_HEAD;
-    keep_answer(w, r);
+    if (!pp_grow(&w->answer, &w->room, w->n + 1, sizeof(*w->answer))) {
+        w->no_memory = 1;
+        return;
+    }
+    w->answer[w->n++] = (struct answer){.first_ns = (float)r->first_byte_ns,
+                                        .all_ns = (float)(r->first_byte_ns + r->transfer_ns),
+                                        .opened = (r->flags & PP_REQUEST_ROW_CONNECTED) != 0,
+                                        .place = r->place < MOST_PLACES ? r->place : 0};
+    double end = (double)(r->start_ns - w->from_ns) + (double)pp_request_row_ns(r);
+    w->answer[w->n - 1].transfer = (struct pp_transfer){end - (double)r->transfer_ns, end, (double)r->bytes};
 }
 
 /* ---- one host, one prefix ---- */
 
 enum { HOSTS = 64 };
-
-static size_t host_of(const struct walk *w, const char *hosts[HOSTS], size_t *n, uint32_t place)
-{
-    const char *address = w->place[place].address;
-    size_t at = 0;
-    while (at < *n && strcmp(hosts[at], address) != 0)
-        at++;
-    if (at == *n && *n < HOSTS && address[0])
-        hosts[(*n)++] = address;
-    return at < *n ? at : HOSTS;
-}
 
 /* The median answer of one host, or of all others. */
 static double median_of(const struct walk *w, const uint8_t *host, size_t which, int others, float *v,
@@ -312,8 +282,15 @@ static void find_slow_host(struct walk *w, float *v, uint8_t *host)
     const char *hosts[HOSTS];
     size_t n_hosts = 0, n, rest;
     q->slow_host = NAN;
-    for (size_t i = 0; i < w->n; i++)
-        host[i] = (uint8_t)host_of(w, hosts, &n_hosts, w->answer[i].place);
+    for (size_t i = 0; i < w->n; i++) {
+        const char *address = w->place[w->answer[i].place].address;
+        size_t at = 0;
+        while (at < n_hosts && strcmp(hosts[at], address) != 0)
+            at++;
+        if (at == n_hosts && n_hosts < HOSTS && address[0])
+            hosts[n_hosts++] = address;
+        host[i] = (uint8_t)(at < n_hosts ? at : HOSTS);
+    }
     for (size_t h = 0; h < n_hosts && n_hosts > 1; h++) {
         double own = median_of(w, host, h, 0, v, &n), others = median_of(w, host, h, 1, v, &rest);
         double ratio = own / fmax(others, 1e5);

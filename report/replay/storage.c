@@ -99,27 +99,6 @@ static double shard_of(const struct pp_costs *c, float *v)
     return slower < HARDLY_SLOWER || differs(c, slowest) ? slower : NAN;
 }
 
-/* The split of the window at which the rate of reads finishing changes most; and how the median read changed
- * there, which one slow part of the data or a tail does not move. */
-static double split_of(const struct pp_costs *c, const struct pp_cost_sample **order, size_t *at_read)
-{
-    double t0 = (double)order[0]->read_end_ns, all = (double)order[c->n - 1]->read_end_ns - t0, best = 0,
-           where = 0.5;
-    *at_read = c->n / 2;
-    for (size_t i = c->n / 20; all > 0 && i < c->n - c->n / 20; i++) {
-        double t = (double)order[i]->read_end_ns - t0;
-        if (t < 0.15 * all || t > 0.85 * all)
-            continue;
-        double change = fabs(log((double)i / t) - log((double)(c->n - i) / (all - t)));
-        if (change > best) {
-            best = change;
-            where = t / all;
-            *at_read = i;
-        }
-    }
-    return where;
-}
-
 static void usual_read(const struct pp_cost_sample **order, size_t from, size_t to, float *v, double *median,
                        double *mean)
 {
@@ -136,7 +115,22 @@ static void drift_of(struct pp_costs *c, const struct pp_cost_sample **order, fl
 {
     size_t split;
     double median[2], mean[2];
-    out->drift_at = split_of(c, order, &split);
+    /* The split of the window at which the rate of reads finishing changes most; and how the median read
+     * changed there, which one slow part of the data or a tail does not move. */
+    double t0 = (double)order[0]->read_end_ns, all = (double)order[c->n - 1]->read_end_ns - t0, best = 0;
+    out->drift_at = 0.5;
+    split = c->n / 2;
+    for (size_t i = c->n / 20; all > 0 && i < c->n - c->n / 20; i++) {
+        double t = (double)order[i]->read_end_ns - t0;
+        if (t < 0.15 * all || t > 0.85 * all)
+            continue;
+        double change = fabs(log((double)i / t) - log((double)(c->n - i) / (all - t)));
+        if (change > best) {
+            best = change;
+            out->drift_at = t / all;
+            split = i;
+        }
+    }
     usual_read(order, 0, split, v, &median[0], &mean[0]);
     usual_read(order, split, c->n, v, &median[1], &mean[1]);
     out->drift = times_slower(median[1] / median[0], mean[1] / mean[0]);
@@ -256,18 +250,6 @@ static double outages_share(const struct pp_costs *c, const struct pp_cost_sampl
     return slow >= 4 && c->workers > 1 && all_stopped ? (double)together / (double)slow : 0;
 }
 
-/* From the first of these reads to the end of the first to end, less the time that a read takes anyway: the
- * latest beginning and the earliest end that they leave. */
-static struct pp_outage outage_of(const struct pp_costs *c, const struct pp_cost_sample **slow, size_t n,
-                                  double median)
-{
-    uint64_t start = slow[0]->read_start_ns;
-    for (size_t i = 1; i < n; i++)
-        start = slow[i]->read_start_ns < start ? slow[i]->read_start_ns : start;
-    double end = (double)(slow[0]->read_end_ns - c->window_start_ns) - median;
-    return (struct pp_outage){fmax((double)start - (double)c->window_start_ns, 0), end};
-}
-
 /* Of a read's time blocked, what lay in the outage is not its own. */
 static void take_out(struct pp_costs *c, const struct pp_outage *o, const struct pp_cost_sample **slow,
                      size_t n)
@@ -281,7 +263,13 @@ static void take_out(struct pp_costs *c, const struct pp_outage *o, const struct
 
 static void keep_outage(struct pp_costs *c, const struct pp_cost_sample **slow, size_t n, double median)
 {
-    struct pp_outage o = outage_of(c, slow, n, median);
+    /* From the first of these reads to the end of the first to end, less the time that a read takes anyway:
+     * the latest beginning and the earliest end that they leave. */
+    uint64_t start = slow[0]->read_start_ns;
+    for (size_t i = 1; i < n; i++)
+        start = slow[i]->read_start_ns < start ? slow[i]->read_start_ns : start;
+    double end = (double)(slow[0]->read_end_ns - c->window_start_ns) - median;
+    struct pp_outage o = {fmax((double)start - (double)c->window_start_ns, 0), end};
     if (o.end > o.start && (!c->n_outages || o.start >= c->outages[c->n_outages - 1].end)) {
         take_out(c, &o, slow, n);
         c->outages[c->n_outages++] = o;
@@ -361,23 +349,20 @@ static size_t medians(struct read *r, size_t n)
     return workers;
 }
 
-/* A slow host is slow for whichever worker asks it. */
-static float without_host(const struct pp_costs *c, const struct pp_cost_sample *x)
-{
-    double more = x->slow_host && c->requests.slow_host > 1
-                      ? (x->first_byte + x->transfer) * (1 - 1 / c->requests.slow_host)
-                      : 0;
-    return fmaxf(x->read_blocked - (float)more, 0);
-}
-
 pp_status pp_slow_workers_find(struct pp_costs *c, struct pp_err *err)
 {
     struct read *r = malloc((c->n + 1) * sizeof(*r));
     c->n_slow = 0;
     if (!r)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the reads of %zu samples", c->n);
-    for (size_t i = 0; i < c->n; i++)
-        r[i] = (struct read){c->samples[i].worker, without_host(c, &c->samples[i])};
+    for (size_t i = 0; i < c->n; i++) {
+        /* A slow host is slow for whichever worker asks it. */
+        double more = c->samples[i].slow_host && c->requests.slow_host > 1
+                          ? (c->samples[i].first_byte + c->samples[i].transfer) *
+                                (1 - 1 / c->requests.slow_host)
+                          : 0;
+        r[i] = (struct read){c->samples[i].worker, fmaxf(c->samples[i].read_blocked - (float)more, 0)};
+    }
     qsort(r, c->n, sizeof(*r), by_worker);
     size_t n = medians(r, c->n);
     qsort(r, n, sizeof(*r), by_blocked);

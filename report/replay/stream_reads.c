@@ -1,17 +1,13 @@
 #include "report/replay/costs_impl.h"
 
+#include "probe/base/array.h"
+
 #include <stdlib.h>
 
 int pp_stream_reads_add(struct pp_stream_reads *r, const struct pp_stream_read *read)
 {
-    if (r->n == r->room) {
-        size_t room = r->room ? 2 * r->room : 4096;
-        struct pp_stream_read *grown = realloc(r->at, room * sizeof(*grown));
-        if (!grown)
-            return 0;
-        r->at = grown;
-        r->room = room;
-    }
+    if (!pp_grow(&r->at, &r->room, r->n + 1, sizeof(*r->at)))
+        return 0;
     r->at[r->n++] = *read;
     return 1;
 }
@@ -35,45 +31,39 @@ static int by_sample(const void *a, const void *b)
     return compare(x, y->sample, y->epoch);
 }
 
-static const struct pp_stream_read *find(const struct pp_stream_reads *r, const struct pp_cost_sample *x)
-{
-    size_t low = 0, high = r->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (compare(&r->at[middle], x->sample, x->epoch) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < r->n && compare(&r->at[low], x->sample, x->epoch) == 0 ? &r->at[low] : NULL;
-}
-
-/* The reader is whose reads they are: no worker reads slower than another. */
-static void take_read(struct pp_cost_sample *x, const struct pp_stream_read *r)
-{
-    x->read_start_ns = r->start_ns;
-    x->read_end_ns = r->end_ns;
-    x->read_blocked = r->blocked;
-    x->read_cpu = r->cpu;
-    x->read_wake = r->wake;
-    x->retry_blocked = r->retry;
-    x->bytes = r->bytes;
-    x->worker = r->thread;
-    x->hit = r->hit;
-    x->hit_known = r->hit_known;
-}
-
 void pp_stream_reads_join(struct pp_stream_reads *r, struct pp_costs *c)
 {
     size_t kept = 0;
     if (r->n)
         qsort(r->at, r->n, sizeof(*r->at), by_sample);
     for (size_t i = 0; i < c->n; i++) {
-        const struct pp_stream_read *read = find(r, &c->samples[i]);
+        size_t low = 0, high = r->n;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (compare(&r->at[middle], c->samples[i].sample, c->samples[i].epoch) < 0)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        const struct pp_stream_read *read = low < r->n && compare(&r->at[low], c->samples[i].sample,
+                                                                  c->samples[i].epoch) == 0
+                                                ? &r->at[low]
+                                                : NULL;
         if (!read)
             continue;
         c->samples[kept] = c->samples[i];
-        take_read(&c->samples[kept++], read);
+        /* The reader is whose reads they are: no worker reads slower than another. */
+        struct pp_cost_sample *x = &c->samples[kept++];
+        x->read_start_ns = read->start_ns;
+        x->read_end_ns = read->end_ns;
+        x->read_blocked = read->blocked;
+        x->read_cpu = read->cpu;
+        x->read_wake = read->wake;
+        x->retry_blocked = read->retry;
+        x->bytes = read->bytes;
+        x->worker = read->thread;
+        x->hit = read->hit;
+        x->hit_known = read->hit_known;
     }
     c->n = kept;
 }

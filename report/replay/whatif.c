@@ -407,22 +407,19 @@ static double recorded_rate(const struct pp_costs *c)
 #define USUAL_LOAD 4
 #define MOST_LOAD 64
 
-/* The competition there can have been. While CPUs were idle the others had what they wanted: processor
- * sharing at utilisation rho holds others' load / (1 - rho) of their threads on average (Kleinrock, Queueing
- * Systems 2, 1976, 4.4). Without this bound a single worker, which hardly waits for a CPU whether
- * none or all but one of the others are taken, would be predicted to leave none for a second worker. */
-static double most_competition(const struct pp_costs *c)
-{
-    double most = MOST_LOAD * (c->cpus + c->workers),
-           idle = 1 - (c->outside_cpus + c->process_cpus) / c->online_cpus;
-    return idle > 0 ? fmin(most, (c->outside_cpus + c->helper_cpus) / idle) : most; /* NAN: not counted */
-}
-
 /* The same, with more where most is not enough: on a CPU that thirty share, or whose others have a greater
  * weight, a thread gets less than the usual most leaves it. */
 static pp_status fit_delays(struct pp_costs *c, double *much, struct pp_err *err)
 {
-    double usual = USUAL_LOAD * (c->cpus + c->workers), most = most_competition(c);
+    /* The competition there can have been. While CPUs were idle the others had what they wanted: processor
+     * sharing at utilisation rho holds others' load / (1 - rho) of their threads on average (Kleinrock,
+     * Queueing Systems 2, 1976, 4.4). Without this bound a single worker, which hardly waits for a CPU
+     * whether none or all but one of the others are taken, would be predicted to leave none for a second
+     * worker. */
+    double bound = MOST_LOAD * (c->cpus + c->workers),
+           idle = 1 - (c->outside_cpus + c->process_cpus) / c->online_cpus;
+    double usual = USUAL_LOAD * (c->cpus + c->workers),
+           most = idle > 0 ? fmin(bound, (c->outside_cpus + c->helper_cpus) / idle) : bound;
     pp_status st = fit(c, much, fmin(most, usual), service_rate, recorded_rate(c), err);
     return st == PP_OK && *much > 0.99 * usual ? fit(c, much, most, service_rate, recorded_rate(c), err) : st;
 }

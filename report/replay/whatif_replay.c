@@ -89,17 +89,6 @@ static double first_bytes(struct walk *w, double first)
     return first;
 }
 
-/* As it is once the run is under way. */
-static struct pp_hedge settled(const struct pp_costs *c, const struct pp_knobs *k,
-                               const struct pp_cost_sample *s, size_t n)
-{
-    struct pp_hedge h = {.quantile = k->hedge};
-    for (size_t i = 0; h.quantile > 0 && i < HEDGES_SETTLE; i++)
-        if (s[i % n].requests)
-            hedged(c, &h, s[i % n].first_byte, i + n);
-    return h;
-}
-
 /* What num_workers=0 takes from a step, or from the making of a batch: nothing is handed over. */
 static double warmer_ns(const struct pp_knobs *k, const struct pp_cold *cold)
 {
@@ -118,7 +107,12 @@ static double warm_part(const struct pp_costs *c, const struct pp_knobs *k)
 static struct walk walk_of(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *s,
                            size_t n)
 {
-    return (struct walk){.hedge = settled(c, k, s, n),
+    /* As it is once the run is under way. */
+    struct pp_hedge h = {.quantile = k->hedge};
+    for (size_t i = 0; h.quantile > 0 && i < HEDGES_SETTLE; i++)
+        if (s[i % n].requests)
+            hedged(c, &h, s[i % n].first_byte, i + n);
+    return (struct walk){.hedge = h,
                          .shards = k->shard_bytes > 0 ? pp_shards_factor(c, k->shard_bytes) : 1,
                          .warm = warm_part(c, k)};
 }
@@ -417,29 +411,18 @@ static uint64_t whole_epochs(struct pp_replay_setup *s, uint64_t batches)
     return 2 * epoch;
 }
 
-static void lengthen_epochs(struct pp_replay_result *r, double replayed, double whole)
-{
-    if (whole > replayed && r->settled_per_s > 0)
-        r->samples_per_s = whole / (replayed / r->samples_per_s + (whole - replayed) / r->settled_per_s);
-}
-
 /* How often the samples are gone through, so that some of the few requests that are left come. */
 enum { SOME_REQUESTS = 8, MOST_REPEATED = 60000 };
-static size_t rounds_of(const struct walk *w, const struct pp_cost_sample *s, size_t n)
-{
-    double asked = 0;
-    for (size_t i = 0; i < n; i++)
-        asked += s[i].requests > 0;
-    double rounds = w->shards < 1 && asked > 0 ? ceil(SOME_REQUESTS / (asked * w->shards)) : 1;
-    return (size_t)fmax(fmin(rounds, (double)MOST_REPEATED / (double)n), 1);
-}
-
 pp_status pp_whatif_replay(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *s,
                            size_t n, struct pp_replay_result *result, struct pp_err *err)
 {
     struct pp_replay_setup setup = setup_of(c, k);
     struct walk walk = walk_of(c, k, s, n);
-    size_t all = n * rounds_of(&walk, s, n);
+    double asked = 0;
+    for (size_t i = 0; i < n; i++)
+        asked += s[i].requests > 0;
+    double rounds = walk.shards < 1 && asked > 0 ? ceil(SOME_REQUESTS / (asked * walk.shards)) : 1;
+    size_t all = n * (size_t)fmax(fmin(rounds, (double)MOST_REPEATED / (double)n), 1);
     struct pp_replay_sample *r = malloc(all * sizeof(*r));
     /* What storage stood still takes as much shorter or longer as reads do. NULL: no memory. */
     struct pp_outage *outages = malloc((c->n_outages + 1) * sizeof(*outages));
@@ -469,8 +452,13 @@ pp_status pp_whatif_replay(const struct pp_costs *c, const struct pp_knobs *k, c
     }
     uint64_t batches = whole_epochs(&setup, batches_of(c, &setup, all));
     st = pp_replay(&setup, r, all, batches, result, err);
-    if (st == PP_OK && setup.drains)
-        lengthen_epochs(result, (double)setup.epoch_samples, (double)c->epoch_samples);
+    if (st == PP_OK && setup.drains) {
+        double played = (double)setup.epoch_samples;
+        double whole = (double)c->epoch_samples;
+        if (whole > played && result->settled_per_s > 0)
+            result->samples_per_s = whole / (played / result->samples_per_s +
+                                             (whole - played) / result->settled_per_s);
+    }
 out:
     free(outages);
     free(r);

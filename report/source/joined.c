@@ -1,5 +1,6 @@
 #include "report/source/joined.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 
 #include <math.h>
@@ -157,13 +158,8 @@ static int on_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, siz
 {
     struct walk *w = ctx;
     struct joined *j = w->j;
-    if (n > j->room) {
-        struct pp_span *grown = realloc(j->span, n * sizeof(*grown));
-        if (!grown)
-            return j->no_memory = 1;
-        j->span = grown;
-        j->room = n;
-    }
+    if (!pp_grow(&j->span, &j->room, n, sizeof(*j->span)))
+        return j->no_memory = 1;
     for (size_t i = 0; i < n; i++) {
         struct pp_span *s = &j->span[i];
         *s = spans[i];

@@ -1,5 +1,6 @@
 #include "report/source/source.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 
 #include <stdlib.h>
@@ -7,8 +8,7 @@
 
 enum {
     MOST_ROWS = 1 << 19, /* twice what a recorder keeps */
-    PLACES = 4096,       /* as many as the reader tells apart */
-    FIRST_ROOM = 1024
+    PLACES = 4096        /* as many as the reader tells apart */
 };
 
 struct pp_kept_requests {
@@ -63,13 +63,7 @@ static int make_room(struct pp_kept_requests *k)
         k->first = 0;
         return 1;
     }
-    size_t room = k->room ? 2 * k->room : FIRST_ROOM;
-    struct pp_request_row *grown = realloc(k->row, room * sizeof(*grown));
-    if (!grown)
-        return 0;
-    k->row = grown;
-    k->room = room;
-    return 1;
+    return pp_grow(&k->row, &k->room, k->n + 1, sizeof(*k->row));
 }
 
 /* A place's texts never change, and stand in the file before its first request. */
