@@ -127,21 +127,6 @@ static int lies_across(const struct pass *p)
     return sum > MOST_READS * all;
 }
 
-static const char *unknown_of(const struct pass *p)
-{
-    const struct pp_source *s = p->source;
-    return pp_source_is(s, "cached_batches", "true")
-               ? "batches were repeated without reading (--cached-batches)"
-           : p->is_pytorch && !p->order.loader.ended
-               ? "a recording of a PyTorch job has no list of its samples (an iterable data set, or an older version)"
-           : !p->tl.has_trainer || !p->tl.batches
-               ? "a recording has no trainer, so that it is not known which batches were used"
-           : p->walk.phase == PP_PHASE_NONE && !p->is_pytorch
-               ? "no span names a sample, or they were recorded as sums (--detail batch or rollup)"
-           : lies_across(p) ? "the epochs of a recording lie across each other in time"
-                            : NULL;
-}
-
 static void read_part(struct pass *p, struct pp_audit_part *part)
 {
     const struct pp_source *s = p->source;
@@ -175,7 +160,16 @@ static void read_part(struct pass *p, struct pp_audit_part *part)
         part->with_replacement = text &&
                                  (strstr(text, "WeightedRandomSampler") || strstr(text, "(replacement)"));
     }
-    part->unknown = unknown_of(p);
+    part->unknown =
+        pp_source_is(s, "cached_batches", "true") ? "batches were repeated without reading (--cached-batches)"
+        : p->is_pytorch && !p->order.loader.ended
+            ? "a recording of a PyTorch job has no list of its samples (an iterable data set, or an older version)"
+        : !p->tl.has_trainer || !p->tl.batches
+            ? "a recording has no trainer, so that it is not known which batches were used"
+        : p->walk.phase == PP_PHASE_NONE && !p->is_pytorch
+            ? "no span names a sample, or they were recorded as sums (--detail batch or rollup)"
+        : lies_across(p) ? "the epochs of a recording lie across each other in time"
+                         : NULL;
 }
 
 /* Resumed in the middle of its first epoch. */

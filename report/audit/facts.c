@@ -73,39 +73,6 @@ static int changed_hands(const struct audit_facts *f, uint16_t epoch, uint64_t s
     return f->n_taken_over && bsearch(&key, f->taken_over, f->n_taken_over, sizeof(key), by_lease);
 }
 
-/* 0: no memory. */
-static int add_use(struct walk *w, struct audit_epoch *e, const struct pp_audit_use *u)
-{
-    struct audit_fact *f = w->now;
-    enum pp_watch_answer part = w->resumed ? pp_seen_add(&w->part, u->sample) : PP_WATCH_FIRST,
-                         rank = pp_seen_add(&w->rank, u->sample),
-                         all = w->f->numbers_are_local ? rank : pp_seen_add(&w->all, u->sample);
-    f->uses++;
-    f->set += pp_watch_hash(u->sample);
-    note_worker(w, u);
-    if (w->filling && u->batch < PREFIX)
-        pp_visit_batch_add(&w->filling->batch[u->batch], u->sample);
-    if (all == PP_WATCH_FIRST)
-        e->distinct += pp_seen_weight(w->f->numbers_are_local ? &w->rank : &w->all, u->sample);
-    if (w->f->leased)
-        e->shards += pp_seen_add(&w->shards, u->sample >> 32) == PP_WATCH_FIRST;
-    if ((rank == PP_WATCH_AGAIN || all == PP_WATCH_AGAIN) && changed_hands(w->f, e->number, u->sample)) {
-        f->taken_over += pp_seen_weight(&w->all, u->sample);
-    } else if (rank == PP_WATCH_AGAIN) {
-        int of_this = !w->resumed || part == PP_WATCH_AGAIN;
-        *(of_this ? &f->own_again : &f->resume_again) += pp_seen_weight(&w->rank, u->sample);
-        note_again(w, u->sample);
-    } else if (all == PP_WATCH_AGAIN) {
-        int last = w->f->stratified || w->last_batch == UINT32_MAX || u->batch == UINT32_MAX ||
-                   u->batch == w->last_batch;
-        f->cross_again += pp_seen_weight(&w->all, u->sample);
-        f->cross_last += last ? pp_seen_weight(&w->all, u->sample) : 0;
-        if (!last)
-            note_again(w, u->sample);
-    }
-    return part != PP_WATCH_NO_MEMORY && rank != PP_WATCH_NO_MEMORY && all != PP_WATCH_NO_MEMORY;
-}
-
 struct feeding {
     struct walk *walk;
     struct audit_epoch *epoch;
@@ -128,7 +95,37 @@ static int take_uses(void *ctx, const struct pp_audit_use *uses, size_t n)
             pp_seen_expect(&g->walk->rank, uses[i + AHEAD].sample);
             pp_seen_expect(&g->walk->all, uses[i + AHEAD].sample);
         }
-        g->no_memory = !add_use(g->walk, g->epoch, &uses[i]);
+        struct walk *w = g->walk;
+        const struct pp_audit_use *u = &uses[i];
+        struct audit_fact *f = w->now;
+        enum pp_watch_answer part = w->resumed ? pp_seen_add(&w->part, u->sample) : PP_WATCH_FIRST,
+                             rank = pp_seen_add(&w->rank, u->sample),
+                             all = w->f->numbers_are_local ? rank : pp_seen_add(&w->all, u->sample);
+        f->uses++;
+        f->set += pp_watch_hash(u->sample);
+        note_worker(w, u);
+        if (w->filling && u->batch < PREFIX)
+            pp_visit_batch_add(&w->filling->batch[u->batch], u->sample);
+        if (all == PP_WATCH_FIRST)
+            g->epoch->distinct += pp_seen_weight(w->f->numbers_are_local ? &w->rank : &w->all, u->sample);
+        if (w->f->leased)
+            g->epoch->shards += pp_seen_add(&w->shards, u->sample >> 32) == PP_WATCH_FIRST;
+        if ((rank == PP_WATCH_AGAIN || all == PP_WATCH_AGAIN) &&
+            changed_hands(w->f, g->epoch->number, u->sample)) {
+            f->taken_over += pp_seen_weight(&w->all, u->sample);
+        } else if (rank == PP_WATCH_AGAIN) {
+            int of_this = !w->resumed || part == PP_WATCH_AGAIN;
+            *(of_this ? &f->own_again : &f->resume_again) += pp_seen_weight(&w->rank, u->sample);
+            note_again(w, u->sample);
+        } else if (all == PP_WATCH_AGAIN) {
+            int last = w->f->stratified || w->last_batch == UINT32_MAX || u->batch == UINT32_MAX ||
+                       u->batch == w->last_batch;
+            f->cross_again += pp_seen_weight(&w->all, u->sample);
+            f->cross_last += last ? pp_seen_weight(&w->all, u->sample) : 0;
+            if (!last)
+                note_again(w, u->sample);
+        }
+        g->no_memory = part == PP_WATCH_NO_MEMORY || rank == PP_WATCH_NO_MEMORY || all == PP_WATCH_NO_MEMORY;
     }
     return g->no_memory;
 }
@@ -314,20 +311,6 @@ static pp_status find_examples(struct walk *w, const struct audit_epoch *e, stru
     return st;
 }
 
-/* Of a whole epoch the first samples of the data set that no rank used; not where drop_last may have left so
- * many out. */
-static void find_left_out(struct walk *w, const struct audit_epoch *e)
-{
-    struct audit_facts *f = w->f;
-    double missing = f->samples - (double)e->distinct,
-           by_design = f->drop_last == 0 ? 0 : e->world * (isnan(f->batch_size) ? 1 : f->batch_size);
-    for (uint64_t i = 0; missing > 0 && missing >= by_design && f->samples <= (double)PP_AUDIT_EXACT &&
-                         i < (uint64_t)f->samples && f->n_examples + w->n_again < PP_AUDIT_EXAMPLES;
-         i++)
-        if (!pp_seen_has(&w->all, i))
-            f->examples[f->n_examples++] = (struct pp_audit_example){.sample = (double)i, .epoch = e->number};
-}
-
 /* ---- an epoch ---- */
 
 static pp_status walk_epoch(struct walk *w, struct audit_epoch *e, size_t *order, struct pp_err *err)
@@ -343,8 +326,19 @@ static pp_status walk_epoch(struct walk *w, struct audit_epoch *e, size_t *order
     if (!f->numbers_are_local) {
         find_leaders(&d, order, by_set, same_set);
         find_leaders(&d, order, by_first_batch, same_prefix);
-        if (audit_epoch_is_whole(f, (size_t)(e - f->epochs)))
-            find_left_out(w, e);
+        if (audit_epoch_is_whole(f, (size_t)(e - f->epochs))) {
+            /* Of a whole epoch the first samples of the data set that no rank used; not where drop_last may
+             * have left so many out. */
+            double missing = f->samples - (double)e->distinct,
+                   by_design = f->drop_last == 0 ? 0 : e->world * (isnan(f->batch_size) ? 1 : f->batch_size);
+            for (uint64_t i = 0;
+                 missing > 0 && missing >= by_design && f->samples <= (double)PP_AUDIT_EXACT &&
+                 i < (uint64_t)f->samples && f->n_examples + w->n_again < PP_AUDIT_EXAMPLES;
+                 i++)
+                if (!pp_seen_has(&w->all, i))
+                    f->examples[f->n_examples++] = (struct pp_audit_example){.sample = (double)i,
+                                                                             .epoch = e->number};
+        }
     }
     f->scale = fmax(f->scale, pp_watch_scale(&w->all.watch));
     pp_seen_clear(&w->all);

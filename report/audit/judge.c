@@ -79,26 +79,6 @@ static int is_cut(const struct judge *j, const struct epoch *e)
     return f->drop_last != 0 && (uses == low || uses == floor(low / b) * b || uses == floor(high / b) * b);
 }
 
-/* What is left out by design: of the ways to cut the one that comes nearest without being more. */
-static double dropped_of(const struct audit_facts *f, double world, double missing)
-{
-    double n = f->samples, b = isnan(f->batch_size) ? 1 : f->batch_size, low = floor(n / world),
-           high = ceil(n / world), best = 0;
-    const double uses[] = {floor(low / b) * b, floor(high / b) * b};
-    for (size_t i = 0; i < 2 && f->drop_last == 1; i++) {
-        double cut = n - world * uses[i];
-        best = cut <= missing && cut > best ? cut : best;
-    }
-    return best;
-}
-
-/* More than its share: the whole data set, but for a short last batch. */
-static int draws_all(const struct audit_facts *f, double world, const struct audit_fact *r)
-{
-    double n = f->samples, b = isnan(f->batch_size) ? 1 : f->batch_size, uses = (double)r->uses;
-    return uses > ceil(n / world) && uses > n - b && world > 1;
-}
-
 /* ---- findings of an epoch ---- */
 
 static void count(const struct judge *j, struct epoch *e)
@@ -113,7 +93,10 @@ static void count(const struct judge *j, struct epoch *e)
         e->row->used += (double)r->uses;
         own += r->own_again + r->resume_again;
         e->taken_over += r->taken_over;
-        all += draws_all(f, f->epochs[e->at].world, r);
+        /* More than its share: the whole data set, but for a short last batch. */
+        double world = f->epochs[e->at].world;
+        double n = f->samples, b = isnan(f->batch_size) ? 1 : f->batch_size, uses = (double)r->uses;
+        all += uses > ceil(n / world) && uses > n - b && world > 1;
         if (r->leader != i) {
             e->followers++;
             e->followed += r->cross_again;
@@ -215,7 +198,16 @@ static void judge_left_out(struct judge *j, struct epoch *e)
         blame(j, PP_AUDIT_DROPPED, e, (uint64_t)missing);
         return;
     }
-    e->row->dropped = dropped_of(f, f->epochs[e->at].world, missing);
+    /* What is left out by design: of the ways to cut the one that comes nearest without being more. */
+    double world = f->epochs[e->at].world;
+    double samples = f->samples, b = isnan(f->batch_size) ? 1 : f->batch_size, low = floor(samples / world),
+           high = ceil(samples / world), best = 0;
+    const double uses[] = {floor(low / b) * b, floor(high / b) * b};
+    for (size_t i = 0; i < 2 && f->drop_last == 1; i++) {
+        double cut = samples - world * uses[i];
+        best = cut <= missing && cut > best ? cut : best;
+    }
+    e->row->dropped = best;
     e->row->left_out = missing - e->row->dropped;
     missing = fmax(e->row->left_out - (double)e->followed, 0);
     if (e->row->dropped > 0)
@@ -332,22 +324,6 @@ static void judge_epoch(struct judge *j, size_t at)
 
 /* ---- what is said ---- */
 
-static const char *ranks_of(struct judge *j, const uint8_t *ranks)
-{
-    const struct audit_facts *f = j->f;
-    const char *list = NULL;
-    size_t ranges = 0;
-    for (size_t i = 0; i < f->n_ranks; i++) {
-        size_t first = i;
-        if (!ranks[i])
-            continue;
-        while (i + 1 < f->n_ranks && ranks[i + 1] && f->ranks[i + 1].number == f->ranks[i].number + 1)
-            i++;
-        list = pp_ranges_add(&j->out->arena, list, ranges++, f->ranks[first].number, f->ranks[i].number);
-    }
-    return list;
-}
-
 /* "shard 17 of epoch 0, which node3.4711 had": up to three of those that were taken over. */
 static const char *leases_of(struct judge *j)
 {
@@ -391,7 +367,18 @@ static void conclude_cause(struct judge *j, enum pp_audit_cause_id id)
                                    : samples;
     m[PP_AUDIT_FACT_BY_CONTENT] = c->by_content ? 1 : NAN;
     m[PP_AUDIT_FACT_SHARDS] = j->f->shards * c->epochs;
-    j->text[PP_AUDIT_FACT_RANKS] = ranks_of(j, c->ranks);
+    const struct audit_facts *f = j->f;
+    const char *list = NULL;
+    size_t ranges = 0;
+    for (size_t i = 0; i < f->n_ranks; i++) {
+        size_t first = i;
+        if (!c->ranks[i])
+            continue;
+        while (i + 1 < f->n_ranks && c->ranks[i + 1] && f->ranks[i + 1].number == f->ranks[i].number + 1)
+            i++;
+        list = pp_ranges_add(&j->out->arena, list, ranges++, f->ranks[first].number, f->ranks[i].number);
+    }
+    j->text[PP_AUDIT_FACT_RANKS] = list;
     j->text[PP_AUDIT_FACT_LEASES] = id == PP_AUDIT_TAKEN_OVER ? leases_of(j) : NULL;
     const struct pp_rule *rules = rules_of(id, &n), *rule = pp_rules_first(rules, n, &v);
     if (!rule)

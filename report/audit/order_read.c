@@ -48,26 +48,6 @@ static void add_stretch(void *ctx, const struct pp_order_row *r)
 
 PP_BY_BOTH(by_batch, struct audit_stretch, first, end)
 
-/* Stretches of an epoch that follow each other become one; one on another is not as a recording has them. */
-static void join_stretches(struct audit_order *o)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < o->n; i++) {
-        struct audit_stretch *s = &o->row[i], *last = n ? &o->row[n - 1] : NULL;
-        if (last && s->first < last->end)
-            continue;
-        if (last && last->epoch == s->epoch && last->other == s->other && last->end == s->first) {
-            last->end = s->end;
-            last->ended |= s->ended;
-            last->samples += s->samples;
-            continue;
-        }
-        o->own += !s->other;
-        o->row[n++] = *s;
-    }
-    o->n = n;
-}
-
 pp_status audit_order_read(const struct pp_source *s, struct audit_order *o, struct pp_err *err)
 {
     struct loaders g = {0};
@@ -84,7 +64,22 @@ pp_status audit_order_read(const struct pp_source *s, struct audit_order *o, str
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the epochs of %s", s->path);
     if (o->n)
         qsort(o->row, o->n, sizeof(*o->row), by_batch);
-    join_stretches(o);
+    /* Stretches of an epoch that follow each other become one; a recording has none on another. */
+    size_t n = 0;
+    for (size_t i = 0; i < o->n; i++) {
+        struct audit_stretch *now = &o->row[i], *last = n ? &o->row[n - 1] : NULL;
+        if (last && now->first < last->end)
+            continue;
+        if (last && last->epoch == now->epoch && last->other == now->other && last->end == now->first) {
+            last->end = now->end;
+            last->ended |= now->ended;
+            last->samples += now->samples;
+            continue;
+        }
+        o->own += !now->other;
+        o->row[n++] = *now;
+    }
+    o->n = n;
     return st;
 }
 

@@ -30,24 +30,6 @@ void pp_compare_defaults(struct pp_compare_opts *o)
 
 /* ---- what may be compared ---- */
 
-static pp_status check_run(const struct pp_run *r, struct pp_err *err)
-{
-    double samples = r->metric[PP_CMP_SAMPLES_PER_S], batches = r->metric[PP_CMP_BATCHES],
-           rate = isnan(samples) ? r->metric[PP_CMP_BATCHES_PER_S] : samples;
-    if (strcmp(r->outcome, "finished") != 0)
-        return pp_fail(err, PP_E_INCONCLUSIVE, "%s cannot be used: the run is %s; only finished runs count",
-                       r->path, r->outcome[0] ? r->outcome : "unfinished");
-    if (isnan(rate) || rate <= 0 || !isfinite(rate) || batches == 0)
-        return pp_fail(err, PP_E_INCONCLUSIVE,
-                       "%s cannot be used: no batch was measured in its steady state; record a longer run",
-                       r->path);
-    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        if (isinf(r->metric[i]) || r->metric[i] < 0)
-            return pp_fail(err, PP_E_CORRUPT, "%s: %s is %g, which is not possible", r->path,
-                           pp_cmp_metrics[i].title, r->metric[i]);
-    return PP_OK;
-}
-
 /* A run counts once: the same one again, in a copy or on the other side, only looks like more of them. */
 static pp_status check_distinct(const struct pp_runs *a, const struct pp_runs *b, struct pp_err *err)
 {
@@ -65,9 +47,21 @@ pp_status pp_compare_check_side(const struct pp_compare_side *side, struct pp_er
     if (side->runs->n == 0)
         return pp_fail(err, PP_E_EMPTY, "%s holds no runs", side->label);
     for (size_t i = 0; i < side->runs->n; i++) {
-        pp_status st = check_run(&side->runs->run[i], err);
-        if (st != PP_OK)
-            return st;
+        const struct pp_run *r = &side->runs->run[i];
+        double samples = r->metric[PP_CMP_SAMPLES_PER_S], batches = r->metric[PP_CMP_BATCHES],
+               rate = isnan(samples) ? r->metric[PP_CMP_BATCHES_PER_S] : samples;
+        if (strcmp(r->outcome, "finished") != 0)
+            return pp_fail(err, PP_E_INCONCLUSIVE,
+                           "%s cannot be used: the run is %s; only finished runs count", r->path,
+                           r->outcome[0] ? r->outcome : "unfinished");
+        if (isnan(rate) || rate <= 0 || !isfinite(rate) || batches == 0)
+            return pp_fail(
+                err, PP_E_INCONCLUSIVE,
+                "%s cannot be used: no batch was measured in its steady state; record a longer run", r->path);
+        for (int k = 0; k < PP_CMP_COUNT_OF_METRICS; k++)
+            if (isinf(r->metric[k]) || r->metric[k] < 0)
+                return pp_fail(err, PP_E_CORRUPT, "%s: %s is %g, which is not possible", r->path,
+                               pp_cmp_metrics[k].title, r->metric[k]);
     }
     pp_status st = check_distinct(side->runs, side->runs, err);
     if (st == PP_OK && pp_unrepeated(side->runs, &d))

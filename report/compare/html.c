@@ -151,8 +151,13 @@ static void put_pictures(FILE *out, const struct pp_compare *c, const struct pp_
 
 /* ---- the metrics ---- */
 
-static void put_metrics(FILE *out, const struct pp_compare *c)
+int pp_compare_html(const struct pp_compare *c, const struct pp_report *base, const struct pp_report *head,
+                    FILE *out)
 {
+    pp_html_page_begin(out, "comparison", "two sides compared");
+    put_answer(out, c);
+    put_spent(out, c);
+    put_pictures(out, c, base, head);
     static const char *const of_runs[] = {"median of the runs", "#BASE", "#HEAD", "worse by", "answer", NULL},
                              *const of_two[] = {"", "#BASE", "#HEAD", "#change", NULL};
     int one_each = pp_compare_is_single(c);
@@ -181,16 +186,6 @@ static void put_metrics(FILE *out, const struct pp_compare *c)
     if (c->attribution[0])
         pp_html_in(out, "<p>", c->attribution, "</p>\n");
     pp_html_figure_end(out);
-}
-
-int pp_compare_html(const struct pp_compare *c, const struct pp_report *base, const struct pp_report *head,
-                    FILE *out)
-{
-    pp_html_page_begin(out, "comparison", "two sides compared");
-    put_answer(out, c);
-    put_spent(out, c);
-    put_pictures(out, c, base, head);
-    put_metrics(out, c);
     if (base)
         pp_html_in(out, "<p class=\"or\">BASE recorded ", base->made, "</p>\n");
     if (head)

@@ -228,21 +228,6 @@ static int is_input_bound(const char *class)
     return strncmp(class, "input-bound", 11) == 0;
 }
 
-static void answer_verdict(struct pp_compare *c)
-{
-    struct pp_compare_verdict *v = &c->verdict;
-    int differ = strcmp(v->base, v->head) != 0, worse = is_input_bound(v->head) && !is_input_bound(v->base);
-    v->changed = differ && v->p_all < c->level;
-    v->answer = !worse || !differ ? PP_NOT_REGRESSED : v->changed ? PP_REGRESSED : PP_INCONCLUSIVE;
-    if (!differ)
-        snprintf(v->sentence, sizeof(v->sentence), "the verdict is %s on both sides", v->base);
-    else
-        snprintf(v->sentence, sizeof(v->sentence),
-                 "the verdict %s from %s (%zu of %zu runs) to %s (%zu of %zu)%s",
-                 v->changed ? "changed" : "may have changed", v->base, v->base_runs, c->n_base, v->head,
-                 v->head_runs, c->n_head, v->changed ? "" : ": too few runs agree to exclude chance");
-}
-
 /* ---- several questions share alpha: Holm for runs, sign flips of whole pairs for pairs ---- */
 
 #define RUNS_MAX 1000
@@ -501,7 +486,17 @@ pp_status pp_compare_judge(struct pp_compare *c, const struct pp_runs *base, con
         c->regressed += m->gated && m->answer == PP_REGRESSED;
         c->inconclusive += m->gated && m->answer == PP_INCONCLUSIVE;
     }
-    answer_verdict(c);
+    struct pp_compare_verdict *v = &c->verdict;
+    int differ = strcmp(v->base, v->head) != 0, worse = is_input_bound(v->head) && !is_input_bound(v->base);
+    v->changed = differ && v->p_all < c->level;
+    v->answer = !worse || !differ ? PP_NOT_REGRESSED : v->changed ? PP_REGRESSED : PP_INCONCLUSIVE;
+    if (!differ)
+        snprintf(v->sentence, sizeof(v->sentence), "the verdict is %s on both sides", v->base);
+    else
+        snprintf(v->sentence, sizeof(v->sentence),
+                 "the verdict %s from %s (%zu of %zu runs) to %s (%zu of %zu)%s",
+                 v->changed ? "changed" : "may have changed", v->base, v->base_runs, c->n_base, v->head,
+                 v->head_runs, c->n_head, v->changed ? "" : ": too few runs agree to exclude chance");
     c->regressed += c->opts.gate_verdict && c->verdict.answer == PP_REGRESSED;
     c->inconclusive += c->opts.gate_verdict && c->verdict.answer == PP_INCONCLUSIVE;
     conclude(c);

@@ -261,20 +261,25 @@ static pp_status run_of_report(const struct pp_report *r, struct pp_run *out, st
 
 /* ---- with counts ---- */
 
-/* An unfinished run is PP_OK: whether it may be a sample is pp_compare_check_side's to say. On failure *out
- * needs no freeing. */
-static pp_status load_run(const char *path, struct pp_run *out, struct pp_err *err)
+/* ---- files, directories and globs ---- */
+
+static pp_status load_one(const char *path, struct pp_runs *out, struct pp_err *err)
 {
+    struct pp_run *run = pp_runs_push(out);
+    if (!run)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for another run");
+    /* An unfinished run is PP_OK: whether it may be a sample is pp_compare_check_side's to say. On failure
+     * *out needs no freeing. */
     struct pp_report *report = NULL;
     struct epoch_counts counts;
     pp_status st = pp_report_build(path, &report, err);
     if (st == PP_OK)
         st = count_epochs(path, &counts, err);
     if (st == PP_OK)
-        st = run_of_report(report, out, err);
+        st = run_of_report(report, run, err);
     if (st == PP_OK) {
         /* Counts of spans, by epoch, and counts of the loader, which are of the whole run. */
-        const char *format = pp_run_field(out, "config.format");
+        const char *format = pp_run_field(run, "config.format");
         int mapped = format && strcmp(format, "tokens") == 0,
             counted = !isnan(counts.opens) && !isnan(counts.reads);
         enum pp_why why = !counts.lossless ? PP_WHY_LOST_SPANS
@@ -285,25 +290,14 @@ static pp_status load_run(const char *path, struct pp_run *out, struct pp_err *e
         enum pp_why io_why = !counted        ? PP_WHY_NOT_COUNTED
                              : counts.epochs ? PP_WHY_PART_OF_EPOCH
                                              : PP_WHY_NO_EPOCH;
-        set_metric(out, PP_CMP_BYTES_READ, counts.bytes * per_epoch, why);
-        set_metric(out, PP_CMP_BATCHES, counts.batches * per_epoch, why);
-        set_metric(out, PP_CMP_SAMPLES, counts.samples * per_epoch, why);
-        set_metric(out, PP_CMP_ERRORS, counts.errors * per_epoch, why);
-        set_metric(out, PP_CMP_OPENS, counts.opens * per_run, io_why);
-        set_metric(out, PP_CMP_READS, mapped ? NAN : counts.reads * per_run, mapped ? PP_WHY_MAPPED : io_why);
+        set_metric(run, PP_CMP_BYTES_READ, counts.bytes * per_epoch, why);
+        set_metric(run, PP_CMP_BATCHES, counts.batches * per_epoch, why);
+        set_metric(run, PP_CMP_SAMPLES, counts.samples * per_epoch, why);
+        set_metric(run, PP_CMP_ERRORS, counts.errors * per_epoch, why);
+        set_metric(run, PP_CMP_OPENS, counts.opens * per_run, io_why);
+        set_metric(run, PP_CMP_READS, mapped ? NAN : counts.reads * per_run, mapped ? PP_WHY_MAPPED : io_why);
     }
     pp_report_free(report);
-    return st;
-}
-
-/* ---- files, directories and globs ---- */
-
-static pp_status load_one(const char *path, struct pp_runs *out, struct pp_err *err)
-{
-    struct pp_run *run = pp_runs_push(out);
-    if (!run)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for another run");
-    pp_status st = load_run(path, run, err);
     if (st != PP_OK)
         out->n--; /* nothing in it to free */
     return st;

@@ -10,34 +10,31 @@ static void put_name(struct pp_out *o, const char *name)
         pp_out_char(o, *name == ';' || *name == '\n' || *name == '\r' ? ':' : *name);
 }
 
-static void put_row(struct pp_out *o, const struct pp_stack_sums *s, const struct pp_stack_sum *row)
-{
-    uint32_t path[PP_STACK_LONGEST];
-    size_t n = pp_stack_sums_path(s, row, path);
-    put_name(o, row->thread->name);
-    for (size_t i = 0; i < n; i++) {
-        const struct pp_stack_location *l = &s->locations[path[i]];
-        pp_out_char(o, ';');
-        put_name(o, l->name);
-        if (!l->file[0])
-            continue;
-        pp_out_str(o, " (");
-        put_name(o, l->file);
-        pp_out_char(o, ':');
-        pp_out_uint(o, l->line);
-        pp_out_char(o, ')');
-    }
-    pp_out_char(o, ' ');
-    pp_out_uint(o, s->of_phases ? row->ns / 1000 : row->n);
-    pp_out_char(o, '\n');
-}
-
 static pp_status folded_write(const struct pp_stack_sums *s, struct pp_err *err)
 {
     struct pp_out out;
     pp_out_begin(&out, s->fd, s->label);
-    for (size_t i = 0; i < s->n_rows; i++)
-        put_row(&out, s, &s->rows[i]);
+    for (size_t i = 0; i < s->n_rows; i++) {
+        const struct pp_stack_sum *row = &s->rows[i];
+        uint32_t path[PP_STACK_LONGEST];
+        size_t n = pp_stack_sums_path(s, row, path);
+        put_name(&out, row->thread->name);
+        for (size_t k = 0; k < n; k++) {
+            const struct pp_stack_location *l = &s->locations[path[k]];
+            pp_out_char(&out, ';');
+            put_name(&out, l->name);
+            if (!l->file[0])
+                continue;
+            pp_out_str(&out, " (");
+            put_name(&out, l->file);
+            pp_out_char(&out, ':');
+            pp_out_uint(&out, l->line);
+            pp_out_char(&out, ')');
+        }
+        pp_out_char(&out, ' ');
+        pp_out_uint(&out, s->of_phases ? row->ns / 1000 : row->n);
+        pp_out_char(&out, '\n');
+    }
     return pp_out_end(&out, err);
 }
 

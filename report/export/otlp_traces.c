@@ -393,19 +393,6 @@ static pp_status end_body(struct writing *w, size_t batches, struct pp_err *err)
     return st;
 }
 
-static const struct otlp_span *finished_by_worker(const struct writing *w, const struct otlp_span *s,
-                                                  size_t n)
-{
-    const struct otlp_span *last = NULL;
-    for (size_t i = 0; i < n; i++) {
-        const struct pp_thread_row *t = thread_of(w, s[i].thread);
-        if (t && (t->lane == PP_LANE_WORKER || t->lane == PP_LANE_READER) &&
-            (!last || pp_span_end(&s[i].span) >= pp_span_end(&last->span)))
-            last = &s[i];
-    }
-    return last;
-}
-
 /* Whole batches to a body, but for one that is larger than four. */
 static pp_status deliver(struct writing *w, struct pp_err *err)
 {
@@ -418,7 +405,13 @@ static pp_status deliver(struct writing *w, struct pp_err *err)
             n++;
         if (!n)
             continue;
-        const struct otlp_span *s = &b->span[at], *finished = finished_by_worker(w, s, n);
+        const struct otlp_span *s = &b->span[at], *finished = NULL; /* by a worker */
+        for (size_t k = 0; k < n; k++) {
+            const struct pp_thread_row *t = thread_of(w, s[k].thread);
+            if (t && (t->lane == PP_LANE_WORKER || t->lane == PP_LANE_READER) &&
+                (!finished || pp_span_end(&s[k].span) >= pp_span_end(&finished->span)))
+                finished = &s[k];
+        }
         put_root(w, b->order[i], s, n);
         w->in_body++;
         batches++;

@@ -85,19 +85,6 @@ static int rename_into_place(const struct pp_export_place *p)
     return rename(p->path, p->out);
 }
 
-/* So that the new name survives a power cut; a file system that cannot sync a directory is no failure. */
-static void sync_directory(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char *dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
-    int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (fd >= 0) {
-        fsync(fd);
-        close(fd);
-    }
-    free(dir);
-}
-
 pp_status pp_place_commit(struct pp_export_place *p, struct pp_err *err)
 {
     pp_status st = PP_OK;
@@ -117,7 +104,15 @@ pp_status pp_place_commit(struct pp_export_place *p, struct pp_err *err)
                              p->out)
                    : pp_fail_errno(err, errno, "renaming the finished export to %s failed", p->out);
     p->temporary = 0;
-    sync_directory(p->out);
+    /* So that the new name survives a power cut; a file system that cannot sync a directory is no failure. */
+    const char *slash = strrchr(p->out, '/');
+    char *dir = slash ? strndup(p->out, slash == p->out ? 1 : (size_t)(slash - p->out)) : strdup(".");
+    int dir_fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (dir_fd >= 0) {
+        fsync(dir_fd);
+        close(dir_fd);
+    }
+    free(dir);
     return PP_OK;
 }
 

@@ -64,45 +64,40 @@ static void put_sample(struct pp_proto *p, const struct pp_stack_sums *s, const 
     pp_proto_end(p, opened);
 }
 
-static void put_profile(struct pp_proto *p, const struct pp_stack_sums *s)
-{
-    const struct pp_export_run *run = s->run;
-    put_type(p, TEXT_SAMPLES, TEXT_COUNT);
-    put_type(p, TEXT_TIME, TEXT_NANOSECONDS);
-    for (size_t i = 0; i < s->n_rows; i++)
-        put_sample(p, s, &s->rows[i]);
-    for (size_t i = 0; i < s->n_locations; i++) {
-        size_t opened = pp_proto_begin(p, PROFILE_LOCATION), line;
-        pp_proto_uint(p, LOCATION_ID, i + 1);
-        line = pp_proto_begin(p, LOCATION_LINE);
-        pp_proto_uint(p, LINE_FUNCTION, i + 1);
-        pp_proto_uint(p, LINE_NUMBER, s->locations[i].line);
-        pp_proto_end(p, line);
-        pp_proto_end(p, opened);
-        opened = pp_proto_begin(p, PROFILE_FUNCTION);
-        pp_proto_uint(p, FUNCTION_ID, i + 1);
-        pp_proto_uint(p, FUNCTION_NAME, name_text(s, i));
-        pp_proto_uint(p, FUNCTION_FILE, s->locations[i].file[0] ? name_text(s, i) + 1 : TEXT_NONE);
-        pp_proto_end(p, opened);
-    }
-    for (size_t i = 0; i < TEXTS; i++)
-        pp_proto_str(p, PROFILE_STRING, texts[i]);
-    for (size_t i = 0; i < run->n_threads; i++)
-        pp_proto_str(p, PROFILE_STRING, run->threads[i].name);
-    for (size_t i = 0; i < s->n_locations; i++) {
-        pp_proto_str(p, PROFILE_STRING, s->locations[i].name);
-        pp_proto_str(p, PROFILE_STRING, s->locations[i].file);
-    }
-    if (run->utc_known)
-        pp_proto_uint(p, PROFILE_TIME, run->utc_ns);
-    pp_proto_uint(p, PROFILE_DURATION, run->end_ns - run->origin_ns);
-}
-
 static pp_status pprof_write(const struct pp_stack_sums *s, struct pp_err *err)
 {
     struct pp_proto proto = {0};
     struct pp_out out;
-    put_profile(&proto, s);
+    const struct pp_export_run *run = s->run;
+    put_type(&proto, TEXT_SAMPLES, TEXT_COUNT);
+    put_type(&proto, TEXT_TIME, TEXT_NANOSECONDS);
+    for (size_t i = 0; i < s->n_rows; i++)
+        put_sample(&proto, s, &s->rows[i]);
+    for (size_t i = 0; i < s->n_locations; i++) {
+        size_t opened = pp_proto_begin(&proto, PROFILE_LOCATION), line;
+        pp_proto_uint(&proto, LOCATION_ID, i + 1);
+        line = pp_proto_begin(&proto, LOCATION_LINE);
+        pp_proto_uint(&proto, LINE_FUNCTION, i + 1);
+        pp_proto_uint(&proto, LINE_NUMBER, s->locations[i].line);
+        pp_proto_end(&proto, line);
+        pp_proto_end(&proto, opened);
+        opened = pp_proto_begin(&proto, PROFILE_FUNCTION);
+        pp_proto_uint(&proto, FUNCTION_ID, i + 1);
+        pp_proto_uint(&proto, FUNCTION_NAME, name_text(s, i));
+        pp_proto_uint(&proto, FUNCTION_FILE, s->locations[i].file[0] ? name_text(s, i) + 1 : TEXT_NONE);
+        pp_proto_end(&proto, opened);
+    }
+    for (size_t i = 0; i < TEXTS; i++)
+        pp_proto_str(&proto, PROFILE_STRING, texts[i]);
+    for (size_t i = 0; i < run->n_threads; i++)
+        pp_proto_str(&proto, PROFILE_STRING, run->threads[i].name);
+    for (size_t i = 0; i < s->n_locations; i++) {
+        pp_proto_str(&proto, PROFILE_STRING, s->locations[i].name);
+        pp_proto_str(&proto, PROFILE_STRING, s->locations[i].file);
+    }
+    if (run->utc_known)
+        pp_proto_uint(&proto, PROFILE_TIME, run->utc_ns);
+    pp_proto_uint(&proto, PROFILE_DURATION, run->end_ns - run->origin_ns);
     pp_out_begin(&out, s->fd, s->label);
     pp_out_bytes(&out, proto.buf, proto.n);
     pp_status st = proto.failed ? pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", s->label)

@@ -22,27 +22,6 @@ static int is_work(unsigned phase)
 
 /* ---- buffer debt ---- */
 
-/* Batches that the workers finished and the trainer took in a second. A batch is finished by its collate;
- * where there is none, by its last sample. */
-static void count_batches(const struct pp_live *l, uint64_t s, double *made, double *taken)
-{
-    const struct live_second *sec = live_second_at(l, s);
-    double collated = 0, samples = 0;
-    for (uint32_t i = 0; i < sec->n; i++) {
-        const struct live_part *p = &sec->parts[i];
-        long row = live_thread_row(l, p->thread);
-        if (row < 0)
-            continue;
-        if (l->threads[row].lane == PP_LANE_TRAINER)
-            *taken += live_takes_batch(l, p->phase) ? (double)p->n : 0;
-        else if (p->phase == PP_PHASE_COLLATE)
-            collated += (double)p->n;
-    }
-    for (int i = 0; i < LIVE_WORKS && samples <= 0; i++)
-        samples = (double)sec->work_n[i];
-    *made += l->usual[PP_PHASE_COLLATE].n ? collated : samples / l->batch_size;
-}
-
 /* Whether workers, or readers, were at work for half of the second or more. A buffer that empties while they
  * are idle is that of an epoch, or a run, that ends. */
 static int at_work(const struct pp_live *l, uint64_t s)
@@ -84,7 +63,23 @@ void live_put_debt(const struct pp_live *l, struct pp_live_snapshot *out)
         return;
     out->buffered_batches = depth;
     for (int s = 1; s <= DEBT_S; s++) {
-        count_batches(l, out->at_s + 1 - (uint64_t)s, &made, &taken);
+        /* Batches that the workers finished and the trainer took in a second. A batch is finished by its
+         * collate; where there is none, by its last sample. */
+        const struct live_second *sec = live_second_at(l, (out->at_s + 1 - (uint64_t)s));
+        double collated = 0, samples = 0;
+        for (uint32_t i = 0; i < sec->n; i++) {
+            const struct live_part *p = &sec->parts[i];
+            long row = live_thread_row(l, p->thread);
+            if (row < 0)
+                continue;
+            if (l->threads[row].lane == PP_LANE_TRAINER)
+                taken += live_takes_batch(l, p->phase) ? (double)p->n : 0;
+            else if (p->phase == PP_PHASE_COLLATE)
+                collated += (double)p->n;
+        }
+        for (int i = 0; i < LIVE_WORKS && samples <= 0; i++)
+            samples = (double)sec->work_n[i];
+        made += l->usual[PP_PHASE_COLLATE].n ? collated : samples / l->batch_size;
         out->buffer_drain_per_s = (taken - made) / s;
         if (taken - made < DEBT_LEAST + DEBT_SPREAD * sqrt(taken))
             continue;

@@ -71,23 +71,6 @@ static void total_of_part(struct pp_live *l, struct live_second *s, const struct
     count_samples(l, &l->totals);
 }
 
-/* A kind is the recorder's word for a class of errors. A file with more kinds is damaged, or made. */
-static uint32_t total_of_error(struct pp_live *l, const struct pp_error_row *row)
-{
-    struct pp_live_error_kind *kinds = l->totals.errors;
-    const char *kind = row->kind && *row->kind ? row->kind : "other";
-    uint32_t i = 0;
-    while (i < PP_LIVE_ERROR_KINDS - 1 && kinds[i].name[0] &&
-           strncmp(kinds[i].name, kind, sizeof(kinds[i].name) - 1) != 0)
-        i++;
-    if (i == PP_LIVE_ERROR_KINDS - 1)
-        kind = "other";
-    if (!kinds[i].name[0])
-        snprintf(kinds[i].name, sizeof(kinds[i].name), "%s", kind);
-    kinds[i].count += row->count;
-    return i;
-}
-
 const struct pp_live_totals *pp_live_totals(const struct pp_live *l)
 {
     return &l->totals;
@@ -282,7 +265,18 @@ void live_add_error(void *ctx, const struct pp_error_row *row)
     tell_event(l, PP_LIVE_ERROR, row->t_ns, row->count, "%s, %s: %s%s%s", row->kind, row->action,
                row->path ? row->path : "", row->path && row->reason ? ": " : "",
                row->reason ? row->reason : "");
-    uint32_t kind = total_of_error(l, row);
+    /* A kind is the recorder's word for a class of errors. A file with more kinds is damaged, or made. */
+    struct pp_live_error_kind *kinds = l->totals.errors;
+    const char *word = row->kind && *row->kind ? row->kind : "other";
+    uint32_t kind = 0;
+    while (kind < PP_LIVE_ERROR_KINDS - 1 && kinds[kind].name[0] &&
+           strncmp(kinds[kind].name, word, sizeof(kinds[kind].name) - 1) != 0)
+        kind++;
+    if (kind == PP_LIVE_ERROR_KINDS - 1)
+        word = "other";
+    if (!kinds[kind].name[0])
+        snprintf(kinds[kind].name, sizeof(kinds[kind].name), "%s", word);
+    kinds[kind].count += row->count;
     if (live_room(l, &l->errors, l->n_errors, &l->cap_errors, sizeof(*l->errors)))
         l->errors[l->n_errors++] = (struct live_error){.t_ns = row->t_ns,
                                                        .count = row->count,

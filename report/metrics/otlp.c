@@ -28,16 +28,6 @@ static const char *unit_of(const char *unit)
     return "";
 }
 
-/* "pipeprobe.data_wait" and "1" of pipeprobe_data_wait_ratio. */
-static void name_of(const struct pp_metric *m, char *name, size_t size, const char **unit)
-{
-    size_t n = strlen(m->name), k = strlen(m->unit);
-    if (k && n > k + 1 && m->name[n - k - 1] == '_' && strcmp(m->name + n - k, m->unit) == 0)
-        n -= k + 1;
-    snprintf(name, size, "pipeprobe.%.*s", (int)(n - strlen(PREFIX)), m->name + strlen(PREFIX));
-    *unit = unit_of(m->unit);
-}
-
 /* ---- the resource ---- */
 
 static const char *label_of(const struct pp_metrics_view *v, const char *name)
@@ -112,7 +102,12 @@ static void open_metric(struct writing *w, const struct pp_metric *m)
 {
     char name[100];
     const char *unit;
-    name_of(m, name, sizeof(name), &unit);
+    /* "pipeprobe.data_wait" and "1" of pipeprobe_data_wait_ratio. */
+    size_t n = strlen(m->name), k = strlen(m->unit);
+    if (k && n > k + 1 && m->name[n - k - 1] == '_' && strcmp(m->name + n - k, m->unit) == 0)
+        n -= k + 1;
+    snprintf(name, sizeof(name), "pipeprobe.%.*s", (int)(n - strlen(PREFIX)), m->name + strlen(PREFIX));
+    unit = unit_of(m->unit);
     pp_otlp_item(&w->doc, 2);
     pp_otlp_text(&w->doc, 1, "name", name);
     pp_otlp_text(&w->doc, 2, "description", m->help);

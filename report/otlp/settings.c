@@ -33,15 +33,6 @@ static const char *variable(const char *signal, const char *what, int *of_signal
 
 /* ---- the URL ---- */
 
-static int has_port(const char *url, const char *port)
-{
-    const char *host = strstr(url, "://");
-    const char *end = host ? host + 3 + strcspn(host + 3, "/?#") : NULL, *colon = NULL;
-    for (const char *c = host; c && c < end; c++)
-        colon = *c == ':' ? c : colon;
-    return colon && (size_t)(end - colon - 1) == strlen(port) && strncmp(colon + 1, port, strlen(port)) == 0;
-}
-
 static pp_status no_grpc(const char *why, struct pp_err *err)
 {
     return pp_fail(err, PP_E_USAGE,
@@ -65,7 +56,11 @@ static pp_status make_url(const char *target, const char *signal, struct pp_otlp
     if (strncmp(base, "http://", 7) != 0 && strncmp(base, "https://", 8) != 0)
         return pp_fail(err, PP_E_USAGE, "'%s' is no URL of OTLP over HTTP; write it as http://localhost:4318",
                        shown);
-    if (has_port(base, "4317"))
+    const char *host = strstr(base, "://");
+    const char *end = host ? host + 3 + strcspn(host + 3, "/?#") : NULL, *colon = NULL;
+    for (const char *c = host; c && c < end; c++)
+        colon = *c == ':' ? c : colon;
+    if (colon && end - colon == 5 && strncmp(colon, ":4317", 5) == 0)
         return no_grpc("port 4317", err);
     size_t n = strlen(base);
     while (n && base[n - 1] == '/')
@@ -113,27 +108,6 @@ static char *header_of(const char *text, size_t n)
     return line;
 }
 
-static pp_status read_headers(const char *text, struct pp_otlp_settings *out, struct pp_err *err)
-{
-    for (int i = 1; text && *text; i++) {
-        size_t n = strcspn(text, ",");
-        int blank = strspn(text, " \t") >= n;
-        if (!blank && out->n_headers == PP_OTLP_HEADERS)
-            return pp_fail(err, PP_E_USAGE, "OTEL_EXPORTER_OTLP_HEADERS has more than %d headers",
-                           PP_OTLP_HEADERS);
-        if (!blank && !(out->headers[out->n_headers++] = header_of(text, n))) {
-            out->n_headers--;
-            return pp_fail(
-                err, PP_E_USAGE,
-                "entry %d of OTEL_EXPORTER_OTLP_HEADERS is no NAME=VALUE (its text is not shown: it "
-                "may be a secret)",
-                i);
-        }
-        text += n + (text[n] == ',');
-    }
-    return PP_OK;
-}
-
 /* ---- all of it ---- */
 
 pp_status pp_otlp_settings_read(const char *target, const char *signal, struct pp_otlp_settings *out,
@@ -165,7 +139,24 @@ pp_status pp_otlp_settings_read(const char *target, const char *signal, struct p
     if (!out->gzip && strcmp(compression, "none") != 0)
         return pp_fail(err, PP_E_USAGE, "OTEL_EXPORTER_OTLP_COMPRESSION=%s is unknown; write gzip or none",
                        compression);
-    return read_headers(variable(signal, "HEADERS", NULL), out, err);
+    const char *text = variable(signal, "HEADERS", NULL);
+    for (int i = 1; text && *text; i++) {
+        size_t len = strcspn(text, ",");
+        int blank = strspn(text, " \t") >= len;
+        if (!blank && out->n_headers == PP_OTLP_HEADERS)
+            return pp_fail(err, PP_E_USAGE, "OTEL_EXPORTER_OTLP_HEADERS has more than %d headers",
+                           PP_OTLP_HEADERS);
+        if (!blank && !(out->headers[out->n_headers++] = header_of(text, len))) {
+            out->n_headers--;
+            return pp_fail(
+                err, PP_E_USAGE,
+                "entry %d of OTEL_EXPORTER_OTLP_HEADERS is no NAME=VALUE (its text is not shown: it "
+                "may be a secret)",
+                i);
+        }
+        text += len + (text[len] == ',');
+    }
+    return PP_OK;
 }
 
 void pp_otlp_settings_free(struct pp_otlp_settings *s)

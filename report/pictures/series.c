@@ -350,18 +350,6 @@ static size_t rank_of(const struct pp_series_pass *p, size_t thread)
     return rank;
 }
 
-static const char *heat_name(const struct pp_series_pass *p, struct pp_arena *arena, size_t row)
-{
-    const struct pp_thread_row *first = NULL, *last = NULL;
-    for (size_t k = 0; k < p->n_threads; k++)
-        if (p->row_of[k] == (int)row) {
-            first = !first || named_before(&p->threads[k], first) ? &p->threads[k] : first;
-            last = !last || named_before(last, &p->threads[k]) ? &p->threads[k] : last;
-        }
-    const char *from = first && first->name ? first->name : "", *to = last && last->name ? last->name : "";
-    return first != last ? pp_arena_printf(arena, "%s .. %s", from, to) : pp_arena_copy(arena, from);
-}
-
 static void put_heat(const struct pp_series_pass *p, struct pp_arena *arena, struct pp_report *r)
 {
     for (size_t row = 0; row < p->rows; row++) {
@@ -377,7 +365,16 @@ static void put_heat(const struct pp_series_pass *p, struct pp_arena *arena, str
         }
         for (size_t i = 0; i < PP_SERIES_SLICES; i++)
             busy[i] = rounded(busy[i]);
-        *h = (struct pp_report_heat){.name = heat_name(p, arena, row),
+        const struct pp_thread_row *first = NULL, *last = NULL;
+        for (size_t k = 0; k < p->n_threads; k++)
+            if (p->row_of[k] == (int)row) {
+                first = !first || named_before(&p->threads[k], first) ? &p->threads[k] : first;
+                last = !last || named_before(last, &p->threads[k]) ? &p->threads[k] : last;
+            }
+        const char *from = first && first->name ? first->name : "",
+                   *to = last && last->name ? last->name : "";
+        *h = (struct pp_report_heat){.name = (first != last ? pp_arena_printf(arena, "%s .. %s", from, to)
+                                                            : pp_arena_copy(arena, from)),
                                      .busy = busy,
                                      .fine = fine,
                                      .busy_share = rounded(sum)};

@@ -223,18 +223,6 @@ pp_status pp_collective_ends_read(const struct pp_source *s, struct pp_collectiv
     return st == PP_OK && e.no_memory ? pp_fail(err, PP_E_NO_MEMORY, "no memory to align %s", s->path) : st;
 }
 
-/* What the hosts' own clocks say: right where they are synchronised, and no error is known. */
-static void by_host_clock(const struct pp_source *reference, const struct pp_source *own,
-                          struct pp_clock *out)
-{
-    double r_mono = pp_source_number(reference, "run", "started_mono_ns", NAN),
-           r_utc = pp_source_number(reference, "run", "started_utc_ns", NAN),
-           mono = pp_source_number(own, "run", "started_mono_ns", NAN),
-           utc = pp_source_number(own, "run", "started_utc_ns", NAN), ahead = (utc - r_utc) - (mono - r_mono);
-    if (isfinite(ahead) && fabs(ahead) < 9e18)
-        out->ahead_ns = (int64_t)ahead;
-}
-
 static pp_status align_one(const struct pp_collective_ends *reference, const struct pp_collective_ends *own,
                            struct pp_clock *out, struct pp_err *err)
 {
@@ -260,8 +248,16 @@ pp_status pp_clock_align(const struct pp_source *sources, size_t n, struct pp_cl
         st = pp_collective_ends_read(&sources[i], &own, err);
         if (st == PP_OK)
             st = align_one(&reference, &own, &out[i], err);
-        if (st == PP_OK && out[i].unknown)
-            by_host_clock(&sources[0], &sources[i], &out[i]);
+        if (st == PP_OK && out[i].unknown) {
+            /* What the hosts' own clocks say: right where they are synchronised, and no error is known. */
+            double r_mono = pp_source_number(&sources[0], "run", "started_mono_ns", NAN),
+                   r_utc = pp_source_number(&sources[0], "run", "started_utc_ns", NAN),
+                   mono = pp_source_number(&sources[i], "run", "started_mono_ns", NAN),
+                   utc = pp_source_number(&sources[i], "run", "started_utc_ns", NAN),
+                   ahead = (utc - r_utc) - (mono - r_mono);
+            if (isfinite(ahead) && fabs(ahead) < 9e18)
+                out[i].ahead_ns = (int64_t)ahead;
+        }
         free(own.at);
     }
     free(reference.at);
@@ -270,27 +266,21 @@ pp_status pp_clock_align(const struct pp_source *sources, size_t n, struct pp_cl
 
 /* The clocks of the ranks of a digest, from the ends of the collectives that its rows have in common. */
 
-static size_t pairs_of(const struct pp_rank_row *reference, const struct pp_rank_row *own,
-                       struct pp_clock_pair *pairs)
-{
-    size_t n = 0;
-    for (size_t i = 0, k = 0; i < reference->n_ends && k < own->n_ends && n < PP_RANK_ENDS;) {
-        const struct pp_rank_end *a = &reference->ends[i], *b = &own->ends[k];
-        if (a->number == b->number)
-            pairs[n++] = (struct pp_clock_pair){.own_ns = b->utc_ns, .reference_ns = a->utc_ns};
-        i += a->number <= b->number;
-        k += b->number <= a->number;
-    }
-    return n;
-}
-
 /* At the last of the pairs: there the rank was seen last. */
 static int align(struct judge *j, size_t reference, size_t row)
 {
     struct pp_clock_pair pairs[PP_RANK_ENDS];
     struct pp_clock clock;
     struct pp_ranks_row *out = &j->r->rows[row];
-    size_t n = pairs_of(&j->d->rows[reference], &j->d->rows[row], pairs);
+    size_t n = 0;
+    for (size_t i = 0, k = 0;
+         i < j->d->rows[reference].n_ends && k < j->d->rows[row].n_ends && n < PP_RANK_ENDS;) {
+        const struct pp_rank_end *a = &j->d->rows[reference].ends[i], *b = &j->d->rows[row].ends[k];
+        if (a->number == b->number)
+            pairs[n++] = (struct pp_clock_pair){.own_ns = b->utc_ns, .reference_ns = a->utc_ns};
+        i += a->number <= b->number;
+        k += b->number <= a->number;
+    }
     if (pp_clock_fit(pairs, n, &clock, NULL) != PP_OK)
         return 0;
     if (!clock.unknown) {

@@ -50,21 +50,6 @@ static void add_slice(struct pp_rank_slice *out, size_t *n, const struct pp_rank
     last->all_ns += s->all_ns;
 }
 
-/* The shortest length with which all steps have PP_RANK_SLICES at most. */
-static unsigned length_for(const struct pp_rank_own_step *steps, size_t n)
-{
-    uint64_t first = UINT64_MAX, last = 0;
-    unsigned log2_s = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t s = steps[i].end_utc_ns / SECOND;
-        first = s && s < first ? s : first;
-        last = s > last ? s : last;
-    }
-    while (first <= last && (last >> log2_s) - (first >> log2_s) >= PP_RANK_SLICES)
-        log2_s++;
-    return log2_s;
-}
-
 static void *copy_of(struct pp_digest *d, const void *from, size_t bytes)
 {
     void *own = bytes ? pp_arena_alloc(&d->arena, bytes) : NULL;
@@ -77,7 +62,16 @@ static void *copy_of(struct pp_digest *d, const void *from, size_t bytes)
 static void slices_make(struct pp_digest *d, const struct pp_rank_own_step *steps, size_t n)
 {
     struct pp_rank_row *row = &d->rows[0];
-    unsigned log2_s = length_for(steps, n);
+    /* The shortest length with which all steps have PP_RANK_SLICES at most. */
+    uint64_t first = UINT64_MAX, last = 0;
+    unsigned log2_s = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t s = steps[i].end_utc_ns / SECOND;
+        first = s && s < first ? s : first;
+        last = s > last ? s : last;
+    }
+    while (first <= last && (last >> log2_s) - (first >> log2_s) >= PP_RANK_SLICES)
+        log2_s++;
     uint64_t before = 0;
     size_t k = 0;
     row->slices = pp_arena_alloc(&d->arena, PP_RANK_SLICES * sizeof(*row->slices));

@@ -14,12 +14,6 @@ struct place {
     double share; /* wait for data of its step time */
 };
 
-static double share_of(const struct pp_rank_row *r)
-{
-    double input = (double)(r->wait_ns + r->sync_ns), all = input + (double)(r->step_ns + r->collective_ns);
-    return all > 0 ? input / all : 0;
-}
-
 /* ---- groups ---- */
 
 static int by_host(const void *a, const void *b, void *ctx)
@@ -48,8 +42,12 @@ static size_t group_them(struct judge *j, struct place *place)
     const struct pp_digest *d = j->d;
     size_t n = d->n_rows, groups = 0;
     j->r->map.by_host = n > PP_RANKS_MAP_ROWS && have_hosts(d);
-    for (size_t i = 0; i < n; i++)
-        place[i] = (struct place){.row = i, .share = share_of(&d->rows[i])};
+    for (size_t i = 0; i < n; i++) {
+        const struct pp_rank_row *r = &d->rows[i];
+        double input = (double)(r->wait_ns + r->sync_ns),
+               all = input + (double)(r->step_ns + r->collective_ns);
+        place[i] = (struct place){.row = i, .share = (all > 0 ? input / all : 0)};
+    }
     if (j->r->map.by_host)
         qsort_r(place, n, sizeof(*place), by_host, d->rows);
     size_t each = n > PP_RANKS_MAP_ROWS ? (n + PP_RANKS_MAP_ROWS - 1) / PP_RANKS_MAP_ROWS : 1;

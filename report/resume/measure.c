@@ -75,15 +75,6 @@ static void measure_dropped(struct matter *m, const struct resume_compared *c)
         FACT(DROPPED) = (double)dropped;
 }
 
-/* A later epoch has the order of another one. */
-static void note_later(struct matter *m, size_t k, size_t of, const struct pp_resume_iteration *is)
-{
-    double epoch = m->a->iteration[m->due.iteration + k].sampler_epoch;
-    FACT(LATER) = (double)(m->due.iteration + k);
-    FACT(LATER_OF) = (double)of;
-    FACT(LATER_SAMPLER) = is->sampler_epoch == epoch ? NAN : is->sampler_epoch;
-}
-
 /* The iterations behind the first one. */
 static void measure_later(struct matter *m)
 {
@@ -107,35 +98,19 @@ static void measure_later(struct matter *m)
         if (first_right && at.iteration == PP_RESUME_NOWHERE && isnan(FACT(LATER_NEW)))
             FACT(LATER_NEW) = (double)(m->due.iteration + k);
         if (first_right && at.iteration != PP_RESUME_NOWHERE && at.iteration != m->due.iteration + k &&
-            isnan(FACT(LATER_OF)))
-            note_later(m, k, at.iteration, &m->r->iteration[which]);
+            isnan(FACT(LATER_OF))) {
+            /* A later epoch has the order of another one. */
+            double epoch = m->a->iteration[m->due.iteration + k].sampler_epoch;
+            FACT(LATER) = (double)(m->due.iteration + k);
+            FACT(LATER_OF) = (double)at.iteration;
+            FACT(LATER_SAMPLER) = m->r->iteration[which].sampler_epoch == epoch
+                                      ? NAN
+                                      : m->r->iteration[which].sampler_epoch;
+        }
     }
     if (sticks) {
         FACT(STICKS) = (double)sticks;
         FACT(STUCK) = (double)stuck;
-    }
-}
-
-static void measure_shift(struct matter *m)
-{
-    const struct pp_resume_iteration *it = &m->a->iteration[m->due.iteration];
-    double shift = (double)m->at.offset - (double)m->due.offset;
-    uint32_t full = 1, last = it->n ? m->a->batch[it->first + it->n - 1].n : 1;
-    for (size_t k = 0; k < it->n; k++)
-        full = m->a->batch[it->first + k].n > full ? m->a->batch[it->first + k].n : full;
-    const struct pp_resume_iteration *of = &m->r->iteration[m->first];
-    double ahead = shift / full, most = of->workers * of->prefetch + 1;
-    FACT(SHIFT) = shift;
-    FACT(BACK) = shift < 0 ? -shift : NAN;
-    FACT(DUE) = (double)m->due.offset;
-    if (shift < 0 && m->at.offset == 0)
-        FACT(EPOCH_BEGUN) = 1;
-    if (shift > 0 && last < full && shift == (double)m->due.iteration * (full - last))
-        FACT(SHORT) = 1;
-    if (ahead >= 1 && floor(ahead) == ahead) {
-        FACT(AHEAD) = ahead;
-        if (of->workers > 0 && ahead <= most)
-            FACT(PREFETCH) = most - 1;
     }
 }
 
@@ -149,9 +124,27 @@ static void measure_order(struct matter *m)
     FACT(SAMPLER_EPOCH_BEFORE) = was->sampler_epoch;
     if (m->at.iteration == PP_RESUME_NOWHERE)
         FACT(NEW_ORDER) = 1;
-    else if (m->at.iteration == e && m->at.offset != m->due.offset)
-        measure_shift(m);
-    else if (m->at.iteration != e) {
+    else if (m->at.iteration == e && m->at.offset != m->due.offset) {
+        const struct pp_resume_iteration *it = &m->a->iteration[m->due.iteration];
+        double shift = (double)m->at.offset - (double)m->due.offset;
+        uint32_t full = 1, last = it->n ? m->a->batch[it->first + it->n - 1].n : 1;
+        for (size_t k = 0; k < it->n; k++)
+            full = m->a->batch[it->first + k].n > full ? m->a->batch[it->first + k].n : full;
+        const struct pp_resume_iteration *of = &m->r->iteration[m->first];
+        double ahead = shift / full, most = of->workers * of->prefetch + 1;
+        FACT(SHIFT) = shift;
+        FACT(BACK) = shift < 0 ? -shift : NAN;
+        FACT(DUE) = (double)m->due.offset;
+        if (shift < 0 && m->at.offset == 0)
+            FACT(EPOCH_BEGUN) = 1;
+        if (shift > 0 && last < full && shift == (double)m->due.iteration * (full - last))
+            FACT(SHORT) = 1;
+        if (ahead >= 1 && floor(ahead) == ahead) {
+            FACT(AHEAD) = ahead;
+            if (of->workers > 0 && ahead <= most)
+                FACT(PREFETCH) = most - 1;
+        }
+    } else if (m->at.iteration != e) {
         FACT(ORDER_OF) = (double)m->at.iteration;
         FACT(NEXT) = m->at.iteration == e + 1 ? 1 : NAN;
     }
@@ -166,18 +159,6 @@ static void measure_order(struct matter *m)
         if (i != e && is->rng && other->rng == is->rng && !m->text[PP_RESUME_FACT_RNG_OF])
             m->text[PP_RESUME_FACT_RNG_OF] = pp_arena_printf(m->arena, "epoch %zu's", i);
     }
-}
-
-static void measure_ranks(const struct pp_resume_start *control, const struct pp_resume_start *start,
-                          const struct resume_compared *c, struct matter *m)
-{
-    FACT(RANKS_RIGHT) = start->ranks > 1 ? (double)c->ranks_right : NAN;
-    FACT(RANKS_WRONG) = start->ranks > 1 ? (double)c->ranks_wrong : NAN;
-    for (size_t i = 0; i < start->ranks; i++)
-        if (i != c->rank && m->r->n && c->from < control->rank[i].n && c->from < m->a->n &&
-            control->rank[i].batch[c->from].order == m->r->batch[0].order &&
-            m->a->batch[c->from].order != m->r->batch[0].order)
-            FACT(RANK_OF_OTHER) = (double)control->rank[i].rank;
 }
 
 void resume_measure(const struct pp_resume_start *control, const struct pp_resume_start *start,
@@ -209,7 +190,13 @@ void resume_measure(const struct pp_resume_start *control, const struct pp_resum
                                         : (struct pp_resume_spot){PP_RESUME_NOWHERE, 0};
     FACT(STREAM) = m->a->stream ? 1 : NAN;
     FACT(BUFFER) = m->r->buffer;
-    measure_ranks(control, start, c, m);
+    FACT(RANKS_RIGHT) = start->ranks > 1 ? (double)c->ranks_right : NAN;
+    FACT(RANKS_WRONG) = start->ranks > 1 ? (double)c->ranks_wrong : NAN;
+    for (size_t i = 0; i < start->ranks; i++)
+        if (i != c->rank && m->r->n && c->from < control->rank[i].n && c->from < m->a->n &&
+            control->rank[i].batch[c->from].order == m->r->batch[0].order &&
+            m->a->batch[c->from].order != m->r->batch[0].order)
+            FACT(RANK_OF_OTHER) = (double)control->rank[i].rank;
     measure_dropped(m, c);
     if (m->first >= m->r->iterations)
         return;

@@ -17,16 +17,6 @@ void pp_errors_free(struct pp_errors *e)
     e->seen = NULL;
 }
 
-/* FNV-1a; salt tells the sets apart, and 0 marks a free slot. */
-static uint64_t hash_of(const char *text, uint64_t salt)
-{
-    uint64_t h = 14695981039346656037u ^ salt * 0x9e3779b97f4a7c15u;
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 1099511628211u;
-    h ^= h >> 29;
-    return h ? h : 1;
-}
-
 static int grow(struct pp_errors *e)
 {
     size_t cap = e->cap ? e->cap * 2 : 256;
@@ -49,7 +39,12 @@ static int grow(struct pp_errors *e)
 /* 1: path is new in the set of that number; 0: known; -1: the sets are full. */
 static int is_new(struct pp_errors *e, const char *path, uint64_t set)
 {
-    uint64_t h = hash_of(path, set);
+    /* FNV-1a; salt tells the sets apart, and 0 marks a free slot. */
+    uint64_t h = 14695981039346656037u ^ set * 0x9e3779b97f4a7c15u;
+    for (const char *text = path; *text; text++)
+        h = (h ^ (unsigned char)*text) * 1099511628211u;
+    h ^= h >> 29;
+    h = h ? h : 1;
     if (e->n * 2 >= e->cap && (e->n >= MOST_FILES || grow(e) != 0))
         return -1;
     size_t at = h & (e->cap - 1);

@@ -375,33 +375,6 @@ static void put_gantt(FILE *out, const struct pp_report_batch *b)
     fputs("</div></div>\n", out);
 }
 
-static void put_batch(FILE *out, const struct pp_report *r, size_t k)
-{
-    const struct pp_report_batch *b = &r->waterfalls[k];
-    char buf[32], path[64];
-    fprintf(out, "<h3>%s batch</h3><p class=\"sub\">Batch ",
-            strcmp(b->which, "worst") == 0 ? "The worst" : "A typical");
-    pp_html_num(out, PP_HTML_COUNT, (double)b->batch, "series.waterfalls.%zu.batch", k);
-    fputs(" of epoch ", out);
-    pp_html_num(out, PP_HTML_COUNT, (double)b->epoch, "series.waterfalls.%zu.epoch", k);
-    fputs(": asked for at ", out);
-    pp_html_num(out, PP_HTML_SECONDS, b->asked_s, "series.waterfalls.%zu.asked_s", k);
-    fputs(", waited for ", out);
-    pp_html_num(out, PP_HTML_TIME, b->wait_ns, "series.waterfalls.%zu.wait_ns", k);
-    fputs(", step ", out);
-    pp_html_num(out, PP_HTML_TIME, b->step_ns, "series.waterfalls.%zu.step_ns", k);
-    if (!isnan(b->ready_ns))
-        fprintf(out, "; it was on the device %s %s the trainer asked",
-                pp_text_duration(buf, sizeof(buf), fabs(b->ready_ns)), b->ready_ns < 0 ? "before" : "after");
-    if (b->other_workers)
-        fprintf(out, "; %zu more workers contributed", b->other_workers);
-    fputs(".</p>\n", out);
-    put_gantt(out, b);
-    struct pp_section_rows rows = pp_section_rows_below(&pp_section_legs, r, "series.waterfalls", k, "legs",
-                                                        path);
-    pp_html_section(out, &rows);
-}
-
 void pp_html_waterfalls(FILE *out, const struct pp_report *r)
 {
     static const pp_phase shown[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM, PP_PHASE_COLLATE,
@@ -417,7 +390,31 @@ void pp_html_waterfalls(FILE *out, const struct pp_report *r)
     pp_html_key(out, "starved", "step, waiting for a CPU");
     pp_html_key(out, "idle", "waits for a slot, a queue or the shard reader");
     fputs("</p>\n", out);
-    for (size_t i = 0; i < r->n_waterfalls; i++)
-        put_batch(out, r, i);
+    for (size_t i = 0; i < r->n_waterfalls; i++) {
+        const struct pp_report_batch *b = &r->waterfalls[i];
+        char buf[32], path[64];
+        fprintf(out, "<h3>%s batch</h3><p class=\"sub\">Batch ",
+                strcmp(b->which, "worst") == 0 ? "The worst" : "A typical");
+        pp_html_num(out, PP_HTML_COUNT, (double)b->batch, "series.waterfalls.%zu.batch", i);
+        fputs(" of epoch ", out);
+        pp_html_num(out, PP_HTML_COUNT, (double)b->epoch, "series.waterfalls.%zu.epoch", i);
+        fputs(": asked for at ", out);
+        pp_html_num(out, PP_HTML_SECONDS, b->asked_s, "series.waterfalls.%zu.asked_s", i);
+        fputs(", waited for ", out);
+        pp_html_num(out, PP_HTML_TIME, b->wait_ns, "series.waterfalls.%zu.wait_ns", i);
+        fputs(", step ", out);
+        pp_html_num(out, PP_HTML_TIME, b->step_ns, "series.waterfalls.%zu.step_ns", i);
+        if (!isnan(b->ready_ns))
+            fprintf(out, "; it was on the device %s %s the trainer asked",
+                    pp_text_duration(buf, sizeof(buf), fabs(b->ready_ns)),
+                    b->ready_ns < 0 ? "before" : "after");
+        if (b->other_workers)
+            fprintf(out, "; %zu more workers contributed", b->other_workers);
+        fputs(".</p>\n", out);
+        put_gantt(out, b);
+        struct pp_section_rows rows = pp_section_rows_below(&pp_section_legs, r, "series.waterfalls", i,
+                                                            "legs", path);
+        pp_html_section(out, &rows);
+    }
     pp_html_figure_end(out);
 }

@@ -20,7 +20,26 @@ static double width_of(const struct flame *f, const struct pp_report_flame *b)
     return f->all ? b->width_all : b->width;
 }
 
-static struct flame flame_of(const struct pp_report *r, int all)
+static void put_frame(FILE *out, const struct flame *f, const struct pp_report_flame *b)
+{
+    char share[40];
+    double width = width_of(f, b);
+    if (width < NARROWEST || b->depth < f->from || b->depth >= f->to)
+        return;
+    unsigned h = 5381;
+    for (const char *p = b->place; *p && *p != ':'; p++)
+        h = h * 33 + (unsigned char)*p;
+    fprintf(out, "<span class=\"fl fl%u\" style=\"left:%.2f%%;width:%.2f%%;top:%upx\" title=\"", h % COLOURS,
+            100 * (f->all ? b->start_all : b->start), 100 * width, (b->depth - f->from) * ROW_PX);
+    pp_html_text(out, b->name);
+    fputs(", ", out);
+    pp_html_text(out, b->place);
+    fprintf(out, ": %s\">", pp_text_share(share, sizeof(share), width));
+    pp_html_text(out, width >= 10 * NARROWEST ? b->name : NULL);
+    fputs("</span>", out);
+}
+
+static void put_flame(FILE *out, const struct pp_report *r, int all)
 {
     struct flame f = {all, DEEPEST, 0};
     for (size_t i = 0; i < r->n_flame; i++) {
@@ -32,37 +51,6 @@ static struct flame flame_of(const struct pp_report *r, int all)
         if (width_of(&f, &r->flame[i]) >= NARROWEST && r->flame[i].depth >= f.from &&
             r->flame[i].depth - f.from < DEEPEST && r->flame[i].depth >= f.to)
             f.to = r->flame[i].depth + 1;
-    return f;
-}
-
-static unsigned colour_of(const char *place)
-{
-    unsigned h = 5381;
-    for (const char *p = place; *p && *p != ':'; p++)
-        h = h * 33 + (unsigned char)*p;
-    return h % COLOURS;
-}
-
-static void put_frame(FILE *out, const struct flame *f, const struct pp_report_flame *b)
-{
-    char share[40];
-    double width = width_of(f, b);
-    if (width < NARROWEST || b->depth < f->from || b->depth >= f->to)
-        return;
-    fprintf(out, "<span class=\"fl fl%u\" style=\"left:%.2f%%;width:%.2f%%;top:%upx\" title=\"",
-            colour_of(b->place), 100 * (f->all ? b->start_all : b->start), 100 * width,
-            (b->depth - f->from) * ROW_PX);
-    pp_html_text(out, b->name);
-    fputs(", ", out);
-    pp_html_text(out, b->place);
-    fprintf(out, ": %s\">", pp_text_share(share, sizeof(share), width));
-    pp_html_text(out, width >= 10 * NARROWEST ? b->name : NULL);
-    fputs("</span>", out);
-}
-
-static void put_flame(FILE *out, const struct pp_report *r, int all)
-{
-    struct flame f = flame_of(r, all);
     if (f.to <= f.from)
         return;
     fprintf(out, "<div class=\"flame\" style=\"height:%upx\">", (f.to - f.from) * ROW_PX);
