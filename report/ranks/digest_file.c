@@ -75,361 +75,290 @@ static const struct column {
 };
 enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
 
-/* ---- writing ---- */
+/* ---- one walk, which writes a digest or reads one ---- */
 
-struct writer {
-    uint8_t *buf;
+struct codec {
+    const uint8_t *at, *end; /* reading: what is left of the file; NULL: it is written */
+    struct pp_arena *arena;  /* reading: of texts, slices, epochs and ends */
+    uint8_t *buf;            /* writing */
     size_t n, room;
-    int failed;
+    int bad; /* reading: something did not fit, and what follows is zeros; writing: no memory */
 };
 
-static void put_bytes(struct writer *w, const void *p, size_t n)
+static void bytes(struct codec *f, void *p, size_t n)
 {
-    w->failed = w->failed || !pp_grow(&w->buf, &w->room, w->n + n, 1);
-    if (!w->failed) {
-        memcpy(w->buf + w->n, p, n);
-        w->n += n;
-    }
-}
-
-static void put(struct writer *w, uint64_t v)
-{
-    uint8_t bytes[PP_VARINT_BYTES];
-    put_bytes(w, bytes, (size_t)(pp_varint_put(bytes, v) - bytes));
-}
-
-static void put_column(struct writer *w, const struct column *c, const struct pp_rank_row *row)
-{
-    const char *at = (const char *)row + c->at;
-    switch (c->type) {
-    case WHOLE: put(w, (uint64_t)(*(const int64_t *)at + 1)); break; /* -1 is not known */
-    case COUNT: put(w, *(const uint64_t *)at); break;
-    case FLAG: put(w, *(const int *)at != 0); break;
-    case TEXT: {
-        /* Unknown is 0, the empty text 1. */
-        const char *text = *(const char *const *)at;
-        size_t n = text ? strnlen(text, TEXT_MAX) : 0;
-        put(w, text ? n + 1 : 0);
-        put_bytes(w, text ? text : "", n);
-    } break;
-    case NUMBER: put_bytes(w, at, sizeof(double)); break;
-    }
-}
-
-static void put_top(struct writer *w, const struct pp_rank_top *t)
-{
-    put(w, t->sum_ns);
-    put(w, t->sum_ns - t->max_ns);
-    put(w, t->max_ns - t->second_ns);
-    put(w, (uint64_t)t->rank);
-}
-
-static void put_time(struct writer *w, const struct pp_rank_row *row)
-{
-    uint32_t number = 0, epoch = 0, step = 0;
-    uint64_t end = 0;
-    put(w, row->n_slices);
-    for (size_t i = 0; i < row->n_slices; i++) {
-        const struct pp_rank_slice *s = &row->slices[i];
-        put(w, s->number - number);
-        put(w, s->steps);
-        put(w, s->wait_ns);
-        put(w, s->all_ns);
-        number = s->number;
-    }
-    put(w, row->n_epochs);
-    for (size_t i = 0; i < row->n_epochs; i++) {
-        put(w, row->epochs[i].epoch - epoch);
-        put(w, row->epochs[i].ready_ns);
-        epoch = row->epochs[i].epoch;
-    }
-    put(w, row->n_ends);
-    for (size_t i = 0; i < row->n_ends; i++) {
-        put(w, row->ends[i].number - step);
-        put(w, row->ends[i].utc_ns - end); /* as those of steps below */
-        step = row->ends[i].number;
-        end = row->ends[i].utc_ns;
-    }
-    put(w, row->n_batches);
-    put_bytes(w, row->batches ? row->batches : (const uint8_t *)"", row->n_batches);
-}
-
-static void put_hist(struct writer *w, const struct pp_hist *h)
-{
-    uint64_t filled = 0;
-    size_t at = 0;
-    for (size_t i = 0; i < PP_HIST_BUCKETS; i++)
-        filled += h->bucket[i] != 0;
-    put(w, filled);
-    if (!filled)
+    f->bad |= f->at ? (size_t)(f->end - f->at) < n : !pp_grow(&f->buf, &f->room, f->n + n, 1);
+    if (f->bad)
         return;
-    put(w, h->min);
-    put(w, h->max);
-    put(w, h->sum);
-    for (size_t i = 0; i < PP_HIST_BUCKETS; i++)
-        if (h->bucket[i]) {
-            put(w, i - at);
-            put(w, h->bucket[i]);
-            at = i;
-        }
+    if (f->at) {
+        memcpy(p, f->at, n);
+        f->at += n;
+    } else {
+        memcpy(f->buf + f->n, p, n);
+        f->n += n;
+    }
 }
 
-pp_status pp_digest_store(const struct pp_digest *d, const char *path, struct pp_err *err)
+/* Writing: v. Reading: what stands there. */
+static uint64_t number(struct codec *f, uint64_t v)
 {
-    struct writer w = {0};
-    uint8_t head[HEAD] = {0};
-    uint32_t version = VERSION;
-    pp_status st = PP_OK;
-    put_bytes(&w, head, sizeof(head));
-    uint32_t number = 0;
-    uint64_t end = 0;
-    put(&w, d->slice_log2_s);
-    put(&w, d->n_rows);
-    put(&w, PP_PHASE_COUNT);
-    for (size_t i = 0; i < d->n_rows; i++) {
-        for (size_t c = 0; c < COLUMNS; c++)
-            put_column(&w, &columns[c], &d->rows[i]);
-        for (size_t p = 0; p < PP_PHASE_COUNT; p++)
-            put(&w, d->rows[i].work_ns[p]);
-        put_time(&w, &d->rows[i]);
-    }
-    put(&w, d->n_steps);
-    for (size_t i = 0; i < d->n_steps; i++) {
-        const struct pp_rank_step *s = &d->steps[i];
-        put(&w, s->number - number);
-        put(&w, s->ranks);
-        put_top(&w, &s->own);
-        put_top(&w, &s->input);
-        /* ends rise but for a clock that was set: then the difference is a large number, and still right */
-        put(&w, s->end_utc_ns - end);
-        number = s->number;
-        end = s->end_utc_ns;
-    }
-    for (size_t h = 0; h < PP_DIGEST_HISTS && d->hists; h++)
-        put_hist(&w, &d->hists[h]);
-    if (!d->hists)
-        put(&w, 0), put(&w, 0); /* empty ones */
-    if (w.failed)
-        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the digest of %zu ranks", d->n_rows);
-    else if (w.n > FILE_MAX)
-        st = pp_fail(err, PP_E_UNSUPPORTED,
-                     "the digest of %zu ranks takes %zu MiB, and %zu can be read: merge fewer of them",
-                     d->n_rows, w.n >> 20, FILE_MAX >> 20);
-    if (st == PP_OK) {
-        uint64_t sum = XXH3_64bits(w.buf + HEAD, w.n - HEAD);
-        memcpy(w.buf, magic, sizeof(magic));
-        memcpy(w.buf + 8, &version, sizeof(version));
-        memcpy(w.buf + 12, &sum, sizeof(sum));
-        st = pp_io_write_atomic(path, w.buf, w.n, err);
-    }
-    free(w.buf);
-    return st;
+    uint8_t buf[PP_VARINT_BYTES];
+    if (!f->at)
+        bytes(f, buf, (size_t)(pp_varint_put(buf, v) - buf));
+    else if (!pp_varint_get(&f->at, f->end, &v))
+        f->bad = 1;
+    return f->bad ? 0 : v;
 }
 
-/* ---- reading ---- */
-
-struct cursor {
-    const uint8_t *at, *end;
-    int bad; /* something did not fit; what follows is zeros */
-};
-
-static uint64_t get(struct cursor *c)
+/* The i-th of numbers that rise, as what it adds to the one before, *last. */
+static uint32_t rising(struct codec *f, uint32_t v, uint64_t *last, size_t i)
 {
-    uint64_t v;
-    c->bad |= !pp_varint_get(&c->at, c->end, &v);
-    return c->bad ? 0 : v;
+    uint64_t more = number(f, v - (uint32_t)*last);
+    f->bad |= f->at && ((i && !more) || more > UINT32_MAX || *last + more > UINT32_MAX);
+    *last += more;
+    return (uint32_t)*last;
 }
 
-static const char *get_text(struct cursor *c, struct pp_arena *a)
+/* Unknown is 0, the empty text 1. */
+static const char *text(struct codec *f, const char *own)
 {
-    uint64_t n = get(c);
-    if (!n || c->bad)
+    size_t own_n = own ? strnlen(own, TEXT_MAX) : 0;
+    uint64_t n = number(f, own ? own_n + 1 : 0);
+    if (!n || f->bad)
         return NULL;
     n--;
-    if (n > TEXT_MAX || n > (uint64_t)(c->end - c->at) || memchr(c->at, 0, n)) {
-        c->bad = 1;
+    if (!f->at) {
+        bytes(f, (void *)own, own_n);
+        return own;
+    }
+    if (n > TEXT_MAX || n > (uint64_t)(f->end - f->at) || memchr(f->at, 0, n)) {
+        f->bad = 1;
         return NULL;
     }
-    char *raw = pp_arena_alloc(a, n + 1), *plain = NULL;
+    char *raw = pp_arena_alloc(f->arena, n + 1), *plain = NULL;
     if (raw)
-        memcpy(raw, c->at, n);
-    c->at += n;
+        memcpy(raw, f->at, n);
+    f->at += n;
     if (raw && !pp_text_is_plain(raw)) { /* it was not written by us */
         plain = pp_text_plain(raw);
-        c->bad |= plain && strlen(plain) > TEXT_MAX;
-        raw = pp_arena_copy(a, plain);
+        f->bad |= plain && strlen(plain) > TEXT_MAX;
+        raw = pp_arena_copy(f->arena, plain);
         free(plain);
     }
     return raw;
 }
 
-static void get_column(struct cursor *c, const struct column *col, struct pp_rank_row *row,
-                       struct pp_arena *a)
+static void column(struct codec *f, const struct column *c, struct pp_rank_row *row)
 {
-    char *at = (char *)row + col->at;
+    char *at = (char *)row + c->at;
     uint64_t v;
-    switch (col->type) {
+    switch (c->type) {
     case WHOLE:
-        v = get(c);
-        c->bad |= v > (uint64_t)INT32_MAX + 1;
+        v = number(f, (uint64_t)(*(int64_t *)at + 1)); /* -1 is not known */
+        f->bad |= f->at && v > (uint64_t)INT32_MAX + 1;
         *(int64_t *)at = (int64_t)v - 1;
         break;
-    case COUNT: *(uint64_t *)at = get(c); break;
-    case FLAG: *(int *)at = get(c) != 0; break;
-    case TEXT: *(const char **)at = get_text(c, a); break;
-    case NUMBER:
-        c->bad |= c->end - c->at < (ptrdiff_t)sizeof(double);
-        if (!c->bad) {
-            memcpy(at, c->at, sizeof(double));
-            c->at += sizeof(double);
-        }
-        break;
+    case COUNT: *(uint64_t *)at = number(f, *(uint64_t *)at); break;
+    case FLAG: *(int *)at = number(f, *(int *)at != 0) != 0; break;
+    case TEXT: *(const char **)at = text(f, *(const char **)at); break;
+    case NUMBER: bytes(f, at, sizeof(double)); break;
     }
 }
 
-static struct pp_rank_top get_top(struct cursor *c)
+static struct pp_rank_top top(struct codec *f, struct pp_rank_top t)
 {
-    struct pp_rank_top t = {.sum_ns = get(c)};
-    uint64_t less = get(c), lesser = get(c), rank = get(c);
+    t.sum_ns = number(f, t.sum_ns);
+    uint64_t less = number(f, t.sum_ns - t.max_ns), lesser = number(f, t.max_ns - t.second_ns),
+             rank = number(f, (uint64_t)t.rank);
+    f->bad |= f->at && (less > t.sum_ns || lesser > t.sum_ns - less || rank > INT32_MAX);
     t.max_ns = t.sum_ns - less;
     t.second_ns = t.max_ns - lesser;
     t.rank = (int64_t)rank;
-    c->bad |= less > t.sum_ns || lesser > t.max_ns || rank > INT32_MAX;
     return t;
 }
 
 /* What the count says, as far as the rest of the file can hold so many. */
-static uint64_t believed(struct cursor *c, uint64_t n, size_t smallest)
+static uint64_t believed(struct codec *f, uint64_t n, size_t smallest)
 {
-    int fits = n <= (uint64_t)(c->end - c->at) / smallest;
-    c->bad |= !fits;
+    int fits = n <= (uint64_t)(f->end - f->at) / smallest;
+    f->bad |= !fits;
     return fits ? n : 0;
 }
 
-static void *room_for(struct cursor *c, uint64_t n, size_t smallest, size_t size)
+static void *room_for(struct codec *f, uint64_t n, size_t smallest, size_t size)
 {
-    n = believed(c, n, smallest);
+    n = believed(f, n, smallest);
     return calloc(n ? n : 1, size);
 }
 
-/* Likewise, in the arena; NULL where there are none. */
-static void *part_for(struct cursor *c, struct pp_arena *a, uint64_t n, size_t smallest, size_t size)
+/* How many there are of a part of a row, `most` at the most. Reading, *part is room for them in the arena;
+ * NULL where there are none. */
+static size_t part(struct codec *f, void *part, uint64_t own, uint64_t most, size_t smallest, size_t size)
 {
-    n = believed(c, n, smallest);
-    return n ? pp_arena_alloc(a, n * size) : NULL;
+    uint64_t n = number(f, own);
+    if (!f->at)
+        return (size_t)n;
+    f->bad |= n > most;
+    n = believed(f, n, smallest);
+    void *room = n ? pp_arena_alloc(f->arena, n * size) : NULL;
+    memcpy(part, &room, sizeof(room)); /* a pointer to a type of its own */
+    return room ? (size_t)n : 0;
 }
 
-static void get_time(struct cursor *c, struct pp_rank_row *row, struct pp_arena *a)
+/* Its parts; written ones stay as they are. */
+static void parts(struct codec *f, struct pp_rank_row *row)
 {
-    uint64_t n = get(c), number = 0;
-    c->bad |= n > PP_RANK_SLICES;
-    row->slices = part_for(c, a, n, SMALLEST_SLICE, sizeof(*row->slices));
-    for (uint64_t i = 0; row->slices && i < n && !c->bad; i++) {
-        uint64_t more = get(c), steps = get(c), wait = get(c), all = get(c);
-        number += more;
-        c->bad |= (i && !more) || more > UINT32_MAX || number > UINT32_MAX || steps > UINT32_MAX ||
-                  wait > all;
-        row->slices[i] = (struct pp_rank_slice){(uint32_t)number, (uint32_t)steps, wait, all};
-        row->n_slices = (uint32_t)i + 1;
+    uint64_t last = 0, end = 0;
+    row->n_slices = (uint32_t)part(f, &row->slices, row->n_slices, PP_RANK_SLICES, SMALLEST_SLICE,
+                                   sizeof(*row->slices));
+    for (size_t i = 0; i < row->n_slices && !f->bad; i++) {
+        struct pp_rank_slice s = f->at ? (struct pp_rank_slice){0} : row->slices[i];
+        s.number = rising(f, s.number, &last, i);
+        uint64_t steps = number(f, s.steps);
+        s.steps = (uint32_t)steps;
+        s.wait_ns = number(f, s.wait_ns);
+        s.all_ns = number(f, s.all_ns);
+        f->bad |= f->at && (steps > UINT32_MAX || s.wait_ns > s.all_ns);
+        if (f->at)
+            row->slices[i] = s;
     }
-    n = get(c);
-    number = 0;
-    c->bad |= n > PP_RANK_EPOCHS;
-    row->epochs = part_for(c, a, n, SMALLEST_EPOCH, sizeof(*row->epochs));
-    for (uint64_t i = 0; row->epochs && i < n && !c->bad; i++) {
-        uint64_t more = get(c);
-        number += more;
-        c->bad |= (i && !more) || more > UINT32_MAX || number > UINT32_MAX;
-        row->epochs[i] = (struct pp_rank_epoch){(uint32_t)number, get(c)};
-        row->n_epochs = (uint32_t)i + 1;
+    last = 0;
+    row->n_epochs = (uint32_t)part(f, &row->epochs, row->n_epochs, PP_RANK_EPOCHS, SMALLEST_EPOCH,
+                                   sizeof(*row->epochs));
+    for (size_t i = 0; i < row->n_epochs && !f->bad; i++) {
+        struct pp_rank_epoch e = f->at ? (struct pp_rank_epoch){0} : row->epochs[i];
+        e.epoch = rising(f, e.epoch, &last, i);
+        e.ready_ns = number(f, e.ready_ns);
+        if (f->at)
+            row->epochs[i] = e;
     }
-}
-
-static void get_ends(struct cursor *c, struct pp_rank_row *row, struct pp_arena *a)
-{
-    uint64_t n = get(c), number = 0, end = 0;
-    c->bad |= n > PP_RANK_ENDS;
-    row->ends = part_for(c, a, n, SMALLEST_END, sizeof(*row->ends));
-    for (uint64_t i = 0; row->ends && i < n && !c->bad; i++) {
-        uint64_t more = get(c);
-        number += more;
-        c->bad |= (i && !more) || more > UINT32_MAX || number > UINT32_MAX;
-        end += get(c);
-        row->ends[i] = (struct pp_rank_end){(uint32_t)number, end};
-        row->n_ends = (uint32_t)i + 1;
+    last = 0;
+    row->n_ends = (uint32_t)part(f, &row->ends, row->n_ends, PP_RANK_ENDS, SMALLEST_END, sizeof(*row->ends));
+    for (size_t i = 0; i < row->n_ends && !f->bad; i++) {
+        struct pp_rank_end e = f->at ? (struct pp_rank_end){0} : row->ends[i];
+        e.number = rising(f, e.number, &last, i);
+        e.utc_ns = end += number(f, e.utc_ns - end); /* as those of steps below */
+        if (f->at)
+            row->ends[i] = e;
     }
-    n = believed(c, get(c), 1);
-    c->bad |= n > PP_RANK_BATCHES;
-    row->batches = part_for(c, a, n, 1, 1);
+    row->n_batches = part(f, &row->batches, row->n_batches, PP_RANK_BATCHES, 1, 1);
     if (row->batches)
-        memcpy((uint8_t *)row->batches, c->at, (size_t)n);
-    row->n_batches = row->batches ? n : 0;
-    c->at += n;
+        bytes(f, (void *)row->batches, row->n_batches);
+}
+
+static void put_hist(struct codec *f, const struct pp_hist *h)
+{
+    uint64_t filled = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < PP_HIST_BUCKETS; i++)
+        filled += h->bucket[i] != 0;
+    number(f, filled);
+    if (!filled)
+        return;
+    number(f, h->min);
+    number(f, h->max);
+    number(f, h->sum);
+    for (size_t i = 0; i < PP_HIST_BUCKETS; i++)
+        if (h->bucket[i]) {
+            number(f, i - at);
+            number(f, h->bucket[i]);
+            at = i;
+        }
 }
 
 /* Counts follow from the buckets. */
-static void get_hist(struct cursor *c, struct pp_hist *h)
+static void get_hist(struct codec *f, struct pp_hist *h)
 {
-    uint64_t filled = get(c), at = 0;
+    uint64_t filled = number(f, 0), at = 0;
     pp_hist_clear(h);
-    c->bad |= filled > PP_HIST_BUCKETS;
-    if (!filled || c->bad)
+    f->bad |= filled > PP_HIST_BUCKETS;
+    if (!filled || f->bad)
         return;
-    h->min = get(c);
-    h->max = get(c);
-    h->sum = get(c);
-    for (uint64_t i = 0; i < filled && !c->bad; i++) {
-        uint64_t more = get(c), n = get(c);
+    h->min = number(f, 0);
+    h->max = number(f, 0);
+    h->sum = number(f, 0);
+    for (uint64_t i = 0; i < filled && !f->bad; i++) {
+        uint64_t more = number(f, 0), n = number(f, 0);
         at += more;
-        c->bad |= (i && !more) || more >= PP_HIST_BUCKETS || at >= PP_HIST_BUCKETS || !n;
-        if (!c->bad)
+        f->bad |= (i && !more) || more >= PP_HIST_BUCKETS || at >= PP_HIST_BUCKETS || !n;
+        if (!f->bad)
             h->bucket[at] = n;
         h->count += n;
     }
-    c->bad |= h->min > h->max;
+    f->bad |= h->min > h->max;
 }
 
-static void get_body(struct cursor *c, struct pp_digest *d)
+/* All but the histograms. Writing, *d is a copy, and what it points to stays as it is. */
+static void body(struct codec *f, struct pp_digest *d)
 {
-    uint64_t log2_s = get(c), n = get(c);
-    c->bad |= log2_s > LONGEST_SLICE;
-    d->slice_log2_s = c->bad ? 0 : (unsigned)log2_s;
-    uint64_t phases = get(c); /* of the pipeprobe that wrote it */
-    c->bad |= phases > UINT8_MAX;
-    d->rows = room_for(c, n, SMALLEST_ROW, sizeof(*d->rows));
-    for (uint64_t i = 0; d->rows && i < n && !c->bad; i++) {
-        struct pp_rank_row *row = &d->rows[d->n_rows];
+    uint64_t log2_s = number(f, d->slice_log2_s), n = number(f, d->n_rows), last = 0, end = 0;
+    f->bad |= f->at && log2_s > LONGEST_SLICE;
+    d->slice_log2_s = f->bad ? 0 : (unsigned)log2_s;
+    uint64_t phases = number(f, PP_PHASE_COUNT); /* of the pipeprobe that wrote it */
+    f->bad |= phases > UINT8_MAX;
+    if (f->at)
+        d->rows = room_for(f, n, SMALLEST_ROW, sizeof(*d->rows));
+    for (uint64_t i = 0; d->rows && i < n && !f->bad; i++) {
+        struct pp_rank_row row = f->at ? (struct pp_rank_row){0} : d->rows[i];
         for (size_t k = 0; k < COLUMNS; k++)
-            get_column(c, &columns[k], row, &d->arena);
+            column(f, &columns[k], &row);
         for (uint64_t p = 0; p < phases; p++) {
-            uint64_t ns = get(c);
+            uint64_t ns = number(f, p < PP_PHASE_COUNT ? row.work_ns[p] : 0);
             if (p < PP_PHASE_COUNT)
-                row->work_ns[p] = ns;
+                row.work_ns[p] = ns;
         }
-        get_time(c, row, &d->arena);
-        get_ends(c, row, &d->arena);
-        c->bad |= row->rank < 0 || (d->n_rows && row->rank <= row[-1].rank);
-        d->n_rows++;
+        parts(f, &row);
+        if (f->at) {
+            f->bad |= row.rank < 0 || (i && row.rank <= d->rows[i - 1].rank);
+            d->rows[d->n_rows++] = row;
+        }
     }
-    n = get(c);
-    d->steps = room_for(c, n, SMALLEST_STEP, sizeof(*d->steps));
-    uint64_t number = 0, end = 0;
-    for (uint64_t i = 0; d->steps && i < n && !c->bad; i++) {
-        uint64_t more = get(c), ranks = get(c);
-        struct pp_rank_step *s = &d->steps[d->n_steps++];
-        c->bad |= (i && !more) || more > UINT32_MAX || number + more > UINT32_MAX || !ranks ||
-                  ranks > d->n_rows;
-        number += more;
-        s->number = (uint32_t)number;
-        s->ranks = (uint32_t)ranks;
-        s->own = get_top(c);
-        s->input = get_top(c);
-        s->end_utc_ns = end += get(c);
+    n = number(f, d->n_steps);
+    if (f->at)
+        d->steps = room_for(f, n, SMALLEST_STEP, sizeof(*d->steps));
+    for (uint64_t i = 0; d->steps && i < n && !f->bad; i++) {
+        struct pp_rank_step s = f->at ? (struct pp_rank_step){0} : d->steps[i];
+        s.number = rising(f, s.number, &last, i);
+        uint64_t ranks = number(f, s.ranks);
+        f->bad |= f->at && (!ranks || ranks > d->n_rows);
+        s.ranks = (uint32_t)ranks;
+        s.own = top(f, s.own);
+        s.input = top(f, s.input);
+        /* ends rise but for a clock that was set: then the difference is a large number, and still right */
+        s.end_utc_ns = end += number(f, s.end_utc_ns - end);
+        if (f->at)
+            d->steps[d->n_steps++] = s;
     }
-    d->hists = calloc(PP_DIGEST_HISTS, sizeof(*d->hists));
-    for (size_t h = 0; d->hists && h < PP_DIGEST_HISTS; h++)
-        get_hist(c, &d->hists[h]);
-    c->bad |= c->at != c->end;
+}
+
+pp_status pp_digest_store(const struct pp_digest *d, const char *path, struct pp_err *err)
+{
+    struct codec f = {0};
+    struct pp_digest copy = *d;
+    uint8_t head[HEAD] = {0};
+    uint32_t version = VERSION;
+    pp_status st = PP_OK;
+    bytes(&f, head, sizeof(head));
+    body(&f, &copy);
+    for (size_t h = 0; h < PP_DIGEST_HISTS && d->hists; h++)
+        put_hist(&f, &d->hists[h]);
+    if (!d->hists)
+        number(&f, 0), number(&f, 0); /* empty ones */
+    if (f.bad)
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the digest of %zu ranks", d->n_rows);
+    else if (f.n > FILE_MAX)
+        st = pp_fail(err, PP_E_UNSUPPORTED,
+                     "the digest of %zu ranks takes %zu MiB, and %zu can be read: merge fewer of them",
+                     d->n_rows, f.n >> 20, FILE_MAX >> 20);
+    if (st == PP_OK) {
+        uint64_t sum = XXH3_64bits(f.buf + HEAD, f.n - HEAD);
+        memcpy(f.buf, magic, sizeof(magic));
+        memcpy(f.buf + 8, &version, sizeof(version));
+        memcpy(f.buf + 12, &sum, sizeof(sum));
+        st = pp_io_write_atomic(path, f.buf, f.n, err);
+    }
+    free(f.buf);
+    return st;
 }
 
 int pp_digest_is_file(const char *path)
@@ -465,8 +394,12 @@ pp_status pp_digest_load(const char *path, struct pp_digest *out, struct pp_err 
             st = pp_fail(err, PP_E_CORRUPT, "%s is damaged or half-written; merge its parts again", path);
     }
     if (st == PP_OK) {
-        struct cursor c = {.at = f.buf + HEAD, .end = f.buf + f.size};
-        get_body(&c, out);
+        struct codec c = {.at = f.buf + HEAD, .end = f.buf + f.size, .arena = &out->arena};
+        body(&c, out);
+        out->hists = calloc(PP_DIGEST_HISTS, sizeof(*out->hists));
+        for (size_t h = 0; out->hists && h < PP_DIGEST_HISTS; h++)
+            get_hist(&c, &out->hists[h]);
+        c.bad |= c.at != c.end;
         if (!out->rows || !out->steps || !out->hists || pp_arena_failed(&out->arena))
             st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the digest %s", path);
         else if (c.bad)
