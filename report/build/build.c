@@ -377,8 +377,6 @@ static void judge(struct build *b)
         pp_path_find(&b->got.costs, &b->r->verdict);
     pp_ops_speak(b->r, b->arena);
     pp_action_choose(b->r, b->arena);
-    pp_ops_other_way(b->r, b->arena);
-    pp_ops_ask(b->r);
     pp_loaders_place_line(b->r);
     pp_sentence_compose(b->arena, b->r);
     pp_report_price(b->r, 0);
@@ -419,9 +417,11 @@ static void compute(struct build *b)
                                                .arena = b->arena,
                                                .given_length = pp_run_ended_by_itself(b->source)},
                     b->r);
+    pp_ops_read_less(&b->got.costs, b->arena, b->r);
     pp_changes_agree(b->r, b->arena);
     pp_neighbours_name(b->arena, b->r);
     pp_loader_words_speak(b->r, b->arena);
+    pp_ops_other_way(b->r, b->arena);
 }
 
 pp_status pp_report_from(const struct pp_source *source, struct pp_report **out, struct pp_err *err)

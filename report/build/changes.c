@@ -24,6 +24,7 @@ void pp_changes_list(const struct pp_diagnosis *d, struct pp_arena *arena, struc
     for (int i = 0; i < d->signals.fixes; i++) {
         const struct pp_fix *f = &d->signals.fix[i];
         char assumes[PP_NVJPEG_TEXT];
+        int arg = pp_knob_is_argument(f->set);
         const char *assumed = pp_nvjpeg_assumes(&f->knobs, assumes);
         assumed = assumed ? assumed : pp_whatif_assumes(&f->p, assumes, sizeof(assumes));
         if (pp_loader_words_lack(pp_loader_words_of(r), f->knob))
@@ -36,8 +37,11 @@ void pp_changes_list(const struct pp_diagnosis *d, struct pp_arena *arena, struc
                                      .to = pp_arena_copy(arena, f->to),
                                      .text = f->text,
                                      .set = pp_arena_copy(arena, f->set),
-                                     .is_argument = pp_knob_is_argument(f->set),
-                                     .change = pp_action_change(f->set, f->text, arena),
+                                     .is_argument = arg,
+                                     .change = pp_arena_printf(arena, "%.*s",
+                                                               arg ? (int)sizeof(f->set)
+                                                                   : (int)strcspn(f->text, ":"),
+                                                               arg ? f->set : f->text),
                                      .effort = f->cost,
                                      .gain = f->p.gain,
                                      .low = f->p.gain_low,
@@ -76,6 +80,19 @@ static double pace_error(const struct pp_timeline *t)
     return n < 2 ? NAN : sqrt(fmax(var, 0)) / sum_x;
 }
 
+void pp_changes_put_first(const struct pp_report_fix *fix, struct pp_arena *arena,
+                          struct pp_report_verdict *v)
+{
+    struct pp_report_fix *fixes = pp_arena_alloc(arena, (v->n_fixes + 1) * sizeof(*fixes));
+    if (!fixes)
+        return;
+    fixes[0] = *fix;
+    if (v->n_fixes)
+        memcpy(fixes + 1, v->fixes, v->n_fixes * sizeof(*fixes));
+    v->fixes = fixes;
+    v->n_fixes++;
+}
+
 void pp_changes_leave_out(const struct pp_timeline *t, const struct pp_op_step *code, struct pp_arena *arena,
                           struct pp_report *r)
 {
@@ -88,25 +105,21 @@ void pp_changes_leave_out(const struct pp_timeline *t, const struct pp_op_step *
     const struct pp_remedy *row = &pp_remedies[PP_REMEDY_BETWEEN];
     if ((v->remedy != row && v->remedy != &pp_remedies[PP_REMEDY_MAKE_ONCE]) || !(part > 0 && part < 1))
         return;
-    struct pp_report_fix *fixes = pp_arena_alloc(arena, (v->n_fixes + 1) * sizeof(*fixes));
-    if (!fixes)
-        return;
-    if (v->n_fixes)
-        memcpy(fixes + 1, v->fixes, v->n_fixes * sizeof(*fixes));
-    fixes[0] = (struct pp_report_fix){.remedy = v->remedy,
-                                      .knob = row->knob,
-                                      .to = "none",
-                                      .text = row->offer,
-                                      .change = named ? pp_arena_printf(arena, "without %s between epochs",
-                                                                        code->name)
-                                                      : "without the time between epochs",
-                                      .effort = 1,
-                                      .gain = 1 / (1 - part * share) - 1,
-                                      .low = 1 / (1 - part * low) / (1 + off) - 1,
-                                      .high = 1 / (1 - part) * (1 + off) - 1,
-                                      .samples_per_s = base / (1 - part * share)};
-    v->fixes = fixes;
-    v->n_fixes++;
+    pp_changes_put_first(&(struct pp_report_fix){.remedy = v->remedy,
+                                                 .knob = row->knob,
+                                                 .to = "none",
+                                                 .text = row->offer,
+                                                 .change = named
+                                                               ? pp_arena_printf(arena,
+                                                                                 "without %s between epochs",
+                                                                                 code->name)
+                                                               : "without the time between epochs",
+                                                 .effort = 1,
+                                                 .gain = 1 / (1 - part * share) - 1,
+                                                 .low = 1 / (1 - part * low) / (1 + off) - 1,
+                                                 .high = 1 / (1 - part) * (1 + off) - 1,
+                                                 .samples_per_s = base / (1 - part * share)},
+                         arena, v);
 }
 
 /* ---- what is advised ---- */
@@ -170,17 +183,13 @@ static int sets_the_same(const char *set, const char *other)
     return strncmp(set, other, n) == 0 && other[n] == '=';
 }
 
-/* A report advises one of them. */
-static int excludes(const struct pp_report_fix *a, const struct pp_report_fix *b)
-{
-    return a != b && a->set && *a->set && b->set && sets_the_same(a->set, b->set);
-}
-
+/* Of those that set the same argument a report advises one. */
 static enum pp_advice advise(const struct pp_report_fix *f, const struct pp_report_fix *chosen)
 {
     if (f == chosen)
         return PP_ADVICE_DO;
-    if (!(f->gain >= PP_WORTH_SAYING) || (chosen && excludes(f, chosen)))
+    if (!(f->gain >= PP_WORTH_SAYING) ||
+        (chosen && f->set && *f->set && chosen->set && sets_the_same(f->set, chosen->set)))
         return PP_ADVICE_NO;
     return chosen && pp_action_is_sure(f) && f->effort != PP_AN_AMOUNT &&
                    !(f->remedy && f->remedy->only_listed)
@@ -255,68 +264,55 @@ void pp_changes_advise(struct pp_report *r, struct pp_arena *arena)
     v->fixes = ordered;
 }
 
-/* Workers that wait in step get no batch ahead: what others say of a larger prefetch does not hold. */
-static void drop_prefetch(struct pp_report *r, struct pp_arena *arena)
+/* Workers that wait in step get no batch ahead: what others say of a larger prefetch does not hold. Nor do
+ * more of them gain where they wait for storage that gives no more to more of them. */
+static void agree_in_step(struct pp_report *r, struct pp_arena *arena)
 {
-    int in_step = 0;
-    for (size_t i = 0; i < r->n_findings; i++)
-        in_step |= r->findings[i].state == PP_FINDING_FOUND &&
-                   strcmp(r->findings[i].kind, "lockstep-waits") == 0;
+    const struct pp_report_verdict *v = &r->verdict;
+    int in_step = 0, full = v->l2 && v->l1 && strcmp(v->l1, "storage") == 0 &&
+                            (strcmp(v->l2, "bandwidth") == 0 || strcmp(v->l2, "iops-limit") == 0 ||
+                             strcmp(v->l2, "throttled") == 0);
+    for (size_t i = 0; i < r->n_findings; i++) {
+        struct pp_report_finding *f = &r->findings[i];
+        int lockstep = strcmp(f->kind, "lockstep-waits") == 0;
+        in_step |= lockstep && f->state == PP_FINDING_FOUND;
+        if (full && lockstep && f->next_step)
+            f->next_step = "Leave the workers as they are: the storage is at its limit, and more of "
+                           "them get no more from it.";
+    }
     for (size_t i = 0; in_step && i < r->n_findings; i++) {
         const char *step = r->findings[i].next_step,
                    *at = step ? strstr(step, " A larger prefetch_factor hides") : NULL;
         if (at)
             r->findings[i].next_step = pp_arena_printf(arena, "%.*s", (int)(at - step), step);
     }
-    const char *said = r->verdict.next_step, *both = said ? strstr(said, ", prefetch_factor)") : NULL;
+    const char *said = v->next_step, *both = said ? strstr(said, ", prefetch_factor)") : NULL;
     if (in_step && both)
         r->verdict.next_step = pp_arena_printf(arena, "%.*s%s", (int)(both - said), said, strchr(both, ')'));
 }
 
-/* Without workers there is none to keep or to give more to. */
-static void drop_of_workers(struct pp_report *r)
-{
-    static const char *const of_workers[] = {"persistent_workers", "(num_workers", "prefetch_factor"};
-    const char *set = r->verdict.action.fix ? r->verdict.action.fix->set : NULL;
-    for (size_t i = 0; set && strcmp(set, "num_workers=0") == 0 && i < r->n_findings; i++)
-        for (size_t k = 0; k < sizeof(of_workers) / sizeof(*of_workers) && r->findings[i].next_step; k++)
-            if (strstr(r->findings[i].next_step, of_workers[k]))
-                r->findings[i].next_step = NULL;
-}
-
-/* Nor do more workers gain where they wait for storage that gives no more to more of them. */
-static void drop_workers(struct pp_report *r)
-{
-    const struct pp_report_verdict *v = &r->verdict;
-    int full = v->l2 && v->l1 && strcmp(v->l1, "storage") == 0 &&
-               (strcmp(v->l2, "bandwidth") == 0 || strcmp(v->l2, "iops-limit") == 0 ||
-                strcmp(v->l2, "throttled") == 0);
-    for (size_t i = 0; full && i < r->n_findings; i++)
-        if (r->findings[i].next_step && strcmp(r->findings[i].kind, "lockstep-waits") == 0)
-            r->findings[i]
-                .next_step = "Leave the workers as they are: the storage is at its limit, and more of "
-                             "them get no more from it.";
-}
-
 void pp_changes_agree(struct pp_report *r, struct pp_arena *arena)
 {
+    /* without workers there is none to keep or to give more to */
+    static const char *const of_workers[] = {"persistent_workers", "(num_workers", "prefetch_factor"};
     const struct pp_report_verdict *v = &r->verdict;
-    drop_prefetch(r, arena);
-    drop_workers(r);
-    drop_of_workers(r);
-    for (size_t i = 0; i < r->n_findings && v->remedy == &pp_remedies[PP_REMEDY_MAKE_ONCE]; i++)
-        if (r->findings[i].next_step &&
-            strcmp(r->findings[i].next_step, pp_remedies[PP_REMEDY_BETWEEN].sentence) == 0)
-            r->findings[i].next_step = v->next_step; /* it is the same time */
-    for (size_t i = 0; i < r->n_findings; i++)
-        for (size_t k = 0; k < v->n_fixes && r->findings[i].next_step; k++) {
+    const char *set = v->action.fix ? v->action.fix->set : NULL;
+    agree_in_step(r, arena);
+    for (size_t i = 0; i < r->n_findings; i++) {
+        const char **step = &r->findings[i].next_step;
+        for (size_t k = 0; set && strcmp(set, "num_workers=0") == 0 && k < 3 && *step; k++)
+            *step = strstr(*step, of_workers[k]) ? NULL : *step;
+        if (*step && v->remedy == &pp_remedies[PP_REMEDY_MAKE_ONCE] &&
+            strcmp(*step, pp_remedies[PP_REMEDY_BETWEEN].sentence) == 0)
+            *step = v->next_step; /* it is the same time */
+        for (size_t k = 0; k < v->n_fixes && *step; k++) {
             const struct pp_report_fix *f = &v->fixes[k];
             const char *advice = f->remedy ? f->remedy->sentence : NULL;
-            if (f->advice == PP_ADVICE_NO && advice && strcmp(r->findings[i].next_step, advice) == 0)
-                r->findings[i].next_step = pp_arena_printf(arena,
-                                                           "Nothing for now: in a replay %s gains %.0f %%.",
-                                                           f->change, fmax(round(100 * f->gain), 0));
+            if (f->advice == PP_ADVICE_NO && advice && strcmp(*step, advice) == 0)
+                *step = pp_arena_printf(arena, "Nothing for now: in a replay %s gains %.0f %%.", f->change,
+                                        fmax(round(100 * f->gain), 0));
         }
+    }
 }
 
 /* ---- changes one after the other ---- */
@@ -387,17 +383,14 @@ void pp_path_find(const struct pp_costs *costs, struct pp_report_verdict *v)
 
 enum { NAMED = 3, TEXT = 400 };
 
-static int moves_others(const struct pp_remedy *r)
-{
-    return r == &pp_remedies[PP_REMEDY_OTHER_LOAD] || r == &pp_remedies[PP_REMEDY_OTHER_LOAD_OR_QUOTA] ||
-           r == &pp_remedies[PP_REMEDY_OTHER_LOAD_THEN_WORKERS];
-}
-
 void pp_neighbours_name(struct pp_arena *arena, struct pp_report *r)
 {
     struct pp_report_verdict *v = &r->verdict;
     char key[32], text[TEXT] = "";
-    for (int i = 1; moves_others(v->remedy) && v->next_step && i <= NAMED; i++) {
+    int moves_others = v->remedy == &pp_remedies[PP_REMEDY_OTHER_LOAD] ||
+                       v->remedy == &pp_remedies[PP_REMEDY_OTHER_LOAD_OR_QUOTA] ||
+                       v->remedy == &pp_remedies[PP_REMEDY_OTHER_LOAD_THEN_WORKERS];
+    for (int i = 1; moves_others && v->next_step && i <= NAMED; i++) {
         snprintf(key, sizeof(key), "other_process_%d", i);
         const struct pp_report_pair *p = pp_rows_find(r->environment, r->n_environment, key);
         if (p && p->value)

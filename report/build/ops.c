@@ -13,6 +13,7 @@
 #define WORTH_REPLAYING 0.04
 #define A_CAUSE 0.1 /* of the stall */
 #define HALF 0.5
+#define LEAST_READ 0.05  /* of an op that reads what a sample needs: it is still called */
 #define MORE_MOST_S 3600 /* s: with as many missing, what little was seen is said */
 #define ASKED_MOST_S 300 /* s: a longer recording is not asked for to name a line */
 #define NARROWEST 0.003  /* of the flame graph: two pixels */
@@ -82,10 +83,8 @@ static void list_ops(const struct pp_costs *c, int replayed, struct pp_arena *ar
                                     .gain = NAN,
                                     .gain_low = NAN,
                                     .gain_high = NAN};
-        if (replayed && predicted < REPLAYED && fmax(op->share, op->share_all) >= WORTH_REPLAYING) {
+        if (replayed && fmax(op->share, op->share_all) >= WORTH_REPLAYING && predicted++ < REPLAYED)
             predict(c, op, to);
-            predicted++;
-        }
         if (!(to->gain >= PP_WORTH_SAYING))
             to->advice = NULL;
     }
@@ -159,10 +158,8 @@ static void list_flame(const struct pp_ops *o, struct pp_arena *arena, struct pp
 static const char *with_place(const struct pp_report_op *op, const char *before, const char *after,
                               struct pp_arena *arena)
 {
-    return pp_arena_printf(arena, "%s%s%s", op->name, op->place || op->path ? before : "",
-                           op->place  ? pp_arena_printf(arena, "%s%s", op->place, after)
-                           : op->path ? pp_arena_printf(arena, "%s%s", op->path, after)
-                                      : "");
+    const char *place = op->place ? op->place : op->path;
+    return place ? pp_arena_printf(arena, "%s%s%s%s", op->name, before, place, after) : op->name;
 }
 
 static void offer_ops(const struct pp_costs *c, struct pp_arena *arena, struct pp_report *r)
@@ -221,27 +218,14 @@ void pp_ops_tell(const struct pp_costs *c, int replayed, struct pp_arena *arena,
 
 /* ---- the cause ---- */
 
-/* The change that the verdict asks for is less work for each sample. */
-static int asks_for_less_work(const struct pp_report_verdict *v)
-{
-    const struct pp_remedy *r = v->remedy;
-    return r && (pp_remedy_is_done_by(r, "work") || r == &pp_remedies[PP_REMEDY_WHAT_BLOCKS]);
-}
-
-static size_t numbers_in(const char *text)
-{
-    size_t n = 0;
-    for (const char *p = text; p && *p; p++)
-        n += *p >= '0' && *p <= '9' && !(p > text && ((p[-1] >= '0' && p[-1] <= '9') || p[-1] == '.'));
-    return n;
-}
-
 /* A sentence has four numbers: a name with more than one is said without its arguments. */
 static const char *named(const struct pp_report_op *op, size_t may_have, struct pp_arena *arena)
 {
-    const char *name = numbers_in(op->name) > may_have
-                           ? pp_arena_printf(arena, "%.*s", (int)strcspn(op->name, "("), op->name)
-                           : op->name;
+    size_t n = 0;
+    for (const char *p = op->name; *p; p++)
+        n += *p >= '0' && *p <= '9' && !(p > op->name && ((p[-1] >= '0' && p[-1] <= '9') || p[-1] == '.'));
+    const char *name = n > may_have ? pp_arena_printf(arena, "%.*s", (int)strcspn(op->name, "("), op->name)
+                                    : op->name;
     const char *place = op->place ? op->place : op->path;
     return place ? pp_arena_printf(arena, "%s, %s,", name, place) : name;
 }
@@ -300,10 +284,11 @@ static void name_step(struct pp_report *r, struct pp_arena *arena)
     const char *line = pp_arena_printf(arena, "What takes most of a step: %s, %s, %s",
                                        s->callee ? s->callee : s->name, s->place,
                                        pp_text_share(share, CELL, s->share));
-    line = next ? pp_arena_printf(arena, "%s; then %s, %s, %s.", line,
-                                  next->callee ? next->callee : next->name, next->place,
-                                  pp_text_share(share, CELL, next->share))
-                : pp_arena_printf(arena, "%s.", line);
+    const char *then = next ? pp_arena_printf(arena, "; then %s, %s, %s",
+                                              next->callee ? next->callee : next->name, next->place,
+                                              pp_text_share(share, CELL, next->share))
+                            : "";
+    line = pp_arena_printf(arena, "%s%s.", line, then);
     if (strcmp(v->l0, "not-input-bound") == 0)
         v->next_step = pp_arena_printf(arena, "%s %s", v->next_step, line);
     else if (strcmp(v->l0, "cpu-starved") == 0 && !v->then && !(r->data_wait_share >= PP_LEAST_SHARE))
@@ -317,7 +302,9 @@ void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
     name_step(r, arena);
     const struct pp_report_op *second, *op = hottest(r, &second);
     char share[CELL], gain[CELL];
-    int then = v->then && v->then_l1 && strcmp(v->then_l1, "transform") == 0, now = asks_for_less_work(v);
+    int then = v->then && v->then_l1 && strcmp(v->then_l1, "transform") == 0,
+        now = v->remedy && (pp_remedy_is_done_by(v->remedy, "work") ||
+                            v->remedy == &pp_remedies[PP_REMEDY_WHAT_BLOCKS]); /* less for each sample */
     if (!op || !v->cause || r->why_no_ops || (!now && !then))
         return;
     pp_text_share(share, CELL, op->share + (second ? second->share : 0));
@@ -389,10 +376,41 @@ void pp_ops_other_way(struct pp_report *r, struct pp_arena *arena)
                                    op->advice ? op->advice : "");
 }
 
-void pp_ops_ask(struct pp_report *r)
+/* What is read for nothing costs the op its work, too: all of that at most, and a half for sure. */
+void pp_ops_read_less(const struct pp_costs *c, struct pp_arena *arena, struct pp_report *r)
 {
-    const struct pp_remedy *remedy = r->verdict.remedy;
-    if (r->why_no_ops && r->verdict.action.words &&
-        (remedy == &pp_remedies[PP_REMEDY_SAMPLE_CODE] || remedy == &pp_remedies[PP_REMEDY_SAMPLE_HELD]))
-        r->verdict.action.words = r->why_no_ops;
+    struct pp_report_verdict *v = &r->verdict;
+    const struct pp_remedy *row = &pp_remedies[PP_REMEDY_READ_LESS];
+    const struct pp_report_op *second, *op = hottest(r, &second);
+    struct pp_report_finding *read = NULL;
+    struct pp_knobs k = pp_knobs_none();
+    struct pp_prediction p;
+    struct pp_err why;
+    for (size_t i = 0; i < r->n_findings; i++)
+        if (r->findings[i].next_step && strcmp(r->findings[i].next_step, row->sentence) == 0)
+            read = &r->findings[i];
+    if (!read || !op || op->low < HALF || op->advice || v->remedy != &pp_remedies[PP_REMEDY_OP])
+        return;
+    pp_op_scale(&k, c, pp_ops_find(&c->ops, op->word, strlen(op->word)), LEAST_READ);
+    if (!(op->gain_low > 0) || pp_whatif(c, &k, &p, &why) != PP_OK)
+        return;
+    pp_changes_put_first(
+        &(struct pp_report_fix){.remedy = row,
+                                .knob = pp_remedies[PP_REMEDY_OP].knob,
+                                .to = "what a sample needs",
+                                .text = row->sentence,
+                                .set = pp_arena_printf(arena, "op=%s:%g", op->word, LEAST_READ),
+                                .change = pp_arena_printf(arena, "%s reads what a sample needs", op->name),
+                                .effort = 1,
+                                .gain = p.gain,
+                                .low = op->gain_low,
+                                .high = p.gain_high,
+                                .samples_per_s = c->made_per_batch > 0 ? NAN : p.samples_per_s,
+                                .advice = PP_ADVICE_DO},
+        arena, v);
+    v->remedy = row;
+    v->next_step = pp_arena_printf(arena, "Make %s cheaper. %s", with_place(op, " (", ")", arena),
+                                   row->sentence);
+    v->action = (struct pp_report_action){.fix = v->fixes, .words = pp_action_plain(row->pytorch, arena)};
+    read->next_step = NULL;
 }

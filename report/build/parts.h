@@ -89,6 +89,9 @@ void pp_changes_list(const struct pp_diagnosis *d, struct pp_arena *arena, struc
  * time left out of the run, of which the code that is named (n 0: none is) has its share. */
 void pp_changes_leave_out(const struct pp_timeline *timeline, const struct pp_op_step *code,
                           struct pp_arena *arena, struct pp_report *r);
+/* The list with that one before all others. */
+void pp_changes_put_first(const struct pp_report_fix *fix, struct pp_arena *arena,
+                          struct pp_report_verdict *v);
 /* Says of each change whether it is advised, and orders them: those to do, the one that carries out the
  * verdict's next step first; those to measure; those that gain nothing here. r->verdict.action has the first
  * to do, or why there is none. */
@@ -107,10 +110,11 @@ void pp_ops_tell(const struct pp_costs *costs, int replayed, struct pp_arena *ar
 /* After changes are advised and before the action is chosen: where the work of samples holds the trainer up,
  * the op that costs most of it becomes the cause and what to make cheaper. */
 void pp_ops_speak(struct pp_report *r, struct pp_arena *arena);
-/* After the action is chosen: what else gains. */
+/* After the findings: where workers read many times what samples are made of, in an op of the user's own code
+ * that is the cause, reading less is what to do, with its gain. */
+void pp_ops_read_less(const struct pp_costs *costs, struct pp_arena *arena, struct pp_report *r);
+/* Last of all, with each loader's own words: what else gains. */
 void pp_ops_other_way(struct pp_report *r, struct pp_arena *arena);
-/* After the action is chosen: where too few stacks name a line, how long to record for it is what to do. */
-void pp_ops_ask(struct pp_report *r);
 
 /* samples.c: the slowest samples of the judged loader, with the names that the recording has of them (meta
  * section slow_sample). Those are listed that take SLOW_TIMES the median or more. */

@@ -12,12 +12,6 @@
 /* So much of another fix's gain is as good as that. */
 #define NEARLY 0.9
 
-const char *pp_action_change(const char *set, const char *offer, struct pp_arena *arena)
-{
-    return pp_knob_is_argument(set) ? pp_arena_copy(arena, set)
-                                    : pp_arena_printf(arena, "%.*s", (int)strcspn(offer, ":"), offer);
-}
-
 /* A gain whose interval holds none is no gain to advise. Without an interval (NAN) there is nothing to doubt
  * it by. */
 int pp_action_is_sure(const struct pp_report_fix *f)
@@ -120,9 +114,8 @@ static void say_what_lacks(struct pp_report *r, struct pp_arena *arena)
     const char *source = pp_action_config(r, "source");
     int batches = source && strcmp(source, "pytorch") == 0 && pp_report_find_phase(r, PP_PHASE_DATA_WAIT);
     /* On a GPU a line that waits for it has most of the time, and says nothing. */
-    int has_line = !batches && !r->gpu && !r->has_step && r->n_step_lines &&
-                   r->step_lines->low >= PP_LARGE_LINE;
-    const struct pp_report_step_line *line = has_line ? r->step_lines : NULL;
+    const struct pp_report_step_line *line = r->n_step_lines ? r->step_lines : NULL;
+    line = line && !batches && !r->gpu && !r->has_step && line->low >= PP_LARGE_LINE ? line : NULL;
     v->remedy = &pp_remedies[batches ? PP_REMEDY_MORE_BATCHES : PP_REMEDY_ANNOTATE];
     char share[32];
     /* of a loop without a loader: its line, and what a loader would do for it */
@@ -202,7 +195,11 @@ void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
         v->action.python = loader_line(r, args, arena);
     else
         v->action.python = row && row->line ? row->line : v->remedy->line;
-    if (!v->action.python)
+    if (!v->action.python && r->why_no_ops && /* a longer recording names the line */
+        (v->remedy == &pp_remedies[PP_REMEDY_SAMPLE_CODE] ||
+         v->remedy == &pp_remedies[PP_REMEDY_SAMPLE_HELD]))
+        v->action.words = r->why_no_ops;
+    else if (!v->action.python)
         v->action.words = pp_action_plain(row && row->pytorch ? row->pytorch : v->remedy->pytorch, arena);
     option = fix ? pp_knob_option(fix->set, ' ', buf) : NULL;
     if (!option && row)

@@ -7,9 +7,6 @@
 #include "probe/base/arena.h"
 #include "report/model/model.h"
 
-/* A change in words: what is set, where that is an argument of a DataLoader ("num_workers=8"), or what its
- * offer says before the ':'. */
-const char *pp_action_change(const char *set, const char *offer, struct pp_arena *arena);
 /* A change that is predicted to gain less is not promised. */
 #define PP_WORTH_SAYING 0.03
 /* Its interval holds no loss: a gain to advise. */

@@ -187,11 +187,21 @@ static pp_status offer_counts(const struct pp_costs *c, struct pp_signals *s, st
 enum { HEDGED_AFTER = 100 };
 
 typedef int offered_fn(const struct pp_costs *c, const double *m);
-
-static int opens_connections(const struct pp_costs *c, const double *m)
-{
-    return many_requests(c) && m[PP_METRIC_REMOTE_SETUP_PART] >= LEAST_SETUP;
-}
+/* Offered where one condition holds. */
+#define OFFERED(name, when) \
+    static int name(const struct pp_costs *c, const double *m) \
+    { \
+        return when; \
+    }
+OFFERED(opens_connections, many_requests(c) && m[PP_METRIC_REMOTE_SETUP_PART] >= LEAST_SETUP)
+OFFERED(has_slow_host, many_requests(c) && m[PP_METRIC_SLOW_HOST] >= LEAST_SLOW_HOST)
+OFFERED(has_small_shards, many_requests(c) && m[PP_METRIC_SMALL_SHARDS] >= LEAST_SHARDS)
+OFFERED(keeps_order, c->in_order)
+OFFERED(has_workers, c->per_worker && !c->in_trainer)
+OFFERED(has_one_buffer, c->copy_buffers == 1)
+OFFERED(syncs_every_step, c->sync_every_step)
+OFFERED(has_other_ranks, c->n_others > 0)
+OFFERED(has_slow_worker, m[PP_METRIC_WORKER_SKEW] >= UNEVEN)
 
 /* Half of the requests only ask how large an object is, and the others bring it. */
 static int asks_first(const struct pp_costs *c, const double *m)
@@ -201,25 +211,10 @@ static int asks_first(const struct pp_costs *c, const double *m)
            q->bytes > 4.0 * PP_EMPTY_ANSWER * (q->n - q->empty);
 }
 
-static int has_slow_host(const struct pp_costs *c, const double *m)
-{
-    return many_requests(c) && m[PP_METRIC_SLOW_HOST] >= LEAST_SLOW_HOST;
-}
-
-static int has_small_shards(const struct pp_costs *c, const double *m)
-{
-    return many_requests(c) && m[PP_METRIC_SMALL_SHARDS] >= LEAST_SHARDS;
-}
-
 static int has_late_requests(const struct pp_costs *c, const double *m)
 {
     return many_requests(c) && !c->streaming && c->requests.answers >= HEDGED_AFTER &&
            m[PP_METRIC_REMOTE_TAIL] >= LEAST_TAIL;
-}
-
-static int keeps_order(const struct pp_costs *c, const double *m)
-{
-    return c->in_order;
 }
 
 static int copies_pageable(const struct pp_costs *c, const double *m)
@@ -233,31 +228,11 @@ static int restarts_workers(const struct pp_costs *c, const double *m)
     return c->epoch_workers_ns + c->restart_ns > WORTH_KEEPING * epoch_ns;
 }
 
-static int has_workers(const struct pp_costs *c, const double *m)
-{
-    return c->per_worker && !c->in_trainer;
-}
-
 static int draws_long(const struct pp_costs *c, const double *m)
 {
     double epoch_ns = (double)c->epoch_samples * 1e9 / c->samples_per_s;
     return c->epoch_sampler_ns > WORTH_KEEPING * epoch_ns ||
            c->draw_ns > WORTH_KEEPING * c->batch_size * 1e9 / c->samples_per_s;
-}
-
-static int has_one_buffer(const struct pp_costs *c, const double *m)
-{
-    return c->copy_buffers == 1;
-}
-
-static int syncs_every_step(const struct pp_costs *c, const double *m)
-{
-    return c->sync_every_step;
-}
-
-static int always(const struct pp_costs *c, const double *m)
-{
-    return 1;
 }
 
 static int is_refused(const struct pp_costs *c, const double *m)
@@ -270,21 +245,11 @@ static int reads_fail(const struct pp_costs *c, const double *m)
     return m[PP_METRIC_W_ERRORS] > LEAST_FAILED && !is_throttled(c);
 }
 
-static int has_other_ranks(const struct pp_costs *c, const double *m)
-{
-    return c->n_others > 0;
-}
-
 /* The work of the CPUs is the largest cause, most of it is decoding, and the GPU has an engine for it. */
 static int may_decode_on_gpu(const struct pp_costs *c, const double *m)
 {
     return m[PP_METRIC_W_WORK] >= PP_LARGEST_WEIGHT &&
            m[PP_METRIC_TRANSFORM_PART] + m[PP_METRIC_COLLATE_PART] < 0.5 && pp_nvjpeg_engine_in(c);
-}
-
-static int has_slow_worker(const struct pp_costs *c, const double *m)
-{
-    return m[PP_METRIC_WORKER_SKEW] >= UNEVEN;
 }
 
 static int unpickles_long(const struct pp_costs *c, const double *m)
@@ -309,7 +274,7 @@ static int unpickles_uncounted(const struct pp_costs *c, const double *m)
 static const struct {
     enum pp_remedy_id remedy;
     int cost;
-    offered_fn *offered;
+    offered_fn *offered; /* NULL: always */
     const char *to;
     const char *set; /* NULL: the remedy's */
 } changes[] = {
@@ -325,13 +290,13 @@ static const struct {
     {PP_REMEDY_SAMPLER, 1, draws_long, "none", NULL},
     {PP_REMEDY_COPY_BUFFERS, 0, has_one_buffer, "2", NULL},
     {PP_REMEDY_NO_SYNC, 0, syncs_every_step, "none", NULL},
-    {PP_REMEDY_COPY_LESS, 1, always, "half", NULL},
-    {PP_REMEDY_CACHED, 1, always, "cached", NULL},
-    {PP_REMEDY_LESS_WORK, PP_AN_AMOUNT, always, "half (smaller images)", NULL},
+    {PP_REMEDY_COPY_LESS, 1, NULL, "half", NULL},
+    {PP_REMEDY_CACHED, 1, NULL, "cached", NULL},
+    {PP_REMEDY_LESS_WORK, PP_AN_AMOUNT, NULL, "half (smaller images)", NULL},
     {PP_REMEDY_ERRORS, 1, reads_fail, "none", NULL},
     {PP_REMEDY_REMOTE_THROTTLED, 1, is_refused, "none", NULL},
-    {PP_REMEDY_LOCK, 1, always, "none", NULL},
-    {PP_REMEDY_OTHER_LOAD, 1, always, "%.3g, exclusive", NULL}, /* as many CPUs: now they are exclusive */
+    {PP_REMEDY_LOCK, 1, NULL, "none", NULL},
+    {PP_REMEDY_OTHER_LOAD, 1, NULL, "%.3g, exclusive", NULL}, /* as many CPUs: now they are exclusive */
     {PP_REMEDY_SLOW_RANK, 1, has_other_ranks, "even", NULL},
     {PP_REMEDY_GPU_DECODE, 1, may_decode_on_gpu, "nvJPEG (A100)", NULL},
     {PP_REMEDY_SLOW_WORKER, 1, has_slow_worker, "even", NULL},
@@ -345,7 +310,8 @@ static void offer_changes(const struct pp_costs *c, struct pp_signals *s)
     for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
         const char *set = changes[i].set ? changes[i].set : pp_remedies[changes[i].remedy].set;
         struct pp_knobs k = pp_knobs_none();
-        if (!changes[i].offered(c, s->metric) || pp_knobs_set_all(&k, c, set, &why) != PP_OK)
+        if ((changes[i].offered && !changes[i].offered(c, s->metric)) ||
+            pp_knobs_set_all(&k, c, set, &why) != PP_OK)
             continue;
         struct pp_fix *f = offer(s, changes[i].remedy, changes[i].cost);
         f->knobs = k;

@@ -1,6 +1,7 @@
 /* The report model: window, totals, shares, attribution and verdict, from runs made up in memory whose truth
  * is known. */
 #include "tests/support/findings.h"
+#include "tests/support/made_costs.h"
 #include "report/build/parts.h"
 #include "report/measure/stalls.h"
 #include "report/verdict/verdict.h"
@@ -918,10 +919,57 @@ static void test_lines_are_listed_where_more_recording_is_no_help(void **state)
     }
 }
 
+/* The user's own line has all of the stall, and workers read many times what samples are made of: what is
+ * read for nothing is what to leave out, and that gains more than half of the line. What is known of a
+ * library stays, and so does another cause. */
+static void test_reading_less_is_what_to_do(void **state)
+{
+    static const struct {
+        enum pp_remedy_id cause;
+        double low;
+        const char *known;
+        int less;
+    } rows[] = {{PP_REMEDY_OP, 0.9, NULL, 1},
+                {PP_REMEDY_OP, 0.3, NULL, 0},
+                {PP_REMEDY_OP, 0.9, "Unpack the archive once.", 0},
+                {PP_REMEDY_MORE_WORKERS, 0.9, NULL, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pp_arena arena = {0};
+        struct pp_costs costs = made_costs_new();
+        struct pp_op op = {.name = "Rows.scan", .word = "Rows.scan", .n = 60, .cpu = 60};
+        struct pp_report_op told = {"Rows.scan", "train.py:9", .word = "Rows.scan", .judged = 1};
+        const struct pp_remedy *less = &pp_remedies[PP_REMEDY_READ_LESS];
+        struct pp_report_finding read = {.kind = "read-amplification", .next_step = less->sentence};
+        struct pp_report r = {.ops = &told, .n_ops = 1, .findings = &read, .n_findings = 1};
+        for (size_t k = 0; k < costs.n; k++)
+            costs.samples[k].transform_cpu = 8e6;
+        costs.ops = (struct pp_ops){.ops = &op, .n_ops = 1, .n_loaders = 1};
+        costs.ops.loaders[0] = (struct pp_ops_loader){.judged = 1, .n = {60}, .cpu = {60}};
+        told.share = told.high = 0.95, told.low = rows[i].low, told.advice = rows[i].known;
+        told.gain = 0.2, told.gain_low = 0.1;
+        r.verdict.remedy = &pp_remedies[rows[i].cause];
+        pp_ops_read_less(&costs, &arena, &r);
+        assert_int_equal(r.verdict.remedy == less, rows[i].less);
+        assert_int_equal(r.verdict.n_fixes, rows[i].less);
+        assert_int_equal(read.next_step == NULL, rows[i].less);
+        if (rows[i].less) {
+            assert_ptr_equal(r.verdict.action.fix, r.verdict.fixes);
+            assert_string_equal(r.verdict.fixes->change, "Rows.scan reads what a sample needs");
+            assert_true(r.verdict.fixes->gain > told.gain && r.verdict.fixes->low == told.gain_low);
+            assert_non_null(strstr(r.verdict.next_step, "Make Rows.scan (train.py:9) cheaper. Read what"));
+        }
+        costs.ops = (struct pp_ops){0};
+        pp_costs_free(&costs);
+        pp_arena_free(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_line_of_the_step_is_named),
+        cmocka_unit_test(test_reading_less_is_what_to_do),
         cmocka_unit_test(test_window_and_totals),
         cmocka_unit_test(test_lane_shares_add_up),
         cmocka_unit_test(test_the_time_of_a_sample_adds_up),
