@@ -137,22 +137,15 @@ static size_t vote(struct votes *v, uint32_t a, uint32_t b, double n)
     return i;
 }
 
-static size_t most_of(const struct votes *v)
+/* Of those of one function, or of all (PP_STACK_NONE); SIZE_MAX: there is none. */
+static size_t most_of(const struct votes *v, uint32_t function)
 {
-    size_t best = 0;
-    for (size_t i = 1; i < v->n; i++)
-        best = v->row[i].n > v->row[best].n ? i : best;
-    return best;
-}
-
-/* Of those of one function; SIZE_MAX: it has none. */
-static size_t hottest_of(const struct votes *v, uint32_t a)
-{
-    size_t hot = SIZE_MAX;
+    size_t best = SIZE_MAX;
     for (size_t i = 0; i < v->n; i++)
-        if (v->row[i].a == a && (hot == SIZE_MAX || v->row[i].n > v->row[hot].n))
-            hot = i;
-    return hot;
+        if ((function == PP_STACK_NONE || v->row[i].a == function) &&
+            (best == SIZE_MAX || v->row[i].n > v->row[best].n))
+            best = i;
+    return best;
 }
 
 static const char *place_of(const struct grouping *g, uint32_t function, uint32_t line)
@@ -198,7 +191,8 @@ static void name_member(const struct grouping *g, const struct op_key *key, cons
     op->word = pp_arena_printf(&g->out->arena, "%.60s", pp_function_short(m->class));
     op->path = pp_arena_printf(&g->out->arena, "%.100s", short_path(m->path));
     if (user->n)
-        op->place = place_of(g, user->row[most_of(user)].a, user->row[most_of(user)].b);
+        op->place = place_of(g, user->row[most_of(user, PP_STACK_NONE)].a,
+                             user->row[most_of(user, PP_STACK_NONE)].b);
 }
 
 /* A line is named by what it calls: a function of the user's, whose own line counts then, or of a library's
@@ -206,11 +200,11 @@ static void name_member(const struct grouping *g, const struct op_key *key, cons
 static void name_line(const struct grouping *g, const struct op_key *key, const struct votes *next,
                       const struct votes *lines, const struct votes *callee, struct pp_op *op)
 {
-    size_t to = most_of(next), lib = most_of(callee);
+    size_t to = most_of(next, PP_STACK_NONE), lib = most_of(callee, PP_STACK_NONE);
     op->place = place_of(g, key->what, key->line);
     op->name = op->word = name_of(g, key->what);
     if (next->n && next->row[to].n >= NAMES_IT * op->n) {
-        size_t hot = hottest_of(lines, next->row[to].a);
+        size_t hot = most_of(lines, next->row[to].a);
         op->name = op->word = name_of(g, next->row[to].a);
         op->place = hot != SIZE_MAX ? place_of(g, lines->row[hot].a, lines->row[hot].b) : op->place;
     } else if (callee->n && callee->row[lib].n >= NAMES_IT * op->n) {
@@ -223,7 +217,7 @@ static void name_line(const struct grouping *g, const struct op_key *key, const 
 static void name_both(const struct grouping *g, const struct op_key *key, const struct votes *calls,
                       struct pp_op *op)
 {
-    size_t one = most_of(calls), two = SIZE_MAX;
+    size_t one = most_of(calls, PP_STACK_NONE), two = SIZE_MAX;
     for (size_t i = 0; i < calls->n; i++)
         if (i != one && (two == SIZE_MAX || calls->row[i].n > calls->row[two].n))
             two = i;
@@ -302,7 +296,7 @@ static void describe(const struct grouping *g, size_t first_op, const uint32_t *
         name_both(g, key, &calls, to);
     } else
         to->name = to->word = name_of(g, key->what);
-    size_t lib = most_of(&callee);
+    size_t lib = most_of(&callee, PP_STACK_NONE);
     if (callee.n && callee.row[lib].n >= COMMON * to->n && to->place)
         to->callee = library_name_of(g, callee.row[lib].a);
     if (to->callee && to->name && strstr(to->name, to->callee))
@@ -425,6 +419,12 @@ static int by_share(const void *a, const void *b)
                                   : (x->n < y->n) - (x->n > y->n);
 }
 
+/* Samples, before the first of n shares is said; next: the upper end of the second. */
+static double needed(size_t n, double low, double next)
+{
+    return low >= 0.5 ? PP_OPS_FEWEST : n == 1 || low > next ? PP_OPS_FEW : PP_OPS_LEAST;
+}
+
 static void set_shares(struct pp_ops *o, double window_s)
 {
     double weight = 0, weight2 = 0, waited_for = 0;
@@ -443,10 +443,10 @@ static void set_shares(struct pp_ops *o, double window_s)
     }
     if (o->n_ops)
         qsort(o->ops, o->n_ops, sizeof(*o->ops), by_share);
-    int told = o->n_ops > 0 && (o->n_ops == 1 || o->ops[0].share_low > o->ops[1].share_high);
-    o->missing_s = waited_for >= (told ? PP_OPS_FEW : PP_OPS_LEAST) ? 0
-                   : waited_for > 0 ? ceil(window_s * (PP_OPS_LEAST / waited_for - 1))
-                                    : INFINITY;
+    double least = o->n_ops ? needed(o->n_ops, o->ops[0].share_low, o->ops[o->n_ops > 1].share_high) : 1;
+    o->missing_s = waited_for >= least ? 0
+                   : waited_for > 0    ? ceil(window_s * (least / waited_for - 1))
+                                       : INFINITY;
 }
 
 /* ---- the training thread's lines within steps ---- */
@@ -494,7 +494,7 @@ static void add_steps(struct grouping *g)
     }
     free(loops);
     for (size_t i = 0; i < o->n_steps; i++) {
-        size_t hot = hottest_of(&spots, lines.row[i].a);
+        size_t hot = most_of(&spots, lines.row[i].a);
         o->steps[i].place = place_of(g, lines.row[i].a,
                                      lines.row[i].b || hot == SIZE_MAX ? lines.row[i].b : spots.row[hot].b);
         o->steps[i].share = o->steps[i].n / o->step_n;
@@ -502,8 +502,8 @@ static void add_steps(struct grouping *g)
     }
     if (o->n_steps)
         qsort(o->steps, o->n_steps, sizeof(*o->steps), by_n);
-    int told = o->n_steps > 0 && (o->n_steps == 1 || o->steps[0].share_low > o->steps[1].share_high);
-    o->steps_known = o->step_n >= (told ? PP_OPS_FEW : PP_OPS_LEAST);
+    o->steps_known = o->n_steps && o->step_n >= needed(o->n_steps, o->steps[0].share_low,
+                                                       o->steps[o->n_steps > 1].share_high);
 }
 
 /* ---- between epochs ---- */
@@ -551,7 +551,8 @@ static void add_between(struct grouping *g)
     free(loops);
     if (!code.n)
         return;
-    size_t best = most_of(&code), hot = most_of(&lines), init = most_of(&made);
+    size_t best = most_of(&code, PP_STACK_NONE), hot = most_of(&lines, PP_STACK_NONE),
+           init = most_of(&made, PP_STACK_NONE);
     int library = pp_code_kind(&g->s->functions[code.row[best].a]) == PP_CODE_LIBRARY;
     *to = (struct pp_op_step){.name = (library ? library_name_of : name_of)(g, code.row[best].a),
                               .place = lines.n ? place_of(g, lines.row[hot].a, lines.row[hot].b) : NULL,

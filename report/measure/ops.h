@@ -17,7 +17,9 @@
 #include "report/source/stacks.h"
 
 /* Samples that were waited for, below which nothing is said; below PP_OPS_LEAST no more than where the
- * largest share can be told from the next one (their 80 % intervals are apart). */
+ * largest share can be told from the next one (their 80 % intervals are apart), below PP_OPS_FEW where it is
+ * surely most of the stall. */
+#define PP_OPS_FEWEST 20
 #define PP_OPS_FEW 50
 #define PP_OPS_LEAST 200
 enum { PP_OPS_NEIGHBOURS = 4, PP_OPS_LOADERS = 16 };

@@ -457,14 +457,16 @@ static void test_what_nobody_waits_for_weighs_nothing(void **state)
     drop(&m);
 }
 
-/* Few samples suffice where the largest share is clearly that. */
+/* Few samples suffice where the largest share is clearly that, fewer where it is surely most of the stall;
+ * and no more are asked for. */
 static void test_too_few_samples_are_silent(void **state)
 {
     static const struct {
         int blur;
         size_t n;
         int silent;
-    } rows[] = {{6, 300, 0}, {5, 110, 1}, {8, 110, 0}, {8, 60, 1}};
+        double windows; /* that they ask for at most */
+    } rows[] = {{6, 300, 0, 0}, {5, 110, 1, 4}, {8, 110, 0, 0}, {5, 60, 1, 7}, {8, 60, 0, 0}, {8, 40, 1, 2}};
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct made m = make(rows[i].blur);
@@ -472,6 +474,7 @@ static void test_too_few_samples_are_silent(void **state)
         struct pp_ops ops = read_ops(&m);
         assert_true(ops.weighted < (double)rows[i].n && ops.n_ops > 0);
         assert_int_equal(ops.missing_s >= 1 && isfinite(ops.missing_s), rows[i].silent);
+        assert_true(ops.missing_s <= ceil(rows[i].windows * BATCHES * CYCLE_MS / 1e3));
         pp_ops_free(&ops);
         drop(&m);
     }
