@@ -365,8 +365,11 @@ void pp_ops_other_way(struct pp_report *r, struct pp_arena *arena)
             best = f;
     }
     if (best)
-        v->other = pp_arena_printf(arena, "%s: %s samples/s, %s", best->change,
-                                   pp_text_predicted(rate, CELL, best->samples_per_s),
+        v->other = pp_arena_printf(arena, "%s: %s%s%s", best->change,
+                                   isnan(best->samples_per_s)
+                                       ? ""
+                                       : pp_text_predicted(rate, CELL, best->samples_per_s),
+                                   isnan(best->samples_per_s) ? "" : " samples/s, ",
                                    pp_text_gain(gain, CELL, best->gain, best->low, best->high));
     else if (sets && op && !r->why_no_ops && op->gain >= least)
         v->other = pp_arena_printf(arena,
