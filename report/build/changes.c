@@ -266,9 +266,9 @@ void pp_changes_advise(struct pp_report *r, struct pp_arena *arena)
 
 /* Workers that wait in step get no batch ahead: what others say of a larger prefetch does not hold. Nor do
  * more of them gain where they wait for storage that gives no more to more of them. */
-static void agree_in_step(struct pp_report *r, struct pp_arena *arena)
+static void agree_in_step(struct pp_report *r)
 {
-    const struct pp_report_verdict *v = &r->verdict;
+    struct pp_report_verdict *v = &r->verdict;
     int in_step = 0, full = v->l2 && v->l1 && strcmp(v->l1, "storage") == 0 &&
                             (strcmp(v->l2, "bandwidth") == 0 || strcmp(v->l2, "iops-limit") == 0 ||
                              strcmp(v->l2, "throttled") == 0);
@@ -281,27 +281,25 @@ static void agree_in_step(struct pp_report *r, struct pp_arena *arena)
                            "them get no more from it.";
     }
     for (size_t i = 0; in_step && i < r->n_findings; i++) {
-        const char *step = r->findings[i].next_step,
-                   *at = step ? strstr(step, " A larger prefetch_factor hides") : NULL;
-        if (at)
-            r->findings[i].next_step = pp_arena_printf(arena, "%.*s", (int)(at - step), step);
+        struct pp_report_finding *f = &r->findings[i];
+        f->next_step = f->next_step && f->remedy->in_step ? f->remedy->in_step : f->next_step;
     }
-    const char *said = v->next_step, *both = said ? strstr(said, ", prefetch_factor)") : NULL;
-    if (in_step && both)
-        r->verdict.next_step = pp_arena_printf(arena, "%.*s%s", (int)(both - said), said, strchr(both, ')'));
+    if (in_step && v->remedy && v->remedy->in_step && v->next_step &&
+        strcmp(v->next_step, v->remedy->sentence) == 0)
+        v->next_step = v->remedy->in_step;
 }
 
 void pp_changes_agree(struct pp_report *r, struct pp_arena *arena)
 {
-    /* without workers there is none to keep or to give more to */
-    static const char *const of_workers[] = {"persistent_workers", "(num_workers", "prefetch_factor"};
     const struct pp_report_verdict *v = &r->verdict;
     const char *set = v->action.fix ? v->action.fix->set : NULL;
-    agree_in_step(r, arena);
+    agree_in_step(r);
     for (size_t i = 0; i < r->n_findings; i++) {
         const char **step = &r->findings[i].next_step;
-        for (size_t k = 0; set && strcmp(set, "num_workers=0") == 0 && k < 3 && *step; k++)
-            *step = strstr(*step, of_workers[k]) ? NULL : *step;
+        if (*step && set && strcmp(set, "num_workers=0") == 0)
+            *step = r->findings[i].remedy->of_workers ? NULL
+                    : r->findings[i].remedy->in_step  ? r->findings[i].remedy->in_step
+                                                      : *step;
         if (*step && v->remedy == &pp_remedies[PP_REMEDY_MAKE_ONCE] &&
             strcmp(*step, pp_remedies[PP_REMEDY_BETWEEN].sentence) == 0)
             *step = v->next_step; /* it is the same time */

@@ -46,7 +46,7 @@ static void conclude(const struct pp_rule *rules, size_t n, const struct pp_valu
         f->sentence = unknown ? unknown
                               : pp_rules_fill(rules->not_said ? rules->not_said : rules->said, v, arena);
     if (says == PP_SAYS_SO)
-        f->next_step = pp_remedies[rule->remedy].sentence;
+        f->remedy = &pp_remedies[rule->remedy], f->next_step = f->remedy->sentence;
     if (says != PP_SAYS_UNKNOWN)
         add_numbers(v, rule ? rule->shows : rules->not_shown ? NULL : rules->shows, f);
 }

@@ -254,9 +254,10 @@ enum { PP_FINDING_NUMBERS = 8 };
 struct pp_report_finding {
     const char *kind; /* "periodic-stalls" */
     enum pp_finding_state state;
-    const char *state_name; /* "found", "not-found", "not-measured" */
-    const char *sentence;   /* what was found, what was seen instead, or why it is not known */
-    const char *next_step;  /* NULL unless found */
+    const char *state_name;         /* "found", "not-found", "not-measured" */
+    const char *sentence;           /* what was found, what was seen instead, or why it is not known */
+    const struct pp_remedy *remedy; /* of next_step; NULL unless found */
+    const char *next_step;          /* NULL unless found */
     struct {
         const char *name; /* unit in the name */
         double value;

@@ -224,7 +224,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "what `worker_init_fn` gives that worker: its CPU affinity, its mount, its part of the data",
                "the shards of that worker: `workersplitter=wds.split_by_worker` gives each its own",
                "`DALI_AFFINITY_MASK`: a CPU on the far NUMA node; `set_affinity=True`"),
-         .set = "slow-worker=even"},
+         .set = "slow-worker=even", .of_workers = 1},
 
     [PP_REMEDY_GPU_DECODE] =
         {"gpu-decode", "decode on the GPU (nvJPEG), rate published, not measured", NULL,
@@ -371,11 +371,14 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "`cache_dir=DIR` on local storage", "the same; `read_ahead=True` of `fn.readers.*`")},
     [PP_REMEDY_READS_IN_FLIGHT] =
         {NULL, NULL, "More reads in flight (num_workers, prefetch_factor), packed shards, or a cache.", READS,
-         .by = "workers prefetch storage"},
+         .by = "workers prefetch storage",
+         .in_step = "More reads in flight (num_workers), packed shards, or a cache."},
     [PP_REMEDY_STORAGE] =
         {NULL, NULL,
          "For latency: more reads in flight (num_workers, prefetch_factor). For bandwidth: a faster tier, a cache or packed shards.",
-         READS, .by = "workers prefetch storage"},
+         READS, .by = "workers prefetch storage",
+         .in_step =
+             "For latency: more reads in flight (num_workers). For bandwidth: a faster tier, a cache or packed shards."},
     [PP_REMEDY_COLLATE] =
         {.by = "work",
          .sentence = "Write samples directly into the batch, collate in parallel, or use smaller batches.",
@@ -495,12 +498,14 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          WORDS(
              NULL,
              "`docker run --shm-size=8g` or `--ipc=host`, in Kubernetes an `emptyDir` of medium Memory at /dev/shm; a smaller `prefetch_factor`",
-             "the same as in PyTorch", NULL)},
+             "the same as in PyTorch", NULL),
+         .of_workers = 1},
     [PP_REMEDY_PICKLE_LESS] =
         {.by = "persistent-workers",
          .sentence =
              "Keep the workers across epochs (persistent_workers=True in PyTorch), and make the data set a smaller object: arrays or a file that each worker maps, in place of Python objects.",
-         KEEP_WORKERS},
+         KEEP_WORKERS,
+         .of_workers = 1},
     [PP_REMEDY_UNPICKLE_LESS] =
         {.knob = "unpickle",
          .offer = "one tensor per batch in place of many small ones",
@@ -535,7 +540,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          KEEP_WORKERS, .set = "persistent_workers=True"},
     [PP_REMEDY_KEEP_WORKERS] = {"persistent-workers", "workers that stay for all epochs",
                                 "Keep the workers across epochs (persistent_workers=True in PyTorch).",
-                                KEEP_WORKERS, .set = "persistent_workers=True"},
+                                KEEP_WORKERS, .set = "persistent_workers=True", .of_workers = 1},
 /* of findings and of the audit */
 #include "report/rules/remedies_findings.def"
 };

@@ -6,6 +6,7 @@
 #include "probe/base/rng.h"
 #include "report/build/build.h"
 #include "report/build/parts.h"
+#include "report/rules/finding_rules.h"
 #include "report/rules/remedies.h"
 #include "tests/support/report_fixture.h"
 
@@ -144,10 +145,15 @@ static void test_kept_recordings(void **state)
 static void test_no_advice_on_workers_that_are_left_out(void **state)
 {
     struct pp_report_fix none = {.knob = "no-workers", .set = "num_workers=0"};
-    struct pp_report_finding found[] = {
-        {.kind = "worker-restarts", .next_step = pp_remedies[PP_REMEDY_KEEP_WORKERS].sentence},
-        {.kind = "lockstep-waits", .next_step = pp_remedies[PP_REMEDY_LOCKSTEP].sentence},
-        {.kind = "samples-repeated", .next_step = pp_remedies[PP_REMEDY_REPEATED].sentence}};
+    struct pp_report_finding found[] = {{.kind = "worker-restarts",
+                                         .remedy = &pp_remedies[PP_REMEDY_KEEP_WORKERS],
+                                         .next_step = pp_remedies[PP_REMEDY_KEEP_WORKERS].sentence},
+                                        {.kind = "lockstep-waits",
+                                         .remedy = &pp_remedies[PP_REMEDY_LOCKSTEP],
+                                         .next_step = pp_remedies[PP_REMEDY_LOCKSTEP].sentence},
+                                        {.kind = "samples-repeated",
+                                         .remedy = &pp_remedies[PP_REMEDY_REPEATED],
+                                         .next_step = pp_remedies[PP_REMEDY_REPEATED].sentence}};
     struct pp_report r = {.findings = found, .n_findings = 3, .verdict.action.fix = &none};
     struct pp_arena arena = {0};
     (void)state;
@@ -166,6 +172,24 @@ static void test_no_advice_on_workers_that_are_left_out(void **state)
     assert_null(found[1].next_step);
     assert_non_null(found[2].next_step);
     pp_arena_free(&arena);
+}
+
+/* What a finding says of workers is known to be that. */
+static void test_advice_on_workers_is_marked(void **state)
+{
+    static const char *const of_workers[] = {"persistent_workers", "(num_workers", "prefetch_factor"};
+    size_t said = 0;
+    (void)state;
+    for (size_t i = 0; i < pp_finding_rules_n; i++) {
+        const struct pp_remedy *r = &pp_remedies[pp_finding_rules[i].remedy];
+        for (size_t k = 0; k < 3 && pp_finding_rules[i].says == PP_SAYS_SO && r->sentence; k++)
+            if (strstr(r->sentence, of_workers[k])) {
+                said++;
+                if (!r->of_workers && (!r->in_step || strstr(r->in_step, of_workers[k])))
+                    fail_msg("%s", r->sentence);
+            }
+    }
+    assert_true(said >= 8);
 }
 
 /* Beside a setting the code that gains a third of it at least, or a line; beside code the setting. */
@@ -218,6 +242,7 @@ static void test_the_other_way_is_of_another_kind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_advice_on_workers_is_marked),
         cmocka_unit_test(test_the_other_way_is_of_another_kind),
         cmocka_unit_test(test_each_class),
         cmocka_unit_test(test_kept_recordings),
