@@ -1,7 +1,7 @@
 #include "report/pictures/series.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
-#include "report/pictures/depth.h"
 #include "report/source/one_loader.h"
 #include "report/source/source.h"
 
@@ -22,6 +22,15 @@ struct flow {
     uint64_t in, out;
 };
 
+/* When each batch was finished, and when the trainer took it: the two ends of its stay in the queue. They
+ * come from different threads and in any order; a batch with one end alone (abandoned with its epoch, or made
+ * by the trainer itself) was never in the queue. 16 bytes for each batch whose other end has not come yet. */
+struct end {
+    uint64_t t_ns;
+    uint32_t batch;
+    int taken; /* 0: finished */
+};
+
 struct pp_series_pass {
     const struct pp_timeline *timeline;
     const struct pp_tally *tally;
@@ -33,10 +42,11 @@ struct pp_series_pass {
     double track[TRACKS][FINE];
     double samples[FINE];
     uint64_t errors[FINE];
-    struct flow ready, device; /* as the copy lane fetches and copies batches */
-    struct pp_depth depth;     /* of batches that the trainer takes itself: their stays, */
-    struct flow taken;         /* of all loaders, */
-    struct flow *of_loader;    /* and of each of several, PP_SERIES_LOADERS at most */
+    struct flow ready, device;     /* as the copy lane fetches and copies batches */
+    struct end *end;               /* of batches that the trainer takes itself */
+    size_t n_ends, room, match_at; /* the next match is tried when there are so many */
+    struct flow taken;             /* their stays, of all loaders, */
+    struct flow *of_loader;        /* and of each of several, PP_SERIES_LOADERS at most */
     struct {
         unsigned loader;
         long long pid;
@@ -109,9 +119,8 @@ static struct flow *flow_of_loader(struct pp_series_pass *p, uint32_t batch)
 }
 
 /* A batch was finished and not taken from..to. */
-static void add_stay(void *ctx, uint32_t batch, uint64_t from_ns, uint64_t to_ns)
+static void add_stay(struct pp_series_pass *p, uint32_t batch, uint64_t from_ns, uint64_t to_ns)
 {
-    struct pp_series_pass *p = ctx;
     struct flow *flows[] = {&p->taken, flow_of_loader(p, batch)};
     for (int i = 0; i < 2 && flows[i]; i++) {
         add_change(p, flows[i], from_ns, 1);
@@ -119,10 +128,44 @@ static void add_stay(void *ctx, uint32_t batch, uint64_t from_ns, uint64_t to_ns
     }
 }
 
+enum { FIRST_MATCH = 4096 };
+
+static int by_batch_and_kind(const void *a, const void *b)
+{
+    const struct end *x = a, *y = b;
+    return x->batch != y->batch   ? PP_COMPARE(x->batch, y->batch)
+           : x->taken != y->taken ? PP_COMPARE(x->taken, y->taken)
+                                  : PP_COMPARE(x->t_ns, y->t_ns);
+}
+
+/* Tells the batches that have both ends, and keeps the others. */
+static void match_ends(struct pp_series_pass *p)
+{
+    size_t kept = 0;
+    if (p->n_ends)
+        qsort(p->end, p->n_ends, sizeof(*p->end), by_batch_and_kind);
+    for (size_t i = 0; i < p->n_ends; i++) {
+        const struct end *e = &p->end[i], *next = i + 1 < p->n_ends ? e + 1 : e;
+        if (!e->taken && next->taken && next->batch == e->batch) {
+            if (next->t_ns > e->t_ns)
+                add_stay(p, e->batch, e->t_ns, next->t_ns);
+            i++;
+        } else {
+            p->end[kept++] = *e;
+        }
+    }
+    p->n_ends = kept;
+    p->match_at = 2 * kept > FIRST_MATCH ? 2 * kept : FIRST_MATCH;
+}
+
 static void add_end(struct pp_series_pass *p, const struct pp_span *s, int taken)
 {
-    p->no_memory |= !pp_depth_put(&p->depth, (struct pp_depth_end){s->start_ns + s->dur_ns, s->batch, taken},
-                                  add_stay, p);
+    if (p->n_ends >= FIRST_MATCH && p->n_ends >= p->match_at)
+        match_ends(p);
+    if (pp_grow(&p->end, &p->room, p->n_ends + 1, sizeof(*p->end)))
+        p->end[p->n_ends++] = (struct end){s->start_ns + s->dur_ns, s->batch, taken};
+    else
+        p->no_memory = 1;
 }
 
 static void note_epoch(struct pp_series_pass *p, const struct pp_span *s)
@@ -444,7 +487,7 @@ pp_status pp_series_end(struct pp_series_pass *p, const struct pp_source *source
     if (p && p->slice_ns == 0)
         goto out;
     if (p)
-        pp_depth_finish(&p->depth, add_stay, p);
+        match_ends(p);
     r->fine = pp_arena_alloc(arena, FINE * sizeof(*r->fine));
     r->slices = pp_arena_alloc(arena, PP_SERIES_SLICES * sizeof(*r->slices));
     r->coarse = pp_arena_alloc(arena, PP_SERIES_COARSE * sizeof(*r->coarse));
@@ -481,7 +524,7 @@ out:
         free(p->row_workers);
         free(p->busy);
         free(p->of_loader);
-        free(p->depth.end);
+        free(p->end);
         free(p);
     }
     return status;

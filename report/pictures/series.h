@@ -6,7 +6,7 @@
  * in proportion. Queue fill is counted, not sampled: a batch enters `ready` when its collate ends and leaves
  * when the copy lane's get_wait ends; it enters `device` when its copy ends and leaves when the trainer's
  * wait ends. Where spans are missing the counts drift apart; then it is not shown. Where no lane copies (a
- * PyTorch job), a batch is ready until the trainer's wait for it ends (depth.h), and for each of several
+ * PyTorch job), a batch is ready until the trainer's wait for it ends, and for each of several
  * loaders.
  *
  * Batches (one more pass each, over the chunks of its time): the worker that finished the batch is the one on

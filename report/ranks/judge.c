@@ -1,50 +1,83 @@
 #include "report/ranks/judge.h"
 
 #include "probe/base/err.h"
+#include "report/rules/limits.h"
 #include "report/stats/order.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- over ranks ---- */
+/* ---- of the rank in a row ---- */
 
-/* The median of all ranks but one. */
-double judge_median_but(const struct judge *j, size_t but, judge_value_fn *value)
+/* What a rank takes, on average; a phase: of its workers' time in it, per sample. */
+enum value {
+    /* per step */
+    OWN = PP_PHASE_COUNT, /* without the wait for the others */
+    WHOLE,
+    WAIT,
+    SYNC,
+    STEP,
+    WAIT_DELAY, /* it was ready and had no CPU */
+    STEP_DELAY,
+    /* per sample: of all its workers' phases, and how much of that they are ready and have no CPU */
+    WORK,
+    WORK_DELAY,
+    EXCHANGE
+};
+enum { LEAST_SAMPLED = 8 }; /* of a rank's waits for the others */
+
+static const pp_phase making[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM, PP_PHASE_COLLATE};
+
+static double per(uint64_t ns, uint64_t n)
+{
+    return n ? (double)ns / (double)n : 0;
+}
+
+static double value_of(const struct judge *j, size_t row, unsigned what)
+{
+    const struct pp_rank_row *r = &j->d->rows[row];
+    double all = 0;
+    switch (what) {
+    case OWN: return per(r->wait_ns + r->sync_ns + (j->met ? r->step_ns : 0), r->steps);
+    case WHOLE: return per(r->wait_ns + r->sync_ns + r->step_ns + r->collective_ns, r->steps);
+    case WAIT: return per(r->wait_ns, r->steps);
+    case SYNC: return per(r->sync_ns, r->steps);
+    case STEP: return per(r->step_ns, r->steps);
+    case WAIT_DELAY: return per(r->wait_delay_ns, r->steps);
+    case STEP_DELAY: return per(r->step_delay_ns, r->steps);
+    case WORK_DELAY: return per(r->work_delay_ns, r->samples);
+    case WORK:
+        for (size_t i = 0; i < sizeof(making) / sizeof(*making); i++)
+            all += value_of(j, row, making[i]);
+        return all;
+    case EXCHANGE:
+        /* Of its waits for the others the part in which threads that exchange with them lack a CPU. A rank
+         * that comes early waits long, and what its threads lack meanwhile holds up no rank: parts of the
+         * wait are compared, not times. Of too few samples no mean is taken. */
+        if (r->sampled_exchanges < LEAST_SAMPLED || !r->collective_ns || !r->exchanges)
+            return 0;
+        return fmin(per(r->exchange_delay_ns, r->sampled_exchanges) / per(r->collective_ns, r->exchanges), 1);
+    default: return per(r->work_ns[what], r->samples);
+    }
+}
+
+/* The median of all ranks but one. NAN: there is no other. */
+static double median_but(const struct judge *j, size_t but, unsigned what)
 {
     size_t n = 0;
     for (size_t i = 0; i < j->d->n_rows; i++)
         if (i != but)
-            j->sorted[n++] = value(j, i);
+            j->sorted[n++] = value_of(j, i, what);
     pp_stats_sort(j->sorted, n);
     return pp_stats_median_sorted(j->sorted, n);
 }
 
-static double own_of(const struct judge *j, size_t row)
+/* Of throughput, were a step shorter by saved_ns. NAN where less than a tenth of it would be left: the ranks
+ * that waited had their batches ready, and how fast their loaders can follow one another was not seen. */
+static double gain_of(double step_ns, double saved_ns)
 {
-    const struct pp_rank_row *r = &j->d->rows[row];
-    return judge_per_step(j, row, r->wait_ns + r->sync_ns + (j->met ? r->step_ns : 0));
-}
-
-static double whole_of(const struct judge *j, size_t row)
-{
-    const struct pp_rank_row *r = &j->d->rows[row];
-    return judge_per_step(j, row, r->wait_ns + r->sync_ns + r->step_ns + r->collective_ns);
-}
-
-double judge_wait_of(const struct judge *j, size_t row)
-{
-    return judge_per_step(j, row, j->d->rows[row].wait_ns);
-}
-
-double judge_sync_of(const struct judge *j, size_t row)
-{
-    return judge_per_step(j, row, j->d->rows[row].sync_ns);
-}
-
-double judge_step_of(const struct judge *j, size_t row)
-{
-    return judge_per_step(j, row, j->d->rows[row].step_ns);
+    return step_ns > 0 && saved_ns <= 0.9 * step_ns ? step_ns / (step_ns - saved_ns) - 1 : NAN;
 }
 
 /* ---- what is compared ---- */
@@ -54,13 +87,99 @@ static const struct pp_rank_top *top_of(const struct judge *j, const struct pp_r
     return j->met ? &s->own : &s->input;
 }
 
-/* Steps that every rank has. */
-static void choose_steps(struct judge *j)
+/* ---- why the slow one is slow: what it spends more time on than the median rank does ---- */
+
+/* Of the slow one, over the median rank; 0 where it has less. */
+static double excess_of(const struct judge *j, unsigned what)
 {
-    for (size_t i = 0; i < j->d->n_steps; i++)
-        if (j->d->steps[i].ranks == j->d->n_rows)
-            j->step[j->n_steps++] = &j->d->steps[i];
+    return fmax(value_of(j, j->slow, what) - median_but(j, j->slow, what), 0);
 }
+
+/* What of the gap its threads were ready for and had no CPU: its trainer, and of the wait for data as much as
+ * that is of what its workers take longer. */
+static void count_contention(struct judge *j)
+{
+    struct pp_ranks *r = j->r;
+    double work = excess_of(j, WORK), wait = excess_of(j, WAIT),
+           of_work = work > 0 ? fmin(excess_of(j, WORK_DELAY) / work, 1) : 0;
+    double woken_late = fmin(excess_of(j, WAIT_DELAY), wait);
+    j->trainer_delay_ns = woken_late + (j->met ? excess_of(j, STEP_DELAY) : 0);
+    j->worker_delay_ns = (wait - woken_late) * of_work;
+    r->cpu_wait_ns = j->trainer_delay_ns + j->worker_delay_ns + j->exchange_ns;
+    r->cpu_wait_share = r->gap_ns > 0 ? fmin(r->cpu_wait_ns / r->gap_ns, 1) : NAN;
+}
+
+/* Per step: of the time that the exchange takes this rank, the part that the median rank's threads do not
+ * lack. */
+static double exchange_excess(const struct judge *j, size_t row)
+{
+    double usual = median_but(j, row, EXCHANGE);
+    return fmax(value_of(j, row, EXCHANGE) - usual, 0) *
+           per(j->d->rows[row].collective_ns, j->d->rows[row].steps);
+}
+
+/* The rank that all others wait for within the exchange: its threads that carry it lack CPUs, and no other
+ * rank's. 0: there is none; else what it costs per step. */
+static double judge_exchange(const struct judge *j, size_t *row)
+{
+    double usual, all = 0;
+    size_t at = 0;
+    for (size_t i = 1; i < j->d->n_rows; i++)
+        at = value_of(j, i, EXCHANGE) > value_of(j, at, EXCHANGE) ? i : at;
+    usual = median_but(j, at, EXCHANGE);
+    for (size_t i = 0; i < j->d->n_rows; i++)
+        all += fmax(value_of(j, i, EXCHANGE) - usual, 0);
+    if (!(value_of(j, at, EXCHANGE) - usual >= PP_MOST_MEETINGS * all))
+        return 0;
+    *row = at;
+    return exchange_excess(j, at);
+}
+
+static void judge_why(struct judge *j)
+{
+    static const struct {
+        pp_phase phase;
+        enum value value;
+    } own[] = {{PP_PHASE_DATA_WAIT, WAIT}, {PP_PHASE_DEVICE_SYNC, SYNC}, {PP_PHASE_STEP, STEP}};
+    struct pp_ranks *r = j->r;
+    double of_work = 0;
+    count_contention(j);
+    if (r->cpu_wait_share >= PP_RANKS_MOST_OF_GAP) {
+        r->cause = PP_RANKS_CONTENDED;
+        r->cause_ns = r->cpu_wait_ns;
+        r->cause_share = r->cpu_wait_share;
+        /* What a step is shorter by when the threads that exchange with the others have their CPUs too; all
+         * of them wait for that as they do for the last one to come. */
+        r->exchange_delay_ns = exchange_excess(j, j->slow);
+        r->gain_share = gain_of(r->step_ns, j->saved_ns + r->exchange_delay_ns);
+        r->lost_ns += r->exchange_delay_ns;
+        r->lost_share = r->step_ns > 0 ? r->lost_ns / r->step_ns : NAN;
+        r->lost_rank_s += r->exchange_delay_ns / 1e9 * (double)j->n_steps * (double)(j->d->n_rows - 1);
+        return;
+    }
+    for (size_t i = 0; i < (j->met ? 3u : 2u); i++) {
+        double more = value_of(j, j->slow, own[i].value) - median_but(j, j->slow, own[i].value);
+        if (more >= PP_RANKS_MOST_OF_GAP * r->gap_ns && !r->cause) {
+            r->cause = pp_phase_info(own[i].phase)->name;
+            r->cause_ns = more;
+            r->cause_share = fmin(more / r->gap_ns, 1);
+        }
+    }
+    for (size_t i = 0; i < sizeof(making) / sizeof(*making); i++)
+        of_work += excess_of(j, making[i]);
+    if (!r->cause || strcmp(r->cause, pp_phase_info(PP_PHASE_DATA_WAIT)->name) != 0 || !(of_work > 0))
+        return;
+    for (size_t i = 0; i < sizeof(making) / sizeof(*making); i++) {
+        double own_ns = value_of(j, j->slow, making[i]), median = median_but(j, j->slow, making[i]);
+        if (own_ns - median >= PP_RANKS_MOST_OF_GAP * of_work) {
+            r->input_cause = pp_phase_info(making[i])->name;
+            r->input_cause_ns = own_ns;
+            r->input_median_ns = median;
+        }
+    }
+}
+
+/* ---- which steps, and who is last ---- */
 
 static size_t row_of(const struct judge *j, int64_t rank)
 {
@@ -92,12 +211,12 @@ static void count_last(struct judge *j)
             j->slow = i;
     r->last_rank = r->rows[j->slow].rank;
     r->last_share = r->rows[j->slow].last_share;
-    r->step_ns = judge_median_but(j, r->n_rows, whole_of);
+    r->step_ns = median_but(j, r->n_rows, WHOLE);
     r->lost_ns = lost / (double)j->n_steps / (n - 1);
     r->lost_share = r->step_ns > 0 ? r->lost_ns / r->step_ns : NAN;
     r->lost_rank_s = lost / 1e9;
     j->saved_ns = saved / (double)j->n_steps;
-    r->gain_share = judge_gain(r->step_ns, j->saved_ns);
+    r->gain_share = gain_of(r->step_ns, j->saved_ns);
 }
 
 #define CHANGED_AFTER 0.75 /* last in that part of the steps after the cut, */
@@ -147,15 +266,15 @@ static int is_node(const struct judge *j)
         if (same_host(&j->d->rows[i], &j->d->rows[j->slow]))
             here++;
         else
-            j->sorted[there++] = own_of(j, i);
+            j->sorted[there++] = value_of(j, i, OWN);
     if (here < 2 || !there)
         return 0;
     pp_stats_sort(j->sorted, there);
     median = pp_stats_median_sorted(j->sorted, there);
     for (size_t i = 0; i < j->d->n_rows; i++)
         if (same_host(&j->d->rows[i], &j->d->rows[j->slow]))
-            n += own_of(j, i) - median >= (own_of(j, j->slow) - median) / 2;
-    return own_of(j, j->slow) > median && n == (double)here;
+            n += value_of(j, i, OWN) - median >= (value_of(j, j->slow, OWN) - median) / 2;
+    return value_of(j, j->slow, OWN) > median && n == (double)here;
 }
 
 /* What tells the kinds apart; *exchange: row of the rank that others wait for when it is there, which need
@@ -166,8 +285,8 @@ static void measure_kind(struct judge *j, size_t *exchange)
     double *m = j->fact, since = date_it(j), apart, exchange_ns;
     *exchange = j->slow;
     exchange_ns = j->met ? judge_exchange(j, exchange) : 0;
-    r->gap_ns = own_of(j, j->slow) - judge_median_but(j, j->slow, own_of);
-    apart = whole_of(j, j->slow) - judge_median_but(j, j->slow, whole_of);
+    r->gap_ns = value_of(j, j->slow, OWN) - median_but(j, j->slow, OWN);
+    apart = value_of(j, j->slow, WHOLE) - median_but(j, j->slow, WHOLE);
     m[PP_RANKS_FACT_LOST_SHARE] = r->lost_share;
     m[PP_RANKS_FACT_LAST_SINCE] = isnan(since) ? r->last_share : since;
     /* Of all that is lost to waiting, the part in steps that the slow one was last in. */
@@ -188,7 +307,7 @@ static void measure_kind(struct judge *j, size_t *exchange)
             share += j->r->rows[i].last_share;
     m[PP_RANKS_FACT_NODE_SHARE] = share;
     m[PP_RANKS_FACT_EXCHANGE_SHARE] = exchange_ns / r->step_ns;
-    m[PP_RANKS_FACT_WAIT_SHARE] = judge_median_but(j, r->n_rows, judge_wait_of) / r->step_ns;
+    m[PP_RANKS_FACT_WAIT_SHARE] = median_but(j, r->n_rows, WAIT) / r->step_ns;
 }
 
 /* Of a rank or machine that is slow: what it costs, and why. */
@@ -198,7 +317,7 @@ static void judge_slow(struct judge *j, const struct pp_rule *rule, size_t excha
     if (pp_rule_asks(rule, PP_RANKS_FACT_EXCHANGE_SHARE)) {
         j->slow = exchange;
         j->exchange_ns = j->fact[PP_RANKS_FACT_EXCHANGE_SHARE] * r->step_ns;
-        r->gap_ns = fmax(own_of(j, exchange) - judge_median_but(j, exchange, own_of), 0) + j->exchange_ns;
+        r->gap_ns = fmax(value_of(j, exchange, OWN) - median_but(j, exchange, OWN), 0) + j->exchange_ns;
         r->since_step = r->since_s = NAN;
     }
     if (r->kind == PP_RANKS_STRAGGLER) {
@@ -209,7 +328,7 @@ static void judge_slow(struct judge *j, const struct pp_rule *rule, size_t excha
             saved += row_of(j, t->rank) == j->slow ? (double)(t->max_ns - t->second_ns) : 0;
         }
         j->saved_ns = saved / (double)j->n_steps;
-        j->r->gain_share = judge_gain(j->r->step_ns, j->saved_ns);
+        j->r->gain_share = gain_of(j->r->step_ns, j->saved_ns);
     }
     judge_why(j);
     r->straggler_rank = r->kind == PP_RANKS_NODE ? NAN : r->rows[j->slow].rank;
@@ -247,11 +366,11 @@ static void fill_row(const struct judge *j, size_t i)
         .data_wait_share = in->data_wait_share,
         .collective_share = in->collective_share,
         .last_share = NAN,
-        .own_ns = own_of(j, i),
-        .wait_ns = judge_wait_of(j, i),
-        .sync_ns = judge_sync_of(j, i),
-        .step_ns = judge_step_of(j, i),
-        .collective_ns = in->met ? judge_per_step(j, i, in->collective_ns) : NAN,
+        .own_ns = value_of(j, i, OWN),
+        .wait_ns = value_of(j, i, WAIT),
+        .sync_ns = value_of(j, i, SYNC),
+        .step_ns = value_of(j, i, STEP),
+        .collective_ns = in->met ? per(in->collective_ns, j->d->rows[i].steps) : NAN,
         .until = judge_utc(a, in->until_utc_ns),
         .running = in->running,
         .clock_offset_ns = NAN,
@@ -314,7 +433,10 @@ pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct
         fill_row(&j, i);
     if (!judge_clocks(&j))
         goto out;
-    choose_steps(&j);
+    /* Steps that every rank has. */
+    for (size_t i = 0; i < j.d->n_steps; i++)
+        if (j.d->steps[i].ranks == j.d->n_rows)
+            j.step[j.n_steps++] = &j.d->steps[i];
     out->compared_steps = j.n_steps;
     judge_recordings(&j);
     size_t exchange = 0;

@@ -19,7 +19,7 @@ struct judge {
     int met;            /* own time is known whole */
     size_t slow;        /* row that is last most often */
     double saved_ns;    /* per step, were the last rank (of a straggler: that one) as fast as the next one */
-    double exchange_ns; /* per step: it is slow in the exchange itself (judge_exchange); else 0 */
+    double exchange_ns; /* per step: it is slow in the exchange itself; else 0 */
     double trainer_delay_ns, worker_delay_ns; /* the parts of r->cpu_wait_ns */
     int64_t *ahead_ns; /* by row: added to a time of its clock it is one of the first rank's; 0: not known */
     size_t slowest_clock;             /* row whose clock is furthest from it; n_rows: none is known to be */
@@ -32,31 +32,6 @@ static inline struct pp_values judge_values(const struct judge *j)
     return (struct pp_values){pp_ranks_facts, PP_RANKS_FACT_COUNT, j->fact, j->text};
 }
 
-/* ---- of the rank in a row, means per step ---- */
-
-typedef double judge_value_fn(const struct judge *j, size_t row);
-static inline double judge_per_step(const struct judge *j, size_t row, uint64_t ns)
-{
-    uint64_t steps = j->d->rows[row].steps;
-    return steps ? (double)ns / (double)steps : 0;
-}
-/* Of throughput, were a step shorter by saved_ns. NAN where less than a tenth of it would be left: the ranks
- * that waited had their batches ready, and how fast their loaders can follow one another was not seen. */
-static inline double judge_gain(double step_ns, double saved_ns)
-{
-    return step_ns > 0 && saved_ns <= 0.9 * step_ns ? step_ns / (step_ns - saved_ns) - 1 : NAN;
-}
-double judge_wait_of(const struct judge *j, size_t row);
-double judge_sync_of(const struct judge *j, size_t row);
-double judge_step_of(const struct judge *j, size_t row);
-/* The median of all ranks but one; NAN: there is no other. */
-double judge_median_but(const struct judge *j, size_t but, judge_value_fn *value);
-
-/* The rank that all others wait for within the exchange: its threads that carry it lack CPUs, and no other
- * rank's. 0: there is none; else what it costs per step. */
-double judge_exchange(const struct judge *j, size_t *row);
-/* Names the cause. */
-void judge_why(struct judge *j);
 /* A moment in UTC, as documents have it; NULL: not known. */
 const char *judge_utc(struct pp_arena *a, uint64_t utc_ns);
 /* The clocks of the ranks against that of the first one. 0: no memory. */

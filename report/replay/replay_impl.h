@@ -167,16 +167,10 @@ enum { T_WAITING, T_BLOCKED, T_CPU, T_SYNC, T_COLLECTIVE, T_EPOCH_GAP, T_DONE };
 /* Begin what can begin now. 0: nothing does. */
 int pp_sim_try_work(struct sim *m);
 int pp_sim_try_read(struct sim *m);
-int pp_sim_try_copy(struct sim *m);
-int pp_sim_try_decode(struct sim *m);
-int pp_sim_try_step(struct sim *m);
 
 /* Go on where the agent's stage has ended: of a worker, of a read ahead, of the stream's reader, ... */
 void pp_sim_work_on(struct sim *m, int worker);
 void pp_sim_read_on(struct sim *m, int who);
 void pp_sim_reader_on(struct sim *m);
-void pp_sim_copy_on(struct sim *m);
-void pp_sim_decode_on(struct sim *m);
-void pp_sim_step_on(struct sim *m);
 
 #endif
