@@ -69,94 +69,6 @@ static void lift_quota(struct pp_knobs *k, const struct pp_costs *c)
     k->cpus = c->throttled_share > MUCH_THROTTLED ? 2 * c->cpus : c->cpus;
 }
 
-/* ---- why a replay cannot know ---- */
-
-static const char *unpickle_unknown(const struct pp_costs *c, const struct pp_knobs *k)
-{
-    if (!(c->unpickle_ns > 0))
-        return "what it takes is not in the recording; pipeprobe exec records it of PyTorch jobs with workers";
-    return k->unpickle >= 0 ? NULL
-                            : "how many tensors a batch has is not in the recording; use unpickle=FACTOR";
-}
-
-static const char *sampler_unknown(const struct pp_costs *c, const struct pp_knobs *k)
-{
-    return c->epoch_sampler_ns + c->draw_ns > 0
-               ? NULL
-               : "no sampler of a PyTorch job draws for long in the recording";
-}
-
-static const char *restarts_unknown(const struct pp_costs *c, const struct pp_knobs *k)
-{
-    return c->may_persist && c->epoch_workers_ns > 0
-               ? NULL
-               : "no workers of a PyTorch DataLoader that lives for several epochs, and runs to their ends, start again in the recording";
-}
-
-static const char *no_workers_unknown(const struct pp_costs *c, const struct pp_knobs *k)
-{
-    return k->workers != PP_NO_WORKERS || c->per_worker
-               ? NULL
-               : "only a PyTorch DataLoader works without workers, and the recording is of none";
-}
-
-static const char *pinning_unknown(const struct pp_costs *c, const struct pp_knobs *k)
-{
-    if (k->pinned && c->no_pinning)
-        return c->no_pinning;
-    return k->pinned || c->pageable ? NULL
-                                    : "the cost of pageable copies was not recorded; run with --pageable";
-}
-
-static const char *cache_unknown(const struct pp_costs *c, const struct pp_knobs *k)
-{
-    return isnan(k->cached) ? "the size of the data set is not in the recording; use cache=SHARE" : NULL;
-}
-
-static const char *inflight_unknown(const struct pp_costs *c, const struct pp_knobs *k)
-{
-    if (c->streaming)
-        return "a stream (--stream) is read by one thread, a piece at a time; record a run by index";
-    return c->inflight
-               ? NULL
-               : "this loader reads one sample at a time, or what its reads took alone was not recorded; set num_workers";
-}
-
-static const char *requests_unknown(const struct pp_costs *c, const struct pp_knobs *k)
-{
-    return c->requests.answers ? NULL : "there are no requests to a remote storage in the recording";
-}
-
-static const char *hedge_unknown(const struct pp_costs *c, const struct pp_knobs *k)
-{
-    return c->streaming ? "the requests of a stream (--stream) are made once" : requests_unknown(c, k);
-}
-
-static const char *hosts_unknown(const struct pp_costs *c, const struct pp_knobs *k)
-{
-    const char *why = requests_unknown(c, k);
-    if (!why && isnan(c->requests.slow_host))
-        why = "all requests went to one host, or too few to any other";
-    return why;
-}
-
-static const char *shards_unknown(const struct pp_costs *c, const struct pp_knobs *k)
-{
-    return pp_shards_unknown(c);
-}
-
-static const char *lock_unknown(const struct pp_costs *c, const struct pp_knobs *k)
-{
-    return c->locked ? NULL : "the recording has no lock that the workers share";
-}
-
-static const char *load_unknown(const struct pp_costs *c, const struct pp_knobs *k)
-{
-    int compete = c->others * (1 - pp_costs_helpers_part(c)) > 0.1 || c->groups > 0.05 ||
-                  c->throttled_share > MUCH_THROTTLED;
-    return compete ? NULL : "the recording has hardly any background load, and no quota that throttles";
-}
-
 /* ---- the table ---- */
 
 static const struct pp_knob_word truth[] = {{"True", 1}, {"False", 0}, {NULL, 0}},
@@ -179,17 +91,17 @@ static const struct pp_knob_word truth[] = {{"True", 1}, {"False", 0}, {NULL, 0}
 const struct pp_knob pp_knob_rows[] = {
     [PP_KNOB_NUM_WORKERS] =
     {"num_workers", "workers fewer-workers", "N", "decoding threads, or processes; 0: a PyTorch trainer makes its batches",
-     PP_KNOB_COUNT, AT(workers), .most = MOST_COUNT, .zero = PP_NO_WORKERS, .unknown = no_workers_unknown, .is_argument = 1, .option = "workers", .step = PP_STEP_ONE, .recorded = "workers"},
+     PP_KNOB_COUNT, AT(workers), .most = MOST_COUNT, .zero = PP_NO_WORKERS, .needs = PP_NEEDS_PYTORCH, .is_argument = 1, .option = "workers", .step = PP_STEP_ONE, .recorded = "workers"},
     [PP_KNOB_PREFETCH_FACTOR] =
     {"prefetch_factor", "prefetch", "N", "batches in flight per worker", PP_KNOB_COUNT, AT(prefetch),
      .most = MOST_COUNT, .is_argument = 1, .usual = 2, .option = "prefetch", .step = PP_STEP_ONE, .recorded = "prefetch"},
     [PP_KNOB_PIN_MEMORY] =
     {"pin_memory", "pinned pin", "True|False",
      "page-locked batch memory: copies cost no CPU, and do not block a PyTorch job", PP_KNOB_SWITCH, AT(pinned),
-     .words = truth, .unknown = pinning_unknown, .is_argument = 1, .option = "pageable", .flag = -1},
+     .words = truth, .needs = PP_NEEDS_COPIES, .is_argument = 1, .option = "pageable", .flag = -1},
     [PP_KNOB_PERSISTENT_WORKERS] =
     {"persistent_workers", "persistent", "True", "PyTorch's workers stay for all epochs", PP_KNOB_SWITCH, AT(persistent),
-     .words = only_true, .unknown = restarts_unknown, .is_argument = 1},
+     .words = only_true, .needs = PP_NEEDS_RESTARTS, .is_argument = 1},
     [PP_KNOB_IN_ORDER] =
     {"in_order", "order", "True|False", "delivery order of batches: as sampled, or as finished", PP_KNOB_SWITCH, AT(order),
      .words = order, .is_argument = 1, .usual = 1, .option = "out-of-order", .flag = -1},
@@ -203,28 +115,28 @@ const struct pp_knob pp_knob_rows[] = {
     {"cpus", NULL, "N", "usable CPUs; fractions for a quota", PP_KNOB_AMOUNT, AT(cpus), .step = PP_STEP_ONE,
      .recorded = "usable_cpus"},
     {"other-load", NULL, "none", "no other program, and no quota, takes these CPUs", PP_KNOB_SWITCH, AT(alone),
-     .words = none, .then = lift_quota, .unknown = load_unknown},
+     .words = none, .then = lift_quota, .needs = PP_NEEDS_LOAD},
     {"cache", NULL, "warm|SHARE", "share of the reads served from the page cache", PP_KNOB_SHARE, AT(cached), .words = warm,
      .step = PP_STEP_TENTH},
     {"cache-bytes", NULL, "SIZE", "a local cache of that size, of a recording without one", PP_KNOB_BYTES, AT(cached),
-     .example = "200GiB", .then = hold_share, .unknown = cache_unknown},
+     .example = "200GiB", .then = hold_share, .needs = PP_NEEDS_DATA_SIZE},
     {"storage-latency", "storage", "cached|FACTOR", "factor on the time blocked in reads", PP_KNOB_FACTOR, AT(read),
      .words = cached, .step = PP_STEP_FIFTH},
     {"storage-bandwidth", NULL, "BYTES_PER_S", "bandwidth shared by all reads", PP_KNOB_BYTES, AT(bandwidth), .example = "200M"},
     {"inflight", NULL, "N", "reads in flight per worker", PP_KNOB_COUNT, AT(inflight), .most = MOST_INFLIGHT,
-     .unknown = inflight_unknown, .option = "inflight"},
+     .needs = PP_NEEDS_READS_AHEAD, .option = "inflight"},
     {"object-latency", NULL, "FACTOR", "factor on the time to the first byte of requests", PP_KNOB_FACTOR, AT(first_byte),
-     .unknown = requests_unknown},
+     .needs = PP_NEEDS_REQUESTS},
     {"stream-bandwidth", NULL, "BYTES_PER_S", "bandwidth of each connection", PP_KNOB_BYTES, AT(stream), .example = "80M",
-     .unknown = requests_unknown},
+     .needs = PP_NEEDS_REQUESTS},
     {"hedge", NULL, "p95|p99", "requests slower than that are made twice", PP_KNOB_WORD, AT(hedge), .words = late,
-     .unknown = hedge_unknown},
+     .needs = PP_NEEDS_SINGLE_REQUESTS},
     {"connections", NULL, "kept", "no request opens a connection: no DNS, TCP, TLS", PP_KNOB_SWITCH, AT(kept), .words = kept,
-     .unknown = requests_unknown},
+     .needs = PP_NEEDS_REQUESTS},
     {"hosts", NULL, "even", "the slowest host answers as the others do", PP_KNOB_SWITCH, AT(even_hosts), .words = even,
-     .unknown = hosts_unknown},
+     .needs = PP_NEEDS_HOSTS},
     {"shard-size", NULL, "SIZE", "shards of that size behind a stream: fewer requests, or more", PP_KNOB_BYTES,
-     AT(shard_bytes), .example = "256MiB", .unknown = shards_unknown},
+     AT(shard_bytes), .example = "256MiB", .needs = PP_NEEDS_SHARDS},
     {"decode", NULL, "FACTOR|nvjpeg[:RATE[:MS]]", "factor on the CPU time of decoding; on the GPU, RATE images/s, MS a batch",
      PP_KNOB_FACTOR, AT(decode), .special = "nvjpeg", .set_special = pp_nvjpeg_set, .option = "decode",
      .step = PP_STEP_FIFTH},
@@ -233,14 +145,14 @@ const struct pp_knob pp_knob_rows[] = {
     {"op", NULL, "NAME:FACTOR", "factor on one operation of the transforms, or one line, that the Python stacks name",
      PP_KNOB_FACTOR, AT(op_cpu), .special = "", .set_special = pp_op_set},
     {"sampler", NULL, "none|FACTOR", "factor on what the sampler draws for at the start of an epoch", PP_KNOB_FACTOR,
-     AT(sampler), .words = no_time, .unknown = sampler_unknown},
+     AT(sampler), .words = no_time, .needs = PP_NEEDS_A_SAMPLER},
     {"unpickle", NULL, "one-tensor|FACTOR", "factor on the time in which the trainer unpickles batches", PP_KNOB_FACTOR,
-     AT(unpickle), .words = one_tensor, .then = unpickle_one, .unknown = unpickle_unknown},
+     AT(unpickle), .words = one_tensor, .then = unpickle_one, .needs = PP_NEEDS_UNPICKLING},
     {"copy", "link", "FACTOR", "factor on the time of copies to the device", PP_KNOB_FACTOR, AT(copy)},
     {"sync", NULL, "none|FACTOR", "factor on the time in device syncs", PP_KNOB_FACTOR, AT(sync), .words = no_time,
      .option = "sync-every-step", .flag = 1},
     {"lock", NULL, "none", "no worker waits for a lock that another one holds", PP_KNOB_SWITCH, AT(unlocked), .words = none,
-     .unknown = lock_unknown},
+     .needs = PP_NEEDS_A_LOCK},
     {"slow-worker", NULL, "even", "the slow worker is as fast as the median one", PP_KNOB_SWITCH, AT(even_workers),
      .words = even},
     {"collective", "rank", "FACTOR", "factor on the other ranks' step; 0: no waits for other ranks", PP_KNOB_FACTOR,
@@ -388,6 +300,62 @@ static const char *range_of(const struct pp_knob *knob, char buf[64])
     return buf;
 }
 
+/* Why it cannot be predicted of these costs, with the value set; NULL: it can. */
+static const char *why_unknown(enum pp_knob_needs needs, const struct pp_costs *c, const struct pp_knobs *k)
+{
+    int compete;
+    switch (needs) {
+    case PP_NEEDS_NOTHING: break;
+    case PP_NEEDS_UNPICKLING:
+        if (!(c->unpickle_ns > 0))
+            return "what it takes is not in the recording; pipeprobe exec records it of PyTorch jobs with workers";
+        return k->unpickle >= 0 ? NULL
+                                : "how many tensors a batch has is not in the recording; use unpickle=FACTOR";
+    case PP_NEEDS_A_SAMPLER:
+        return c->epoch_sampler_ns + c->draw_ns > 0
+                   ? NULL
+                   : "no sampler of a PyTorch job draws for long in the recording";
+    case PP_NEEDS_RESTARTS:
+        return c->may_persist && c->epoch_workers_ns > 0
+                   ? NULL
+                   : "no workers of a PyTorch DataLoader that lives for several epochs, and runs to their ends, start again in the recording";
+    case PP_NEEDS_PYTORCH:
+        return k->workers != PP_NO_WORKERS || c->per_worker
+                   ? NULL
+                   : "only a PyTorch DataLoader works without workers, and the recording is of none";
+    case PP_NEEDS_COPIES:
+        if (k->pinned && c->no_pinning)
+            return c->no_pinning;
+        return k->pinned || c->pageable ? NULL
+                                        : "the cost of pageable copies was not recorded; run with --pageable";
+    case PP_NEEDS_DATA_SIZE:
+        return isnan(k->cached) ? "the size of the data set is not in the recording; use cache=SHARE" : NULL;
+    case PP_NEEDS_READS_AHEAD:
+        if (c->streaming)
+            return "a stream (--stream) is read by one thread, a piece at a time; record a run by index";
+        return c->inflight
+                   ? NULL
+                   : "this loader reads one sample at a time, or what its reads took alone was not recorded; set num_workers";
+    case PP_NEEDS_REQUESTS:
+    case PP_NEEDS_SINGLE_REQUESTS:
+    case PP_NEEDS_HOSTS:
+        if (needs == PP_NEEDS_SINGLE_REQUESTS && c->streaming)
+            return "the requests of a stream (--stream) are made once";
+        if (!c->requests.answers)
+            return "there are no requests to a remote storage in the recording";
+        return needs == PP_NEEDS_HOSTS && isnan(c->requests.slow_host)
+                   ? "all requests went to one host, or too few to any other"
+                   : NULL;
+    case PP_NEEDS_SHARDS: return pp_shards_unknown(c);
+    case PP_NEEDS_A_LOCK: return c->locked ? NULL : "the recording has no lock that the workers share";
+    case PP_NEEDS_LOAD:
+        compete = c->others * (1 - pp_costs_helpers_part(c)) > 0.1 || c->groups > 0.05 ||
+                  c->throttled_share > MUCH_THROTTLED;
+        return compete ? NULL : "the recording has hardly any background load, and no quota that throttles";
+    }
+    return NULL;
+}
+
 pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char *text, struct pp_err *err)
 {
     char name[40], range[64];
@@ -414,7 +382,7 @@ pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char 
         *(double *)field = knob->scale > 0 ? value * knob->scale : value;
     if (knob->then)
         knob->then(k, c);
-    why = knob->unknown ? knob->unknown(c, k) : NULL;
+    why = why_unknown(knob->needs, c, k);
     return why ? pp_fail(err, PP_E_UNSUPPORTED, "%s cannot be predicted: %s", name, why) : PP_OK;
 }
 

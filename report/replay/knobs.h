@@ -105,6 +105,23 @@ struct pp_knob_word {
     double value;
 };
 
+enum pp_knob_needs {
+    PP_NEEDS_NOTHING,
+    PP_NEEDS_UNPICKLING,
+    PP_NEEDS_A_SAMPLER,
+    PP_NEEDS_RESTARTS,
+    PP_NEEDS_PYTORCH,
+    PP_NEEDS_COPIES,
+    PP_NEEDS_DATA_SIZE,
+    PP_NEEDS_READS_AHEAD,
+    PP_NEEDS_REQUESTS,
+    PP_NEEDS_SINGLE_REQUESTS,
+    PP_NEEDS_HOSTS,
+    PP_NEEDS_SHARDS,
+    PP_NEEDS_A_LOCK,
+    PP_NEEDS_LOAD
+};
+
 struct pp_knob {
     const char *name; /* as it is printed: PyTorch's own where it has one */
     const char *also; /* other names for it, separated by spaces; NULL: none. In all '-' is '_' */
@@ -120,8 +137,7 @@ struct pp_knob {
     const char *special; /* how a value begins that set_special reads, behind it */
     pp_status (*set_special)(struct pp_knobs *k, const struct pp_costs *c, const char *text,
                              struct pp_err *err);
-    /* Why it cannot be predicted of these costs, with the value set; NULL: it can. */
-    const char *(*unknown)(const struct pp_costs *c, const struct pp_knobs *k);
+    enum pp_knob_needs needs; /* what a recording without cannot predict it of; NOTHING: any will do */
     /* Where it is set. */
     int is_argument;    /* name is an argument of PyTorch's DataLoader, */
     int usual;          /* which is this where it is not given (of those that tune sets) */

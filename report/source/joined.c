@@ -206,35 +206,12 @@ static void on_error(void *ctx, const struct pp_error_row *row)
     (*(pp_error_fn *const *)r->fn)(r->ctx, &moved);
 }
 
-static pp_status each_error(void *ctx, pp_error_fn *fn, void *fn_ctx, struct pp_err *err)
-{
-    const struct joined *j = ctx;
-    pp_status st = PP_OK;
-    for (size_t i = 0; st == PP_OK && i < j->n; i++) {
-        const struct pp_source *s = j->parts[i].in.source;
-        st = s->each_error(s->ctx, on_error, &(struct rows){&j->parts[i], &fn, fn_ctx}, err);
-    }
-    return st;
-}
-
 static void on_counter(void *ctx, uint64_t t_ns, const char *text, double value)
 {
     const struct rows *r = ctx;
     char named[160];
     snprintf(named, sizeof(named), "%s %s", r->p->label, text);
     (*(pp_counter_fn *const *)r->fn)(r->ctx, common(r->p, t_ns), named, value);
-}
-
-static pp_status each_counter(void *ctx, pp_counter_fn *fn, void *fn_ctx, struct pp_err *err)
-{
-    const struct joined *j = ctx;
-    pp_status st = PP_OK;
-    for (size_t i = 0; st == PP_OK && i < j->n; i++) {
-        const struct pp_source *s = j->parts[i].in.source;
-        if (s->each_counter)
-            st = s->each_counter(s->ctx, on_counter, &(struct rows){&j->parts[i], &fn, fn_ctx}, err);
-    }
-    return st;
 }
 
 static void on_loss(void *ctx, const char *what, uint64_t count, const char *why)
@@ -245,16 +222,22 @@ static void on_loss(void *ctx, const char *what, uint64_t count, const char *why
     (*(pp_loss_fn *const *)r->fn)(r->ctx, what, count, text);
 }
 
-static pp_status each_loss(void *ctx, pp_loss_fn *fn, void *fn_ctx, struct pp_err *err)
-{
-    const struct joined *j = ctx;
-    pp_status st = PP_OK;
-    for (size_t i = 0; st == PP_OK && i < j->n; i++) {
-        const struct pp_source *s = j->parts[i].in.source;
-        st = s->each_loss(s->ctx, on_loss, &(struct rows){&j->parts[i], &fn, fn_ctx}, err);
+#define EACH(what) \
+    static pp_status each_##what(void *ctx, pp_##what##_fn *fn, void *fn_ctx, struct pp_err *err) \
+    { \
+        const struct joined *j = ctx; \
+        pp_status st = PP_OK; \
+        for (size_t i = 0; st == PP_OK && i < j->n; i++) { \
+            const struct pp_source *s = j->parts[i].in.source; \
+            if (s->each_##what) \
+                st = s->each_##what(s->ctx, on_##what, &(struct rows){&j->parts[i], &fn, fn_ctx}, err); \
+        } \
+        return st; \
     }
-    return st;
-}
+EACH(error)
+EACH(counter)
+EACH(loss)
+#undef EACH
 
 static pp_status each_queue(void *ctx, pp_queue_fn *fn, void *fn_ctx, struct pp_err *err)
 {

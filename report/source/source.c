@@ -299,60 +299,46 @@ static pp_status each_chunk(void *ctx, const struct pp_wanted *wanted, pp_spans_
     return pp_reader_each_chunk_of(o->reader, &asked, clip, &hand_on, bad_chunks, err);
 }
 
-struct errors {
+/* Hands on the rows of the part. */
+struct rows {
     const struct opened *o;
-    pp_error_fn *fn;
+    union {
+        pp_error_fn *error;
+        pp_counter_fn *counter;
+        pp_request_fn *request;
+    } fn;
     void *ctx;
 };
 
+static int is_in(const struct opened *o, uint64_t t_ns)
+{
+    return !o->part || (t_ns >= o->from_ns && t_ns < o->to_ns);
+}
+
 static void clip_error(void *ctx, const struct pp_error_row *row)
 {
-    const struct errors *e = ctx;
-    if (!e->o->part || (row->t_ns >= e->o->from_ns && row->t_ns < e->o->to_ns))
-        e->fn(e->ctx, row);
+    const struct rows *r = ctx;
+    if (is_in(r->o, row->t_ns))
+        r->fn.error(r->ctx, row);
 }
 
 static pp_status each_error(void *ctx, pp_error_fn *fn, void *fn_ctx, struct pp_err *err)
 {
     const struct opened *o = ctx;
-    return pp_reader_each_error(o->reader, clip_error, &(struct errors){o, fn, fn_ctx}, err);
+    return pp_reader_each_error(o->reader, clip_error, &(struct rows){o, {.error = fn}, fn_ctx}, err);
 }
-
-static pp_status each_queue(void *ctx, pp_queue_fn *fn, void *fn_ctx, struct pp_err *err)
-{
-    const struct opened *o = ctx;
-    return o->part ? PP_OK : pp_reader_each_queue(o->reader, fn, fn_ctx, err);
-}
-
-static pp_status each_loss(void *ctx, pp_loss_fn *fn, void *fn_ctx, struct pp_err *err)
-{
-    const struct opened *o = ctx;
-    return o->part ? PP_OK : pp_reader_each_loss(o->reader, fn, fn_ctx, err);
-}
-
-struct counters {
-    const struct opened *o;
-    pp_counter_fn *fn;
-    void *ctx;
-};
 
 static void clip_counter(void *ctx, uint64_t t_ns, const char *name, double value)
 {
-    const struct counters *c = ctx;
-    if (!c->o->part || (t_ns >= c->o->from_ns && t_ns < c->o->to_ns))
-        c->fn(c->ctx, t_ns, name, value);
+    const struct rows *r = ctx;
+    if (is_in(r->o, t_ns))
+        r->fn.counter(r->ctx, t_ns, name, value);
 }
 
 static pp_status each_counter(void *ctx, pp_counter_fn *fn, void *fn_ctx, struct pp_err *err)
 {
     const struct opened *o = ctx;
-    return pp_reader_each_counter(o->reader, clip_counter, &(struct counters){o, fn, fn_ctx}, err);
-}
-
-static pp_status each_proof(void *ctx, pp_proof_fn *fn, void *fn_ctx, struct pp_err *err)
-{
-    const struct opened *o = ctx;
-    return pp_reader_each_proof(o->reader, fn, fn_ctx, err);
+    return pp_reader_each_counter(o->reader, clip_counter, &(struct rows){o, {.counter = fn}, fn_ctx}, err);
 }
 
 static pp_status each_order(void *ctx, const struct pp_order_row *only, pp_order_fn *fn, void *fn_ctx,
@@ -362,29 +348,28 @@ static pp_status each_order(void *ctx, const struct pp_order_row *only, pp_order
     return pp_reader_each_order(o->reader, only, fn, fn_ctx, err);
 }
 
-#define EACH_OF_BATCHES(what) \
+/* Rows without a time; of_a_part: a part has them too. */
+#define EACH(what, of_a_part) \
     static pp_status each_##what(void *ctx, pp_##what##_fn *fn, void *fn_ctx, struct pp_err *err) \
     { \
         const struct opened *o = ctx; \
-        return pp_reader_each_##what(o->reader, fn, fn_ctx, err); \
+        return o->part && !of_a_part ? PP_OK : pp_reader_each_##what(o->reader, fn, fn_ctx, err); \
     }
-EACH_OF_BATCHES(use)
-EACH_OF_BATCHES(fact)
-EACH_OF_BATCHES(state)
-EACH_OF_BATCHES(content)
-#undef EACH_OF_BATCHES
-
-struct requests {
-    const struct opened *o;
-    pp_request_fn *fn;
-    void *ctx;
-};
+EACH(queue, 0)
+EACH(loss, 0)
+EACH(proof, 1)
+EACH(use, 1)
+EACH(fact, 1)
+EACH(state, 1)
+EACH(content, 1)
+EACH(gpu, 1)
+#undef EACH
 
 static void clip_request(void *ctx, const struct pp_request_row *row)
 {
-    const struct requests *q = ctx;
-    if (!q->o->part || (row->start_ns >= q->o->from_ns && row->start_ns < q->o->to_ns))
-        q->fn(q->ctx, row);
+    const struct rows *r = ctx;
+    if (is_in(r->o, row->start_ns))
+        r->fn.request(r->ctx, row);
 }
 
 static pp_status requests_of(const struct opened *o, int by_start, pp_request_fn *fn, void *fn_ctx,
@@ -400,7 +385,7 @@ static pp_status each_request(void *ctx, pp_request_fn *fn, void *fn_ctx, struct
 {
     const struct opened *o = ctx;
     return o->kept ? pp_kept_requests_each(o->kept, o->reader, clip_request,
-                                           &(struct requests){o, fn, fn_ctx}, err)
+                                           &(struct rows){o, {.request = fn}, fn_ctx}, err)
                    : requests_of(o, 0, fn, fn_ctx, err);
 }
 
@@ -420,7 +405,7 @@ static void clip_stack(void *ctx, const struct pp_stack_sample_row *row)
     const struct stacks *s = ctx;
     struct pp_stack_sample_row of_lane = *row;
     of_lane.thread = lane_id(s->o, row->thread);
-    if (!s->o->part || (row->t_ns >= s->o->from_ns && row->t_ns < s->o->to_ns))
+    if (is_in(s->o, row->t_ns))
         s->to->sample(s->to->sample_ctx, &of_lane);
 }
 
@@ -440,12 +425,6 @@ static pp_status each_thread_look(void *ctx, const struct pp_thread_walk *to, st
 {
     const struct opened *o = ctx;
     return pp_reader_each_thread_look(o->reader, to, err);
-}
-
-static pp_status each_gpu(void *ctx, pp_gpu_fn *fn, void *fn_ctx, struct pp_err *err)
-{
-    const struct opened *o = ctx;
-    return pp_reader_each_gpu(o->reader, fn, fn_ctx, err);
 }
 
 static pp_status open_source(const char *path, const struct opened *how, struct pp_source *out,
