@@ -248,15 +248,6 @@ static void add_lease(void *ctx, const struct pp_error_row *row)
     p->taken_over[p->n_taken_over++] = l;
 }
 
-static pp_status read_leases(struct pp_audit_file *file, const struct pp_source *s, struct pp_err *err)
-{
-    struct leases g = {.part = &file->part};
-    pp_status st = file->part.leased ? s->each_error(s->ctx, add_lease, &g, err) : PP_OK;
-    return st == PP_OK && g.no_memory
-               ? pp_fail(err, PP_E_NO_MEMORY, "no memory for the leases of %s", file->path)
-               : st;
-}
-
 static pp_status read_facts(struct pp_audit_file *file, const struct pp_source *source, struct pp_err *err)
 {
     struct pass p = {.window = calloc(UINT16_MAX + 1, sizeof(*p.window))};
@@ -289,8 +280,13 @@ static pp_status read_facts(struct pp_audit_file *file, const struct pp_source *
             st = list_epochs(&p, file, err);
         if (st == PP_OK && p.is_pytorch && p.order.own && !p.order.loader.ended)
             st = audit_prints_read(source, epoch_of, &p, &file->part, err);
-        if (st == PP_OK)
-            st = read_leases(file, source, err);
+        if (st == PP_OK) {
+            struct leases g = {.part = &file->part};
+            pp_status read = file->part.leased ? source->each_error(source->ctx, add_lease, &g, err) : PP_OK;
+            st = read == PP_OK && g.no_memory
+                     ? pp_fail(err, PP_E_NO_MEMORY, "no memory for the leases of %s", file->path)
+                     : read;
+        }
     }
     pp_visit_walk_free(&p.walk);
     pp_timeline_free(&p.tl);

@@ -157,16 +157,6 @@ static struct prefix *next_prefix(struct prefix *two, uint16_t epoch)
     return &two[0];
 }
 
-static void compare_orders(struct audit_fact *f, const struct prefix *two)
-{
-    struct pp_visit_orders c = {0};
-    if (!two[0].any || !two[1].any || two[1].epoch + 1 != two[0].epoch)
-        return;
-    for (size_t i = 0; i < PREFIX && two[0].batch[i].n && two[1].batch[i].n; i++)
-        pp_visit_orders_add(&c, &two[1].batch[i], &two[0].batch[i]);
-    f->same_order = !pp_visit_orders_by_number(&c) && pp_visit_orders_repeat(&c);
-}
-
 static pp_status walk_rank(struct walk *w, struct audit_epoch *e, size_t rank, struct pp_err *err)
 {
     struct audit_facts *f = w->f;
@@ -196,8 +186,15 @@ static pp_status walk_rank(struct walk *w, struct audit_epoch *e, size_t rank, s
         st = f->in->feed(f->in->ctx, i, (uint16_t)(e->number - s->moved), take_uses, &g, err);
         if (st == PP_OK && g.no_memory)
             st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the samples of %s", p->file);
-        if (w->filling)
-            compare_orders(w->now, w->prefix + 2 * rank);
+        if (w->filling) {
+            const struct prefix *two = w->prefix + 2 * rank;
+            struct pp_visit_orders c = {0};
+            if (two[0].any && two[1].any && two[1].epoch + 1 == two[0].epoch) {
+                for (size_t at = 0; at < PREFIX && two[0].batch[at].n && two[1].batch[at].n; at++)
+                    pp_visit_orders_add(&c, &two[1].batch[at], &two[0].batch[at]);
+                w->now->same_order = !pp_visit_orders_by_number(&c) && pp_visit_orders_repeat(&c);
+            }
+        }
         w->now->batches += s->to ? s->to - s->from : s->batches;
         alike |= ended && workers_alike(w);
         pp_seen_clear(&w->part);
@@ -292,25 +289,6 @@ static int find_uses(void *ctx, const struct pp_audit_use *uses, size_t n)
     return 0;
 }
 
-static pp_status find_examples(struct walk *w, const struct audit_epoch *e, struct pp_err *err)
-{
-    struct audit_facts *f = w->f;
-    const char *where[PP_AUDIT_EXAMPLES] = {0};
-    unsigned uses[PP_AUDIT_EXAMPLES] = {0};
-    struct finding g = {.f = f, .sample = w->again, .n = w->n_again, .where = where, .uses = uses};
-    pp_status st = PP_OK;
-    for (g.part = 0; st == PP_OK && g.n && g.part < f->in->n_parts; g.part++)
-        if ((g.span = span_of(&f->in->parts[g.part], e->number)))
-            st = f->in->feed(f->in->ctx, g.part, (uint16_t)(e->number - g.span->moved), find_uses, &g, err);
-    for (size_t k = 0; st == PP_OK && k < g.n; k++)
-        f->examples[f->n_examples++] = (struct pp_audit_example){.sample = (double)w->again[k],
-                                                                 .epoch = e->number,
-                                                                 .uses = uses[k],
-                                                                 .where = where[k]};
-    w->n_again = 0;
-    return st;
-}
-
 /* ---- an epoch ---- */
 
 static pp_status walk_epoch(struct walk *w, struct audit_epoch *e, size_t *order, struct pp_err *err)
@@ -343,7 +321,20 @@ static pp_status walk_epoch(struct walk *w, struct audit_epoch *e, size_t *order
     f->scale = fmax(f->scale, pp_watch_scale(&w->all.watch));
     pp_seen_clear(&w->all);
     pp_seen_clear(&w->shards);
-    return find_examples(w, e, err);
+    const char *where[PP_AUDIT_EXAMPLES] = {0};
+    unsigned uses[PP_AUDIT_EXAMPLES] = {0};
+    struct finding g = {.f = f, .sample = w->again, .n = w->n_again, .where = where, .uses = uses};
+    pp_status fed = PP_OK;
+    for (g.part = 0; fed == PP_OK && g.n && g.part < f->in->n_parts; g.part++)
+        if ((g.span = span_of(&f->in->parts[g.part], e->number)))
+            fed = f->in->feed(f->in->ctx, g.part, (uint16_t)(e->number - g.span->moved), find_uses, &g, err);
+    for (size_t k = 0; fed == PP_OK && k < g.n; k++)
+        f->examples[f->n_examples++] = (struct pp_audit_example){.sample = (double)w->again[k],
+                                                                 .epoch = e->number,
+                                                                 .uses = uses[k],
+                                                                 .where = where[k]};
+    w->n_again = 0;
+    return fed;
 }
 
 /* ---- all ---- */
@@ -381,29 +372,6 @@ static double known(double have, double v)
     return isnan(have) ? v : have;
 }
 
-static int list_ranks(struct audit_facts *f)
-{
-    const struct pp_audit_input *in = f->in;
-    f->ranks = calloc(in->n_parts + 1, sizeof(*f->ranks));
-    f->samples = f->batch_size = NAN;
-    f->world = 1;
-    f->drop_last = -1;
-    for (size_t i = 0; f->ranks && i < in->n_parts; i++) {
-        const struct pp_audit_part *p = &in->parts[i];
-        if (!f->n_ranks || f->ranks[f->n_ranks - 1].number != p->rank)
-            f->ranks[f->n_ranks++] = (struct audit_rank){.number = p->rank, .first_part = i};
-        f->ranks[f->n_ranks - 1].n_parts++;
-        f->samples = known(f->samples, p->samples);
-        f->batch_size = known(f->batch_size, p->batch_size);
-        f->drop_last = f->drop_last < 0 ? p->drop_last : f->drop_last;
-        f->world = fmax(f->world, (double)p->world_size);
-        f->numbers_are_local |= p->numbers_are_local;
-        f->stratified |= p->stratified;
-    }
-    f->numbers_are_local &= f->world > 1;
-    return f->ranks != NULL;
-}
-
 static int list_leases(struct audit_facts *f)
 {
     const struct pp_audit_input *in = f->in;
@@ -435,7 +403,24 @@ pp_status audit_facts_collect(const struct pp_audit_input *in, struct pp_arena *
     f->input.parts = f->placed.parts;
     if (st != PP_OK)
         return st;
-    if (!list_ranks(f) || !list_leases(f) || !list_epochs(f) ||
+    f->ranks = calloc(in->n_parts + 1, sizeof(*f->ranks));
+    f->samples = f->batch_size = NAN;
+    f->world = 1;
+    f->drop_last = -1;
+    for (size_t i = 0; f->ranks && i < in->n_parts; i++) {
+        const struct pp_audit_part *p = &in->parts[i];
+        if (!f->n_ranks || f->ranks[f->n_ranks - 1].number != p->rank)
+            f->ranks[f->n_ranks++] = (struct audit_rank){.number = p->rank, .first_part = i};
+        f->ranks[f->n_ranks - 1].n_parts++;
+        f->samples = known(f->samples, p->samples);
+        f->batch_size = known(f->batch_size, p->batch_size);
+        f->drop_last = f->drop_last < 0 ? p->drop_last : f->drop_last;
+        f->world = fmax(f->world, (double)p->world_size);
+        f->numbers_are_local |= p->numbers_are_local;
+        f->stratified |= p->stratified;
+    }
+    f->numbers_are_local &= f->world > 1;
+    if (!f->ranks || !list_leases(f) || !list_epochs(f) ||
         !(f->fact = calloc(f->n_epochs * f->n_ranks + 1, sizeof(*f->fact))) ||
         !(w.prefix = calloc(2 * f->n_ranks + 1, sizeof(*w.prefix))) ||
         !(order = calloc(f->n_ranks + 1, sizeof(*order))))

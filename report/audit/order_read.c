@@ -100,24 +100,20 @@ uint32_t audit_order_epoch(const struct audit_order *o, uint32_t batch)
 
 /* ---- what became of the batches ---- */
 
-/* Of the trainer's saves the newest counts. */
-static void note_save(struct audit_marks *m)
-{
-    uint32_t epoch = audit_order_epoch(m->order, m->last);
-    if (m->window[epoch].taken)
-        m->part->save = (struct pp_audit_save){.epoch = (uint16_t)epoch,
-                                               .batches = m->last - m->window[epoch].first + 1,
-                                               .at_end = m->at_end};
-}
-
 void audit_marks_chunk(struct audit_marks *m, const struct pp_span *spans, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const struct pp_span *s = &spans[i];
         if (s->flags & (PP_SPAN_ERROR | PP_SPAN_UNFINISHED))
             continue;
-        if (s->phase == PP_PHASE_CHECKPOINT && m->any)
-            note_save(m);
+        if (s->phase == PP_PHASE_CHECKPOINT && m->any) {
+            /* Of the trainer's saves the newest counts. */
+            uint32_t saved = audit_order_epoch(m->order, m->last);
+            if (m->window[saved].taken)
+                m->part->save = (struct pp_audit_save){.epoch = (uint16_t)saved,
+                                                       .batches = m->last - m->window[saved].first + 1,
+                                                       .at_end = m->at_end};
+        }
         if (s->phase == PP_PHASE_EPOCH_BOUNDARY && m->newest_is_own)
             m->at_end = 1;
         if (s->batch == PP_NO_BATCH)

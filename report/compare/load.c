@@ -174,26 +174,6 @@ static void set_metrics(const struct pp_report *r, struct pp_run *out)
                              : PP_WHY_NO_STEP);
 }
 
-static void set_parts(const struct pp_report *r, struct pp_run *out)
-{
-    if (!r->has_steady_state || !r->window_batches || !(r->batches_per_s > 0))
-        return;
-    out->batch_s = 1 / r->batches_per_s;
-    for (size_t i = 0; i < r->n_phases; i++) {
-        const struct pp_report_phase *p = &r->phases[i];
-        if ((unsigned)p->lane >= PP_LANE_COUNT || (unsigned)p->phase >= PP_PHASE_COUNT)
-            continue;
-        double *part = out->part_s[p->lane][p->phase],
-               s = (double)p->total_ns / 1e9 / (double)r->window_batches /
-                   (p->lane == PP_LANE_WORKER && r->n_workers ? (double)r->n_workers : 1);
-        int split = !isnan(p->cpu_share) && !isnan(p->run_delay_share) && !isnan(p->blocked_share);
-        part[PP_PART_UNSPLIT] = split ? 0 : s;
-        part[PP_PART_CPU] = split ? s * p->cpu_share : 0;
-        part[PP_PART_RUN_DELAY] = split ? s * p->run_delay_share : 0;
-        part[PP_PART_BLOCKED] = split ? s * p->blocked_share : 0;
-    }
-}
-
 /* Quartiles of v, which is sorted by it. */
 static void set_spread(struct pp_run_spread *s, enum pp_cmp_id id, double *v)
 {
@@ -241,7 +221,22 @@ static pp_status run_of_report(const struct pp_report *r, struct pp_run *out, st
     copy_text(out->l1, sizeof(out->l1), r->verdict.l1);
     copy_text(out->l2, sizeof(out->l2), r->verdict.l2);
     set_metrics(r, out);
-    set_parts(r, out);
+    if (r->has_steady_state && r->window_batches && r->batches_per_s > 0) {
+        out->batch_s = 1 / r->batches_per_s;
+        for (size_t i = 0; i < r->n_phases; i++) {
+            const struct pp_report_phase *p = &r->phases[i];
+            if ((unsigned)p->lane >= PP_LANE_COUNT || (unsigned)p->phase >= PP_PHASE_COUNT)
+                continue;
+            double *part = out->part_s[p->lane][p->phase],
+                   s = (double)p->total_ns / 1e9 / (double)r->window_batches /
+                       (p->lane == PP_LANE_WORKER && r->n_workers ? (double)r->n_workers : 1);
+            int split = !isnan(p->cpu_share) && !isnan(p->run_delay_share) && !isnan(p->blocked_share);
+            part[PP_PART_UNSPLIT] = split ? 0 : s;
+            part[PP_PART_CPU] = split ? s * p->cpu_share : 0;
+            part[PP_PART_RUN_DELAY] = split ? s * p->run_delay_share : 0;
+            part[PP_PART_BLOCKED] = split ? s * p->blocked_share : 0;
+        }
+    }
     set_spreads(r, out);
     out->has_spent = r->n_spent > 0;
     for (size_t i = 0; i < r->n_spent; i++)

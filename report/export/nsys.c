@@ -487,33 +487,6 @@ static pp_status nsys_request(void *self, const struct pp_request_row *row, stru
 
 /* ---- spans ---- */
 
-/* The call that issued the copy was made at the start of the span. When it returned is known for pageable
- * memory alone, where it is with the copy; an asynchronous call gets the least length reports accept, 1 ns,
- * rather than a made-up one. */
-static pp_status put_copy_of_span(struct nsys *n, const struct pp_export_span *e, int64_t start, int64_t end,
-                                  struct pp_err *err)
-{
-    int64_t pinned = n->run->pinned, id = ++n->correlation_id;
-    int64_t memory = pinned < 0 ? NSYS_MEMORY_UNKNOWN : pinned ? NSYS_MEMORY_PINNED : NSYS_MEMORY_PAGEABLE;
-    if (end <= start)
-        end = start + 1; /* gputrace divides by the duration */
-    const int64_t call[] = {
-        start, pinned == 0 ? end : start + 1, CLASS_RUNTIME, global_tid(e->thread), id, n->copy_call, 0};
-    const int64_t copy[] = {start,
-                            end,
-                            DEVICE_ID,
-                            CONTEXT_ID,
-                            STREAM_ID,
-                            id,
-                            global_pid(e->thread),
-                            number(e->span->bytes),
-                            NSYS_COPY_HTOD,
-                            memory,
-                            NSYS_MEMORY_DEVICE};
-    pp_status st = put_row(n, CALLS, call, err);
-    return st == PP_OK ? put_row(n, COPIES, copy, err) : st;
-}
-
 static pp_status nsys_span(void *self, const struct pp_export_span *e, struct pp_err *err)
 {
     struct nsys *n = self;
@@ -534,8 +507,32 @@ static pp_status nsys_span(void *self, const struct pp_export_span *e, struct pp
                              e->span->batch == PP_NO_BATCH ? NSYS_NULL : (int64_t)e->span->batch};
     st = put_row(n, RANGES, range, err);
     if (st == PP_OK && e->span->phase == PP_PHASE_H2D && n->run->device_rows && !n->run->gpu_rows &&
-        !(e->span->flags & PP_SPAN_ERROR))
-        st = put_copy_of_span(n, e, start, end, err);
+        !(e->span->flags & PP_SPAN_ERROR)) {
+        /* The call that issued the copy was made at the start of the span. When it returned is known for
+         * pageable memory alone, where it is with the copy; an asynchronous call gets the least length
+         * reports accept, 1 ns, rather than a made-up one. */
+        int64_t pinned = n->run->pinned, id = ++n->correlation_id;
+        int64_t memory = pinned < 0 ? NSYS_MEMORY_UNKNOWN
+                         : pinned   ? NSYS_MEMORY_PINNED
+                                    : NSYS_MEMORY_PAGEABLE;
+        if (end <= start)
+            end = start + 1; /* gputrace divides by the duration */
+        const int64_t call[] = {
+            start, pinned == 0 ? end : start + 1, CLASS_RUNTIME, global_tid(e->thread), id, n->copy_call, 0};
+        const int64_t copy[] = {start,
+                                end,
+                                DEVICE_ID,
+                                CONTEXT_ID,
+                                STREAM_ID,
+                                id,
+                                global_pid(e->thread),
+                                number(e->span->bytes),
+                                NSYS_COPY_HTOD,
+                                memory,
+                                NSYS_MEMORY_DEVICE};
+        pp_status put = put_row(n, CALLS, call, err);
+        st = put == PP_OK ? put_row(n, COPIES, copy, err) : put;
+    }
     return st;
 }
 

@@ -176,20 +176,6 @@ static uint64_t told_until_ns(const struct pp_live_snapshot *out)
     return out->at_s >= out->last_s ? UINT64_MAX : (out->at_s + 1) * LIVE_SECOND_NS;
 }
 
-/* A phase that began before the second did is what the thread was in all the second long. */
-static void fill_sample(const struct live_seen *seen, uint64_t end_ns, struct pp_live_worker *out)
-{
-    int looked = seen->open_ns != 0, same = seen->sample == seen->open_sample;
-    uint64_t at = looked ? seen->open_ns : end_ns,
-             since = looked && !same ? seen->open_since_ns : seen->sample_start_ns;
-    if (looked && (out->state == PP_PHASE_NONE || seen->open_since_ns + LIVE_SECOND_NS <= seen->open_ns))
-        out->state = seen->open_phase;
-    out->sample = looked ? seen->open_sample : seen->sample;
-    out->path = looked && seen->path[0] ? seen->path : NULL;
-    if (out->sample != PP_NO_SAMPLE)
-        out->sample_age_ns = at > since ? (double)(at - since) : 0;
-}
-
 static void fill_worker(const struct pp_live *l, const struct window *w, size_t row,
                         const struct sums sum[PP_PHASE_COUNT], uint64_t until_ns, struct pp_live_worker *out)
 {
@@ -219,8 +205,19 @@ static void fill_worker(const struct pp_live *l, const struct window *w, size_t 
         .sample_age_ns = NAN,
         .max_ns = longest,
     };
-    if (l->seen)
-        fill_sample(&l->seen[row], (w->to_s + 1) * LIVE_SECOND_NS, out);
+    if (l->seen) {
+        /* A phase that began before the second did is what the thread was in all the second long. */
+        const struct live_seen *seen = &l->seen[row];
+        int looked = seen->open_ns != 0, same = seen->sample == seen->open_sample;
+        uint64_t at = looked ? seen->open_ns : ((w->to_s + 1) * LIVE_SECOND_NS),
+                 since = looked && !same ? seen->open_since_ns : seen->sample_start_ns;
+        if (looked && (out->state == PP_PHASE_NONE || seen->open_since_ns + LIVE_SECOND_NS <= seen->open_ns))
+            out->state = seen->open_phase;
+        out->sample = looked ? seen->open_sample : seen->sample;
+        out->path = looked && seen->path[0] ? seen->path : NULL;
+        if (out->sample != PP_NO_SAMPLE)
+            out->sample_age_ns = at > since ? (double)(at - since) : 0;
+    }
 }
 
 static pp_status put_workers(struct pp_live *l, const struct window *w, struct pp_live_snapshot *out,

@@ -53,24 +53,6 @@ static void add_info(void *ctx, const struct pp_metric *m, const struct pp_metri
     }
 }
 
-static void write_resource(struct writing *w)
-{
-    const struct pp_metrics_view *v = w->view;
-    const char *job = label_of(v, "job"), *instance = label_of(v, "instance");
-    const struct pp_live_fact *hostname = pp_live_fact_of(v->facts, v->n_facts, "environment", "hostname");
-    const char *host = hostname ? hostname->value : NULL;
-    char own[200] = "";
-    if (host && v->rank.rank >= 0)
-        snprintf(own, sizeof(own), "%s:%ld", host, v->rank.rank);
-    else
-        snprintf(own, sizeof(own), "%s", host ? host : "");
-    add(w, "service.name", job && *job ? job : "pipeprobe");
-    add(w, "service.instance.id", instance && *instance ? instance : own);
-    add(w, "host.name", host);
-    pp_metrics_each(v, add_info, w);
-    pp_otlp_resource(&w->doc, w->resource, w->n_resource);
-}
-
 /* ---- points ---- */
 
 static void write_attributes(struct writing *w, unsigned number, const struct pp_metric_point *p)
@@ -189,7 +171,19 @@ char *pp_metrics_otlp(const struct pp_metrics_view *v, int is_json, double utc_s
     pp_otlp_begin(&w->doc, is_json);
     pp_otlp_list(&w->doc, "resourceMetrics");
     pp_otlp_item(&w->doc, 1);
-    write_resource(w);
+    const char *job = label_of(v, "job"), *instance = label_of(v, "instance");
+    const struct pp_live_fact *hostname = pp_live_fact_of(v->facts, v->n_facts, "environment", "hostname");
+    const char *host = hostname ? hostname->value : NULL;
+    char own[200] = "";
+    if (host && v->rank.rank >= 0)
+        snprintf(own, sizeof(own), "%s:%ld", host, v->rank.rank);
+    else
+        snprintf(own, sizeof(own), "%s", host ? host : "");
+    add(w, "service.name", job && *job ? job : "pipeprobe");
+    add(w, "service.instance.id", instance && *instance ? instance : own);
+    add(w, "host.name", host);
+    pp_metrics_each(v, add_info, w);
+    pp_otlp_resource(&w->doc, w->resource, w->n_resource);
     pp_otlp_list(&w->doc, "scopeMetrics");
     pp_otlp_item(&w->doc, 2);
     pp_otlp_scope(&w->doc);

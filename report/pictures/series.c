@@ -168,18 +168,6 @@ static void add_end(struct pp_series_pass *p, const struct pp_span *s, int taken
         p->no_memory = 1;
 }
 
-static void note_epoch(struct pp_series_pass *p, const struct pp_span *s)
-{
-    size_t last = p->n_began < PP_SERIES_PARTS ? p->n_began : PP_SERIES_PARTS;
-    if (pp_other_batches_has(&p->timeline->other, s->batch) || (last && p->began[last - 1].epoch >= s->epoch))
-        return;
-    if (p->n_began < PP_SERIES_PARTS) {
-        p->began[p->n_began].start_ns = s->start_ns;
-        p->began[p->n_began].epoch = s->epoch;
-    }
-    p->n_began++;
-}
-
 static void add_trainer(struct pp_series_pass *p, const struct pp_span *s)
 {
     static const signed char track_of[PP_PHASE_COUNT] = {
@@ -203,7 +191,15 @@ static void add_trainer(struct pp_series_pass *p, const struct pp_span *s)
     if (waited) {
         add_change(p, &p->device, end, -1);
         add_end(p, s, 1);
-        note_epoch(p, s);
+        size_t last = p->n_began < PP_SERIES_PARTS ? p->n_began : PP_SERIES_PARTS;
+        if (!pp_other_batches_has(&p->timeline->other, s->batch) &&
+            !(last && p->began[last - 1].epoch >= s->epoch)) {
+            if (p->n_began < PP_SERIES_PARTS) {
+                p->began[p->n_began].start_ns = s->start_ns;
+                p->began[p->n_began].epoch = s->epoch;
+            }
+            p->n_began++;
+        }
         p->samples[slice_at(p, end)] += s->flags & PP_SPAN_COUNT ? (double)s->sample : 0;
     }
 }

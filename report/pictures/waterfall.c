@@ -201,29 +201,6 @@ static int of_batch(const struct batch *b, const struct kept *k)
     return k->span.batch == b->t->batch && lane_of(b, k) != PP_LANE_TRAINER;
 }
 
-static void find_path(struct batch *b)
-{
-    b->finisher = SIZE_MAX;
-    b->chain_start = b->first = b->t->wait_start_ns;
-    for (size_t i = 0; i < b->c->n; i++) {
-        const struct kept *k = &b->c->kept[i];
-        uint64_t end = k->span.start_ns + k->span.dur_ns;
-        if (!of_batch(b, k) || end > b->t->wait_end_ns)
-            continue;
-        if (lane_of(b, k) == PP_LANE_WORKER && end >= b->chain_end) {
-            b->finisher = k->thread;
-            b->chain_end = end;
-        }
-        if (lane_of(b, k) == PP_LANE_COPY && k->span.phase == PP_PHASE_H2D)
-            b->copied = end;
-    }
-    for (size_t i = 0; i < b->c->n; i++) {
-        const struct kept *k = &b->c->kept[i];
-        if (of_batch(b, k) && k->thread == b->finisher && k->span.start_ns < b->chain_start)
-            b->chain_start = b->first = k->span.start_ns;
-    }
-}
-
 /* ---- its legs ---- */
 
 /* Time on the path, added to the batch's leg that has what, thread and other of `kind`, or to a new one. */
@@ -391,7 +368,25 @@ static void put_batch(const struct pass *p, struct catch *c, uint64_t origin_ns,
         return;
     if (c->n)
         qsort(c->kept, c->n, sizeof(*c->kept), by_thread_and_start);
-    find_path(&b);
+    b.finisher = SIZE_MAX;
+    b.chain_start = b.first = b.t->wait_start_ns;
+    for (size_t i = 0; i < b.c->n; i++) {
+        const struct kept *k = &b.c->kept[i];
+        uint64_t end = k->span.start_ns + k->span.dur_ns;
+        if (!of_batch(&b, k) || end > b.t->wait_end_ns)
+            continue;
+        if (lane_of(&b, k) == PP_LANE_WORKER && end >= b.chain_end) {
+            b.finisher = k->thread;
+            b.chain_end = end;
+        }
+        if (lane_of(&b, k) == PP_LANE_COPY && k->span.phase == PP_PHASE_H2D)
+            b.copied = end;
+    }
+    for (size_t i = 0; i < b.c->n; i++) {
+        const struct kept *k = &b.c->kept[i];
+        if (of_batch(&b, k) && k->thread == b.finisher && k->span.start_ns < b.chain_start)
+            b.chain_start = b.first = k->span.start_ns;
+    }
     *out = (struct pp_report_batch){
         .which = t->which,
         .batch = t->batch,

@@ -41,14 +41,6 @@ static void take_medians(struct work *w)
     }
 }
 
-static double spread_error(struct work *w, size_t block)
-{
-    size_t from = first_of(w, block), n = first_of(w, block + 1) - from;
-    for (size_t i = 0; i < n; i++)
-        w->scratch[i] = fabs(w->left[from + i] - w->of_block[block]);
-    return ERRORS * MEDIAN_ERROR * SIGMA_OF_MAD * pp_stats_median(w->scratch, n) / sqrt((double)n);
-}
-
 static void fit(struct work *w, struct pp_clock *out)
 {
     /* The first look is for the drift alone: blocks of half a window, so that one window has two. */
@@ -72,7 +64,11 @@ static void fit(struct work *w, struct pp_clock *out)
     out->n_knots = w->blocks;
     for (size_t b = 0; b < w->blocks; b++) {
         out->knots[b] = (struct pp_clock_knot){w->middle[b], w->of_block[b]};
-        out->error_ns = fmax(out->error_ns, spread_error(w, b));
+        size_t from = first_of(w, b), windows = first_of(w, b + 1) - from;
+        for (size_t i = 0; i < windows; i++)
+            w->scratch[i] = fabs(w->left[from + i] - w->of_block[b]);
+        out->error_ns = fmax(out->error_ns, ERRORS * MEDIAN_ERROR * SIGMA_OF_MAD *
+                                                pp_stats_median(w->scratch, windows) / sqrt((double)windows));
     }
 }
 
@@ -151,19 +147,14 @@ struct ends {
     int no_memory;
 };
 
-static int is_trainer(const struct pp_source *s, uint32_t id)
-{
-    const struct pp_thread_row *rows;
-    size_t n = s->threads(s->ctx, &rows);
-    size_t at = pp_thread_at(rows, n, id);
-    return at < n && rows[at].lane == PP_LANE_TRAINER;
-}
-
 static int on_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     struct ends *e = ctx;
     struct pp_collective_ends *to = e->to;
-    if (!is_trainer(e->source, thread))
+    const struct pp_thread_row *rows;
+    size_t rows_n = e->source->threads(e->source->ctx, &rows);
+    size_t at = pp_thread_at(rows, rows_n, thread);
+    if (!(at < rows_n && rows[at].lane == PP_LANE_TRAINER))
         return 0;
     for (size_t i = 0; i < n; i++) {
         const struct pp_span *s = &spans[i];

@@ -72,19 +72,14 @@ static void on_batch(void *ctx, const struct pp_timeline_batch *batch)
 
 /* ---- what the workers did meanwhile ---- */
 
-static pp_lane lane_of(const struct pp_source *s, uint32_t thread)
-{
-    const struct pp_thread_row *rows;
-    size_t n = s->threads(s->ctx, &rows);
-    size_t at = pp_thread_at(rows, n, thread);
-    return at < n ? rows[at].lane : PP_LANE_TRAINER;
-}
-
 /* Spans that ended in the steps that were counted by this look. */
 static int add_work(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     struct pp_digest_follow *f = ctx;
-    if (lane_of(f->source, thread) == PP_LANE_TRAINER)
+    const struct pp_thread_row *rows;
+    size_t rows_n = f->source->threads(f->source->ctx, &rows);
+    size_t at = pp_thread_at(rows, rows_n, thread);
+    if ((at < rows_n ? rows[at].lane : PP_LANE_TRAINER) == PP_LANE_TRAINER)
         return 0;
     for (size_t i = 0; i < n; i++) {
         uint64_t end = spans[i].start_ns + spans[i].dur_ns;

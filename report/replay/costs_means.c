@@ -472,30 +472,6 @@ static void average(struct pp_costs_pass *p)
                  (c->work_blocked_ns > 0.3 * c->work_wall_ns && c->decode_busy_ns > 0.5 * c->window_ns));
 }
 
-/* As the recording has them. A job may leave its epochs before they end, or have a sampler with an idea of
- * its own. */
-static void starts_of_epochs(struct pp_costs *c, const struct pp_source *s, const struct pp_timeline *tl)
-{
-    const struct pp_epoch_starts *e = &tl->starts;
-    c->drains = c->per_worker && e->n && e->whole;
-    if (!c->drains)
-        return;
-    double batches = (double)e->batches / (double)e->whole,
-           known = ceil((double)c->epoch_samples / c->batch_size);
-    if (!(fabs(known / batches - 1) < 0.01))
-        c->epoch_samples = (uint64_t)fmax(batches * c->batch_size, 1);
-    c->epoch_starts_missing = fmax(1 - (double)e->n * batches / fmax((double)tl->window_batches, 1), 0);
-    c->epoch_wait_ns = (double)e->wait_ns / (double)e->n;
-    c->epoch_gap_ns = (double)e->gap_ns / (double)e->n;
-    c->epoch_sampler_ns = fmin((double)e->sampler_ns / (double)e->n, c->epoch_gap_ns);
-    /* Persistent workers of an epoch left early finish what they were given before the next begins. */
-    c->may_persist = e->workers_ns > e->starting_ns &&
-                     pp_source_number(s, "config", "persistent_workers", 0) == 0 &&
-                     pp_source_number(s, "config", "loader_made_again", 0) == 0;
-    if (!c->in_trainer)
-        c->epoch_workers_ns = fmin((double)e->workers_ns / (double)e->n, c->epoch_gap_ns);
-}
-
 /* One recorded sample for each batch of many: the data set makes whole batches (batch_size=None with a
  * sampler of batches, __getitems__), or so does a worker of another loader. Each is split, of as many as a
  * replay needs. */
@@ -572,7 +548,27 @@ void pp_costs_sum_up(struct pp_costs_pass *p)
     average(p);
     split_batches(p);
     c->epoch_samples = epoch_samples(p->source, c, p->tl);
-    starts_of_epochs(c, p->source, p->whole);
+    /* As the recording has them. A job may leave its epochs before they end, or have a sampler with an idea
+     * of its own. */
+    const struct pp_epoch_starts *e = &p->whole->starts;
+    c->drains = c->per_worker && e->n && e->whole;
+    if (c->drains) {
+        double batches = (double)e->batches / (double)e->whole,
+               known = ceil((double)c->epoch_samples / c->batch_size);
+        if (!(fabs(known / batches - 1) < 0.01))
+            c->epoch_samples = (uint64_t)fmax(batches * c->batch_size, 1);
+        c->epoch_starts_missing = fmax(1 - (double)e->n * batches / fmax((double)p->whole->window_batches, 1),
+                                       0);
+        c->epoch_wait_ns = (double)e->wait_ns / (double)e->n;
+        c->epoch_gap_ns = (double)e->gap_ns / (double)e->n;
+        c->epoch_sampler_ns = fmin((double)e->sampler_ns / (double)e->n, c->epoch_gap_ns);
+        /* Persistent workers of an epoch left early finish what they were given before the next begins. */
+        c->may_persist = e->workers_ns > e->starting_ns &&
+                         pp_source_number(p->source, "config", "persistent_workers", 0) == 0 &&
+                         pp_source_number(p->source, "config", "loader_made_again", 0) == 0;
+        if (!c->in_trainer)
+            c->epoch_workers_ns = fmin((double)e->workers_ns / (double)e->n, c->epoch_gap_ns);
+    }
     c->restart_ns = per((double)p->tl->restart_ns, (double)p->tl->restarts);
     c->rate_se = c->n ? rate_error(c, p->tl) : 0;
     pp_costs_cold(p);

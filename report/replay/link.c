@@ -84,33 +84,6 @@ enum { READS_OF_BLOCK = 8, FEWEST_BLOCKS = 20, LOOK_AHEAD = 4 }; /* the first an
 #define SHARING_SEEN 0.5
 #define SHARING_TELLS 1.1
 
-/* The part of the time since the read before ended in which any read was under way. Only reads that end later
- * can be: of these one of the next few, unless more are under way at once than there are workers. */
-static double busy_before(const struct pp_costs *c, const struct pp_cost_sample *const *order, size_t i)
-{
-    uint64_t from = order[i - 1]->read_end_ns, first = order[i]->read_start_ns;
-    for (size_t k = i + 1; k < c->n && k < i + LOOK_AHEAD * (size_t)c->workers; k++)
-        first = order[k]->read_start_ns < first ? order[k]->read_start_ns : first;
-    from = first > from ? first : from;
-    return order[i]->read_end_ns > from ? (double)(order[i]->read_end_ns - from) : 0;
-}
-
-/* The other reads that were under way beside read i, on average over its time. */
-static double beside(const struct pp_costs *c, const struct pp_cost_sample *const *order, size_t i)
-{
-    const struct pp_cost_sample *r = order[i];
-    size_t near = LOOK_AHEAD * (size_t)c->workers, to = i + near < c->n ? i + near : c->n;
-    double time = 0;
-    for (size_t k = i > near ? i - near : 0; k < to; k++) {
-        const struct pp_cost_sample *x = order[k];
-        uint64_t from = x->read_start_ns > r->read_start_ns ? x->read_start_ns : r->read_start_ns,
-                 end = x->read_end_ns < r->read_end_ns ? x->read_end_ns : r->read_end_ns;
-        if (x->worker != r->worker && end > from)
-            time += (double)(end - from);
-    }
-    return time / fmax((double)(r->read_end_ns - r->read_start_ns), 1);
-}
-
 struct point {
     double by, bytes, ns;
 };
@@ -136,8 +109,21 @@ static int slower_beside_others(const struct pp_costs *c, const struct pp_cost_s
 {
     size_t n = 0, quarter;
     for (size_t i = 0; i < c->n; i++)
-        if (mostly_blocked(order[i]) && order[i]->bytes > 0)
-            p[n++] = (struct point){beside(c, order, i), order[i]->bytes, order[i]->read_blocked};
+        if (mostly_blocked(order[i]) && order[i]->bytes > 0) {
+            /* The other reads that were under way beside read i, on average over its time. */
+            const struct pp_cost_sample *r = order[i];
+            size_t near = LOOK_AHEAD * (size_t)c->workers, to = i + near < c->n ? i + near : c->n;
+            double time = 0;
+            for (size_t k = i > near ? i - near : 0; k < to; k++) {
+                const struct pp_cost_sample *x = order[k];
+                uint64_t from = x->read_start_ns > r->read_start_ns ? x->read_start_ns : r->read_start_ns,
+                         end = x->read_end_ns < r->read_end_ns ? x->read_end_ns : r->read_end_ns;
+                if (x->worker != r->worker && end > from)
+                    time += (double)(end - from);
+            }
+            p[n++] = (struct point){(time / fmax((double)(r->read_end_ns - r->read_start_ns), 1)),
+                                    order[i]->bytes, order[i]->read_blocked};
+        }
     quarter = n / 4;
     if (quarter < FEWEST_BLOCKS)
         return 0;
@@ -162,8 +148,17 @@ static double in_turns(const struct pp_costs *c, const struct pp_cost_sample *co
         goto out;
     for (size_t b = 0; b < blocks; b++) {
         p[b] = (struct point){0, 0, 0};
-        for (size_t i = b * reads + 1; i <= (b + 1) * reads; i++)
-            p[b].bytes += order[i]->bytes, p[b].ns += busy_before(c, order, i);
+        for (size_t i = b * reads + 1; i <= (b + 1) * reads; i++) {
+            /* The part of the time since the read before ended in which any read was under way. Only reads
+             * that end later can be: of these one of the next few, unless more are under way at once than
+             * there are workers. */
+            uint64_t from = order[i - 1]->read_end_ns, first = order[i]->read_start_ns;
+            for (size_t k = i + 1; k < c->n && k < i + LOOK_AHEAD * (size_t)c->workers; k++)
+                first = order[k]->read_start_ns < first ? order[k]->read_start_ns : first;
+            from = first > from ? first : from;
+            p[b].bytes += order[i]->bytes,
+                p[b].ns += order[i]->read_end_ns > from ? (double)(order[i]->read_end_ns - from) : 0;
+        }
         p[b].by = pairs[b] = p[b].bytes, pairs[blocks + b] = p[b].ns;
     }
     qsort(p, blocks, sizeof(*p), by_by);

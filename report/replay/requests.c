@@ -337,22 +337,6 @@ static double median_answer(const struct walk *w, int opened, float *v, size_t *
     return *n ? pp_stats_nth(v, *n, *n / 2) : NAN;
 }
 
-/* What opening a connection costs beside its own time: CPU time, and an answer that comes later and slower
- * (the server's part of the handshake, the slow start of TCP). Where some requests opened one and others did
- * not, that is the difference between the two. */
-static void find_opening(const struct walk *w, float *v)
-{
-    struct pp_requests *q = &w->c->requests;
-    double kept = q->n - q->connections;
-    size_t n_new, n_kept;
-    if (q->connections < PP_LEAST_REQUESTS || kept < PP_LEAST_REQUESTS)
-        return;
-    q->connect_cpu_ns = fmax(w->cpu_ns[1] / q->connections - w->cpu_ns[0] / kept, 0);
-    double more = median_answer(w, 1, v, &n_new) - median_answer(w, 0, v, &n_kept);
-    if (n_new >= PP_LEAST_REQUESTS && n_kept >= PP_LEAST_REQUESTS)
-        q->connect_more_ns = fmax(more, 0);
-}
-
 /* Where the bytes are most of the requests' time. */
 static pp_status find_link(const struct walk *w, struct pp_err *err)
 {
@@ -381,7 +365,17 @@ static pp_status sum_up(struct walk *w, struct pp_err *err)
     if (st == PP_OK) {
         find_slow_host(w, v, host);
         find_hot_prefix(w);
-        find_opening(w, v);
+        /* What opening a connection costs beside its own time: CPU time, and an answer that comes later and
+         * slower (the server's part of the handshake, the slow start of TCP). Where some requests opened one
+         * and others did not, that is the difference between the two. */
+        double kept = q->n - q->connections;
+        size_t n_new, n_kept;
+        if (q->connections >= PP_LEAST_REQUESTS && kept >= PP_LEAST_REQUESTS) {
+            q->connect_cpu_ns = fmax(w->cpu_ns[1] / q->connections - w->cpu_ns[0] / kept, 0);
+            double more = median_answer(w, 1, v, &n_new) - median_answer(w, 0, v, &n_kept);
+            if (n_new >= PP_LEAST_REQUESTS && n_kept >= PP_LEAST_REQUESTS)
+                q->connect_more_ns = fmax(more, 0);
+        }
         st = find_link(w, err);
         for (size_t i = 0; i < w->n; i++)
             v[i] = w->answer[i].first_ns;

@@ -250,17 +250,6 @@ static double outages_share(const struct pp_costs *c, const struct pp_cost_sampl
     return slow >= 4 && c->workers > 1 && all_stopped ? (double)together / (double)slow : 0;
 }
 
-/* Of a read's time blocked, what lay in the outage is not its own. */
-static void take_out(struct pp_costs *c, const struct pp_outage *o, const struct pp_cost_sample **slow,
-                     size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        struct pp_cost_sample *x = &c->samples[slow[i] - c->samples];
-        double start = (double)x->read_start_ns - (double)c->window_start_ns;
-        x->read_blocked = fmaxf(x->read_blocked - (float)(o->end - fmax(start, o->start)), 0);
-    }
-}
-
 static void keep_outage(struct pp_costs *c, const struct pp_cost_sample **slow, size_t n, double median)
 {
     /* From the first of these reads to the end of the first to end, less the time that a read takes anyway:
@@ -271,7 +260,12 @@ static void keep_outage(struct pp_costs *c, const struct pp_cost_sample **slow, 
     double end = (double)(slow[0]->read_end_ns - c->window_start_ns) - median;
     struct pp_outage o = {fmax((double)start - (double)c->window_start_ns, 0), end};
     if (o.end > o.start && (!c->n_outages || o.start >= c->outages[c->n_outages - 1].end)) {
-        take_out(c, &o, slow, n);
+        /* Of a read's time blocked, what lay in the outage is not its own. */
+        for (size_t i = 0; i < n; i++) {
+            struct pp_cost_sample *x = &c->samples[slow[i] - c->samples];
+            double begins = (double)x->read_start_ns - (double)c->window_start_ns;
+            x->read_blocked = fmaxf(x->read_blocked - (float)(o.end - fmax(begins, o.start)), 0);
+        }
         c->outages[c->n_outages++] = o;
     }
 }

@@ -147,17 +147,6 @@ static double saved_ns(const struct pp_costs *c, const struct pp_knobs *k, const
     return x->first_byte - first + x->transfer - transfer + opening_ns(c, k, x) + x->refused * (1 - k->retry);
 }
 
-/* What the device decodes leaves the CPU with its transforms, which need the pixels. The time that its header
- * takes, of microseconds, is left out. */
-static void decode_on_device(const struct pp_knobs *k, size_t i, struct pp_replay_sample *r)
-{
-    const struct pp_gpu_decode *d = &k->gpu_decode;
-    if (!(d->per_s > 0) || mix((uint32_t)i ^ 0x2545f491u) >= d->part * 4294967296.0)
-        return;
-    r->work_cpu = r->serial_cpu = r->work_blocked = 0;
-    r->on_device = 1;
-}
-
 static struct pp_replay_sample replayed(const struct pp_costs *c, const struct pp_knobs *k,
                                         const struct pp_cost_sample *x, size_t i, struct walk *w)
 {
@@ -185,7 +174,13 @@ static struct pp_replay_sample replayed(const struct pp_costs *c, const struct p
         r.serial_cpu = k->unlocked ? 0 : c->threads_locked ? r.work_cpu : decoding;
         r.work_cpu -= r.serial_cpu;
     }
-    decode_on_device(k, i, &r);
+    /* What the device decodes leaves the CPU with its transforms, which need the pixels. The time that its
+     * header takes, of microseconds, is left out. */
+    const struct pp_gpu_decode *d = &k->gpu_decode;
+    if (d->per_s > 0 && mix((uint32_t)i ^ 0x2545f491u) < d->part * 4294967296.0) {
+        r.work_cpu = r.serial_cpu = r.work_blocked = 0;
+        r.on_device = 1;
+    }
     return r;
 }
 

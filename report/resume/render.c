@@ -32,20 +32,6 @@ int pp_resume_junit(void *resume, FILE *out)
 
 /* ---- for people ---- */
 
-/* "k2 in epoch 1: killed behind batch 38, resumed behind 35, not-exact (sampler-epoch)" */
-static void put_kill(const struct pp_resume_answer *a, FILE *out)
-{
-    char n[32];
-    fprintf(out, "%s%s%s: ", a->name, a->kill ? ", " : "", a->kill ? a->kill : "");
-    if (!isnan(a->killed_at))
-        fprintf(out, "killed behind %s, ", pp_text_counted(n, sizeof(n), a->killed_at, "batch", "batches"));
-    if (!isnan(a->resumed_at))
-        fprintf(out, "resumed behind %s%s, ", pp_text_count(n, sizeof(n), a->resumed_at),
-                a->older ? " (an older state)" : "");
-    fprintf(out, "%s%s%s%s", a->kind_name, a->culprit ? " (" : "", a->culprit ? a->culprit : "",
-            a->culprit ? ")" : "");
-}
-
 void pp_resume_text(const struct pp_resume *r, FILE *out)
 {
     const struct pp_resume_answer *a = r->said;
@@ -62,7 +48,18 @@ void pp_resume_text(const struct pp_resume *r, FILE *out)
     }
     for (size_t i = 0; i < r->answers; i++) {
         fprintf(out, "%-9s ", i ? "" : "Kills:");
-        put_kill(&r->answer[i], out);
+        /* "k2 in epoch 1: killed behind batch 38, resumed behind 35, not-exact (sampler-epoch)" */
+        const struct pp_resume_answer *told = &r->answer[i];
+        char n[32];
+        fprintf(out, "%s%s%s: ", told->name, told->kill ? ", " : "", told->kill ? told->kill : "");
+        if (!isnan(told->killed_at))
+            fprintf(out, "killed behind %s, ",
+                    pp_text_counted(n, sizeof(n), told->killed_at, "batch", "batches"));
+        if (!isnan(told->resumed_at))
+            fprintf(out, "resumed behind %s%s, ", pp_text_count(n, sizeof(n), told->resumed_at),
+                    told->older ? " (an older state)" : "");
+        fprintf(out, "%s%s%s%s", told->kind_name, told->culprit ? " (" : "",
+                told->culprit ? told->culprit : "", told->culprit ? ")" : "");
         fputc('\n', out);
     }
     fprintf(out, "%-9s %s\n", "Note:", r->note);

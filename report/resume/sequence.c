@@ -81,9 +81,9 @@ int pp_resume_save_here(struct pp_resume_run *r, int at_end, int how)
 
 /* ---- what was trained on ---- */
 
-static size_t stride_of(const struct pp_resume_run *r)
+void pp_resume_spread(struct pp_resume_run *r)
 {
-    size_t often[STRIDES + 1] = {0}, best = 1;
+    size_t often[STRIDES + 1] = {0}, stride = 1;
     for (size_t i = 0; i < r->iterations; i++)
         for (size_t k = 0, since = 0, any = 0; k < r->iteration[i].n; k++, since++) {
             if (!r->batch[r->iteration[i].first + k].trained)
@@ -93,13 +93,7 @@ static size_t stride_of(const struct pp_resume_run *r)
             since = 0;
         }
     for (size_t k = 1; k <= STRIDES; k++)
-        best = often[k] > often[best] ? k : best;
-    return best;
-}
-
-void pp_resume_spread(struct pp_resume_run *r)
-{
-    size_t stride = stride_of(r);
+        stride = often[k] > often[stride] ? k : stride;
     for (size_t i = 0; i < r->iterations && stride > 1; i++)
         for (size_t k = r->iteration[i].n, left = 0; k-- > 0;) {
             struct pp_resume_batch *b = &r->batch[r->iteration[i].first + k];

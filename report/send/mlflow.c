@@ -333,17 +333,6 @@ static enum pp_sent log_batch(struct mlflow *p, const char *object, size_t n, st
     return post(p, "mlflow/runs/log-batch", pp_mlflow_of_run(p->run.id, object, n), &a, t);
 }
 
-/* Parameters cannot be changed: one that the run has with another value is refused, for ever. */
-static enum pp_sent log_params(struct mlflow *p, struct pp_try *t)
-{
-    size_t n = 0;
-    char *object = p->fetch(p->ctx, PP_SINK_MLFLOW_PARAMS, &n);
-    enum pp_sent sent = object ? log_batch(p, object, n, t) : PP_SENT;
-    p->has_params = sent != PP_SENT_AGAIN;
-    free(object);
-    return sent;
-}
-
 static enum pp_sent attach_page(struct mlflow *p, struct pp_try *t)
 {
     char path[400];
@@ -378,8 +367,14 @@ static enum pp_sent mlflow_send(void *self, const char *text, size_t n, struct p
     struct mlflow *p = self;
     struct pp_client_answer a;
     enum pp_sent sent = p->run.id[0] ? PP_SENT : find_run(p, t), params = PP_SENT, page = PP_SENT;
-    if (sent == PP_SENT && !p->has_params)
-        params = log_params(p, t);
+    if (sent == PP_SENT && !p->has_params) {
+        /* Parameters cannot be changed: one that the run has with another value is refused, for ever. */
+        size_t size = 0;
+        char *object = p->fetch(p->ctx, PP_SINK_MLFLOW_PARAMS, &size);
+        params = object ? log_batch(p, object, size, t) : PP_SENT;
+        p->has_params = params != PP_SENT_AGAIN;
+        free(object);
+    }
     if (sent == PP_SENT)
         sent = log_batch(p, text, n, t);
     if (sent != PP_SENT || !t->last)

@@ -42,10 +42,16 @@ struct split {
     size_t at, until;
 };
 
-/* The best split of [from, to) over both (the paper's tau and kappa); at is 0 when the segment is too short.
- * Ties go to the earliest. */
-static struct split best_split(const struct search *s, size_t from, size_t to)
+static double p_of(const struct search *s, size_t from, size_t at, size_t to)
 {
+    return pp_student(s->x + from, at - from, s->x + at, to - at);
+}
+
+/* Depth of recursion: at most n / PP_CHANGE_SEGMENT_MIN. */
+static void divide(struct search *s, size_t from, size_t to, double max_p)
+{
+    /* The best split of [from, to) over both (the paper's tau and kappa); at is 0 when the segment is too
+     * short. Ties go to the earliest. */
     struct split best = {0, 0};
     double most = -INFINITY;
     for (size_t at = from + PP_CHANGE_SEGMENT_MIN; at + PP_CHANGE_SEGMENT_MIN <= to; at++)
@@ -56,18 +62,6 @@ static struct split best_split(const struct search *s, size_t from, size_t to)
                 best = (struct split){at, until};
             }
         }
-    return best;
-}
-
-static double p_of(const struct search *s, size_t from, size_t at, size_t to)
-{
-    return pp_student(s->x + from, at - from, s->x + at, to - at);
-}
-
-/* Depth of recursion: at most n / PP_CHANGE_SEGMENT_MIN. */
-static void divide(struct search *s, size_t from, size_t to, double max_p)
-{
-    struct split best = best_split(s, from, to);
     if (!best.at || !(p_of(s, from, best.at, best.until) < max_p))
         return;
     divide(s, from, best.at, max_p);

@@ -78,29 +78,25 @@ static double score_window(const struct scan *s, size_t k, double a, double b, d
     return score_of(pairs, fmax(uniform, beside) * width);
 }
 
-static void scan_level(struct scan *s, size_t k, struct peak *best)
-{
-    find_lags(s, k);
-    for (size_t w = 0; w < sizeof(widths) / sizeof(*widths); w++) {
-        size_t end = 0;
-        for (size_t i = 0; i < s->n_lags; i++) {
-            double low = s->lags[i], high = low * (1 + widths[w]) / (1 - widths[w]);
-            while (end < s->n_lags && s->lags[end] <= high)
-                end++;
-            if (low < s->least || high > s->most * (1 + widths[w]) || end - i < LEAST_EVENTS - 1)
-                continue;
-            double score = score_window(s, k, low, high, (double)(end - i), best->score);
-            if (score > best->score)
-                *best = (struct peak){score, low, high, k, end - i};
-        }
-    }
-}
-
 static struct peak scan_levels(struct scan *s, size_t n)
 {
     struct peak best = {0};
-    for (size_t i = 0; i < sizeof(levels) / sizeof(*levels) && levels[i] <= n; i++)
-        scan_level(s, levels[i], &best);
+    for (size_t i = 0; i < sizeof(levels) / sizeof(*levels) && levels[i] <= n; i++) {
+        find_lags(s, levels[i]);
+        for (size_t w = 0; w < sizeof(widths) / sizeof(*widths); w++) {
+            size_t end = 0;
+            for (size_t at = 0; at < s->n_lags; at++) {
+                double low = s->lags[at], high = low * (1 + widths[w]) / (1 - widths[w]);
+                while (end < s->n_lags && s->lags[end] <= high)
+                    end++;
+                if (low < s->least || high > s->most * (1 + widths[w]) || end - at < LEAST_EVENTS - 1)
+                    continue;
+                double score = score_window(s, levels[i], low, high, (double)(end - at), best.score);
+                if (score > best.score)
+                    best = (struct peak){score, low, high, levels[i], end - at};
+            }
+        }
+    }
     return best;
 }
 

@@ -134,29 +134,6 @@ void pp_html_spent(FILE *out, const struct pp_report *r)
 
 /* ---- what-if ---- */
 
-static void put_curve(FILE *out, const struct pp_report_curve *c, double low_x, double high_x, double top)
-{
-    double w = PP_HTML_WIDTH / (high_x > low_x ? high_x - low_x : 1);
-    for (int band = 1; band >= 0; band--) {
-        fprintf(out, "<path class=\"%s\" d=\"", band ? "band" : "line");
-        for (size_t i = 0; i < c->n_points; i++) {
-            fputc(i ? 'L' : 'M', out);
-            pp_svg_num(out, (c->points[i].value - low_x) * w);
-            fputc(' ', out);
-            pp_svg_num(out, 100 * (1 - (band ? c->points[i].high : c->points[i].samples_per_s) / top));
-        }
-        for (size_t i = c->n_points; band && i-- > 0;) {
-            fputc('L', out);
-            pp_svg_num(out, (c->points[i].value - low_x) * w);
-            fputc(' ', out);
-            pp_svg_num(out, 100 * (1 - c->points[i].low / top));
-        }
-        fputs(band ? "Z\"/>" : "\"/>", out);
-    }
-    if (c->now >= low_x && c->now <= high_x)
-        pp_svg_rect(out, "mark", (c->now - low_x) * w - 1, 0, 2, 100);
-}
-
 static void put_whatif(FILE *out, const struct pp_report *r, size_t k)
 {
     const struct pp_report_curve *c = &r->curves[k];
@@ -169,7 +146,26 @@ static void put_whatif(FILE *out, const struct pp_report *r, size_t k)
     pp_html_text(out, pp_text_rate(a, sizeof(a), top));
     fputs("</span><span>0</span></div>", out);
     pp_svg_begin(out, "tall", PP_HTML_WIDTH, 100, title);
-    put_curve(out, c, low_x, high_x, top > 0 ? top : 1);
+    double most = top > 0 ? top : 1;
+    double w = PP_HTML_WIDTH / (high_x > low_x ? high_x - low_x : 1);
+    for (int band = 1; band >= 0; band--) {
+        fprintf(out, "<path class=\"%s\" d=\"", band ? "band" : "line");
+        for (size_t i = 0; i < c->n_points; i++) {
+            fputc(i ? 'L' : 'M', out);
+            pp_svg_num(out, (c->points[i].value - low_x) * w);
+            fputc(' ', out);
+            pp_svg_num(out, 100 * (1 - (band ? c->points[i].high : c->points[i].samples_per_s) / most));
+        }
+        for (size_t i = c->n_points; band && i-- > 0;) {
+            fputc('L', out);
+            pp_svg_num(out, (c->points[i].value - low_x) * w);
+            fputc(' ', out);
+            pp_svg_num(out, 100 * (1 - c->points[i].low / most));
+        }
+        fputs(band ? "Z\"/>" : "\"/>", out);
+    }
+    if (c->now >= low_x && c->now <= high_x)
+        pp_svg_rect(out, "mark", (c->now - low_x) * w - 1, 0, 2, 100);
     pp_svg_end(out);
     fputs("</div>\n<div class=\"x\">", out);
     for (size_t i = 0, every = (c->n_points + 7) / 8; i < c->n_points; i += every) {

@@ -20,25 +20,6 @@ static double width_of(const struct flame *f, const struct pp_report_flame *b)
     return f->all ? b->width_all : b->width;
 }
 
-static void put_frame(FILE *out, const struct flame *f, const struct pp_report_flame *b)
-{
-    char share[40];
-    double width = width_of(f, b);
-    if (width < NARROWEST || b->depth < f->from || b->depth >= f->to)
-        return;
-    unsigned h = 5381;
-    for (const char *p = b->place; *p && *p != ':'; p++)
-        h = h * 33 + (unsigned char)*p;
-    fprintf(out, "<span class=\"fl fl%u\" style=\"left:%.2f%%;width:%.2f%%;top:%upx\" title=\"", h % COLOURS,
-            100 * (f->all ? b->start_all : b->start), 100 * width, (b->depth - f->from) * ROW_PX);
-    pp_html_text(out, b->name);
-    fputs(", ", out);
-    pp_html_text(out, b->place);
-    fprintf(out, ": %s\">", pp_text_share(share, sizeof(share), width));
-    pp_html_text(out, width >= 10 * NARROWEST ? b->name : NULL);
-    fputs("</span>", out);
-}
-
 static void put_flame(FILE *out, const struct pp_report *r, int all)
 {
     struct flame f = {all, DEEPEST, 0};
@@ -54,8 +35,25 @@ static void put_flame(FILE *out, const struct pp_report *r, int all)
     if (f.to <= f.from)
         return;
     fprintf(out, "<div class=\"flame\" style=\"height:%upx\">", (f.to - f.from) * ROW_PX);
-    for (size_t i = 0; i < r->n_flame; i++)
-        put_frame(out, &f, &r->flame[i]);
+    for (size_t i = 0; i < r->n_flame; i++) {
+        const struct pp_report_flame *b = &r->flame[i];
+        char share[40];
+        double width = width_of(&f, b);
+        if (width >= NARROWEST && b->depth >= f.from && b->depth < f.to) {
+            unsigned h = 5381;
+            for (const char *p = b->place; *p && *p != ':'; p++)
+                h = h * 33 + (unsigned char)*p;
+            fprintf(out, "<span class=\"fl fl%u\" style=\"left:%.2f%%;width:%.2f%%;top:%upx\" title=\"",
+                    h % COLOURS, 100 * (f.all ? b->start_all : b->start), 100 * width,
+                    (b->depth - f.from) * ROW_PX);
+            pp_html_text(out, b->name);
+            fputs(", ", out);
+            pp_html_text(out, b->place);
+            fprintf(out, ": %s\">", pp_text_share(share, sizeof(share), width));
+            pp_html_text(out, width >= 10 * NARROWEST ? b->name : NULL);
+            fputs("</span>", out);
+        }
+    }
     fputs("</div>\n", out);
 }
 
