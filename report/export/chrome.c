@@ -139,14 +139,9 @@ static void put_name(struct chrome *c, const char *what, int64_t pid, int64_t ti
     pp_out_str(&c->out, "}}");
 }
 
-static pp_status no_memory(const struct chrome *c, struct pp_err *err)
-{
-    return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", c->out.label);
-}
-
 static pp_status check_output(const struct chrome *c, struct pp_err *err)
 {
-    return c->out_of_memory ? no_memory(c, err) : pp_out_check(&c->out, err);
+    return c->out_of_memory ? pp_out_no_memory(c->out.label, err) : pp_out_check(&c->out, err);
 }
 
 /* ---- hooks ---- */
@@ -173,7 +168,7 @@ static pp_status chrome_open(const struct pp_export_run *run, struct pp_export_p
     struct chrome *c = *self = calloc(1, sizeof(*c));
     pp_status st = PP_OK;
     if (!c || !(c->named = calloc(run->n_threads + 1, sizeof(*c->named))))
-        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", place->out);
+        return pp_out_no_memory(place->out, err);
     c->run = run;
     pp_gpu_tracks_begin(&c->gpu, run);
     pp_out_begin(&c->out, place->fd, place->out);
@@ -249,7 +244,7 @@ static pp_status chrome_gpu(void *self, const struct pp_gpu_row *row, struct pp_
     int n = 0;
     pp_status st = pp_gpu_tracks_place(&c->gpu, row, &s);
     if (st != PP_OK)
-        return st == PP_END ? PP_OK : no_memory(c, err);
+        return st == PP_END ? PP_OK : pp_out_no_memory(c->out.label, err);
     int64_t pid = s.device != UINT32_MAX ? DEVICES + s.device : pid_of(s.thread ? s.thread : c->run->threads),
             tid = GPU_TRACKS + s.track;
     if (s.new_device)
@@ -276,7 +271,7 @@ static pp_status chrome_request(void *self, const struct pp_request_row *row, st
     struct pp_request_slice s;
     int n = 0;
     if (pp_request_tracks_place(&c->requests, row, &s) != PP_OK)
-        return no_memory(c, err);
+        return pp_out_no_memory(c->out.label, err);
     int64_t pid = pid_of(c->run->threads), tid = REQUEST_TRACKS + s.track;
     if (s.new_track)
         put_name(c, "thread_name", pid, tid, s.track_name);
@@ -315,29 +310,13 @@ static pp_status chrome_span(void *self, const struct pp_export_span *e, struct 
     pp_out_str(&c->out, s->flags & PP_SPAN_ERROR ? ",error\",\"name\":" : "\",\"name\":");
     char **quoted = &c->quoted[e->key];
     if (!*quoted && !(*quoted = json_string(e->name)))
-        return no_memory(c, err);
+        return pp_out_no_memory(c->out.label, err);
     pp_out_str(&c->out, *quoted);
+    struct pp_span_note note[PP_SPAN_NOTES];
+    size_t n_notes = pp_span_notes(s, note);
     int n = 0;
-    if (s->batch != PP_NO_BATCH)
-        put_arg(c, &n, "batch", s->batch);
-    if (s->flags & PP_SPAN_COUNT)
-        put_arg(c, &n, "samples", s->sample);
-    else if (s->sample != PP_NO_SAMPLE)
-        put_arg(c, &n, "sample", s->sample);
-    if (s->bytes)
-        put_arg(c, &n, "bytes", s->bytes);
-    if (s->flags & PP_SPAN_HAS_CPU)
-        put_arg(c, &n, "cpu_ns", s->cpu_ns);
-    if (s->flags & PP_SPAN_HAS_DELAY)
-        put_arg(c, &n, "run_delay_ns", s->run_delay_ns);
-    if (s->flags & PP_SPAN_HAS_CACHE)
-        put_arg(c, &n, "cache_hit_kib", s->cache_hit_kib);
-    if (s->epoch)
-        put_arg(c, &n, "epoch", s->epoch);
-    if (s->flags & PP_SPAN_WARMUP)
-        put_arg(c, &n, "warmup", 1);
-    if (s->flags & PP_SPAN_UNFINISHED)
-        put_arg(c, &n, "unfinished", 1);
+    for (size_t i = 0; i < n_notes; i++)
+        put_arg(c, &n, pp_span_note_names[note[i].which], note[i].value);
     if (n)
         pp_out_char(&c->out, '}');
     pp_out_char(&c->out, '}');

@@ -19,7 +19,7 @@ static pp_status csv_open(const struct pp_export_run *run, struct pp_export_plac
 {
     struct pp_out *o = *self = malloc(sizeof(*o));
     if (!o)
-        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", place->out);
+        return pp_out_no_memory(place->out, err);
     pp_out_begin(o, place->fd, place->out);
     pp_out_str(o, header);
     return PP_OK;

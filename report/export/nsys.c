@@ -80,11 +80,6 @@ struct nsys {
     struct pp_request_tracks requests;
 };
 
-static pp_status no_memory(const struct nsys *n, struct pp_err *err)
-{
-    return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", n->db.label);
-}
-
 /* ---- values ---- */
 
 /* nsys packs pid and tid into 24 bits each. Linux numbers stay below 2^22; a thread whose number is unknown
@@ -255,7 +250,7 @@ static pp_status nsys_open(const struct pp_export_run *run, struct pp_export_pla
     struct nsys *n = *self = calloc(1, sizeof(*n));
     int device = run->device_rows || run->gpu_rows;
     if (!n)
-        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", place->out);
+        return pp_out_no_memory(place->out, err);
     n->run = run;
     pp_status st = nsys_db_open(&n->db, place->path, place->out, device, err);
     for (int i = 0; i < TABLES && st == PP_OK; i++)
@@ -356,7 +351,7 @@ static pp_status gpu_name(struct nsys *n, const char *text, int64_t *id, struct 
     char *kept = strdup(text);
     if (!kept || !pp_grow(&n->gpu_names, &n->cap_gpu_names, n->n_gpu_names + 1, sizeof(*n->gpu_names))) {
         free(kept);
-        return no_memory(n, err);
+        return pp_out_no_memory(n->db.label, err);
     }
     struct gpu_name *name = &n->gpu_names[n->n_gpu_names++];
     name->text = kept;
@@ -470,7 +465,7 @@ static pp_status nsys_request(void *self, const struct pp_request_row *row, stru
     if (!n->run->requests)
         return PP_OK; /* they began after the scan: the file is being written */
     if (pp_request_tracks_place(&n->requests, row, &s) != PP_OK)
-        return no_memory(n, err);
+        return pp_out_no_memory(n->db.label, err);
     int64_t tid = process_of(n->run) | packed_number(0, REQUEST_THREADS + s.track);
     int64_t sample = row->sample == PP_NO_SAMPLE ? NSYS_NULL : number(row->sample);
     if (s.new_track)

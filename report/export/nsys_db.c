@@ -1,6 +1,7 @@
 #include "report/export/nsys_db.h"
 
 #include "probe/base/err.h"
+#include "report/export/out.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -174,17 +175,12 @@ pp_status nsys_row(struct nsys_db *d, struct pp_err *err, const char *sql, const
 
 /* ---- rows of integers, many a statement ---- */
 
-static pp_status no_memory(const struct nsys_db *d, struct pp_err *err)
-{
-    return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", d->label);
-}
-
 static pp_status prepare_rows(struct nsys_db *d, const char *into, const char *row, int rows,
                               sqlite3_stmt **out, struct pp_err *err)
 {
     char *sql = malloc(strlen(into) + (size_t)rows * (strlen(row) + 1) + 1);
     if (!sql)
-        return no_memory(d, err);
+        return pp_out_no_memory(d->label, err);
     char *at = stpcpy(sql, into);
     for (int i = 0; i < rows; i++)
         at = stpcpy(stpcpy(at, i ? "," : ""), row);
@@ -203,7 +199,7 @@ pp_status nsys_rows_open(struct nsys_db *d, struct nsys_rows *r, const char *int
         return st;
     r->values = sqlite3_bind_parameter_count(r->one);
     r->pending = malloc(NSYS_ROWS * (size_t)r->values * sizeof(*r->pending));
-    return r->pending ? PP_OK : no_memory(d, err);
+    return r->pending ? PP_OK : pp_out_no_memory(d->label, err);
 }
 
 static void bind_values(sqlite3_stmt *st, const int64_t *values, int n)

@@ -13,11 +13,16 @@
 
 /* ---- the place ---- */
 
+pp_status pp_out_no_memory(const char *label, struct pp_err *err)
+{
+    return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", label);
+}
+
 static pp_status make_temporary(struct pp_export_place *p, struct pp_err *err)
 {
     if (asprintf(&p->path, "%s.partial-%ld", p->out, (long)getpid()) < 0) {
         p->path = NULL;
-        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", p->out);
+        return pp_out_no_memory(p->out, err);
     }
     unlink(p->path); /* of a process that had our number and was killed */
     p->fd = pp_io_open(p->path, O_WRONLY | O_CREAT | O_EXCL, 0666);

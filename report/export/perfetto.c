@@ -88,26 +88,7 @@ enum { ANNOTATION_NAME_IID = 1, ANNOTATION_UINT = 3, ANNOTATION_STRING = 6, ANNO
 #define REQUEST_TRACKS 0x5000001ull
 #define THREAD_TRACKS 0x100000000ull
 
-/* Annotations and categories of spans, interned by these numbers. */
-enum {
-    NOTE_BATCH = 1,
-    NOTE_SAMPLE,
-    NOTE_SAMPLES,
-    NOTE_BYTES,
-    NOTE_CPU,
-    NOTE_DELAY,
-    NOTE_CACHE,
-    NOTE_EPOCH,
-    NOTE_UNFINISHED,
-    NOTE_WARMUP,
-    NOTE_COUNT
-};
-static const char *const annotation_names[NOTE_COUNT] = {
-    [NOTE_BATCH] = "batch",         [NOTE_SAMPLE] = "sample", [NOTE_SAMPLES] = "samples",
-    [NOTE_BYTES] = "bytes",         [NOTE_CPU] = "cpu_ns",    [NOTE_DELAY] = "run_delay_ns",
-    [NOTE_CACHE] = "cache_hit_kib", [NOTE_EPOCH] = "epoch",   [NOTE_UNFINISHED] = "unfinished",
-    [NOTE_WARMUP] = "warmup",
-};
+/* Categories of spans, interned by these numbers; their notes by place in pp_span_note_names, from 1 on. */
 enum { CATEGORY_WORK = 1, CATEGORY_WAIT, CATEGORY_ERROR, CATEGORY_COUNT };
 static const char *const category_names[CATEGORY_COUNT] = {
     [CATEGORY_WORK] = "work", [CATEGORY_WAIT] = "wait", [CATEGORY_ERROR] = "error"};
@@ -127,11 +108,6 @@ struct perfetto {
     struct pp_gpu_tracks gpu;
     struct pp_request_tracks requests;
 };
-
-static pp_status no_memory(const struct perfetto *p, struct pp_err *err)
-{
-    return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", p->out.label);
-}
 
 /* ---- packets: one begins, gets its fields, ends ---- */
 
@@ -155,7 +131,7 @@ static pp_status end_packet(struct perfetto *p, struct pp_err *err)
     pp_proto_end(&p->proto, p->part);
     pp_proto_end(&p->proto, p->packet);
     if (p->proto.failed)
-        return no_memory(p, err);
+        return pp_out_no_memory(p->out.label, err);
     pp_out_bytes(&p->out, p->proto.buf, p->proto.n);
     return pp_out_check(&p->out, err);
 }
@@ -304,8 +280,8 @@ static pp_status put_head(struct perfetto *p, struct pp_err *err)
     p->part = pp_proto_begin(&p->proto, PACKET_INTERNED);
     for (unsigned i = 1; i < CATEGORY_COUNT; i++)
         intern(p, INTERNED_CATEGORY, i, category_names[i]);
-    for (unsigned i = 1; i < NOTE_COUNT; i++)
-        intern(p, INTERNED_ANNOTATION, i, annotation_names[i]);
+    for (unsigned i = 0; i < PP_SPAN_NOTES; i++)
+        intern(p, INTERNED_ANNOTATION, i + 1, pp_span_note_names[i]);
     return end_packet(p, err);
 }
 
@@ -316,7 +292,7 @@ static pp_status perfetto_open(const struct pp_export_run *run, struct pp_export
 {
     struct perfetto *p = *self = calloc(1, sizeof(*p));
     if (!p || !(p->tracks = calloc(run->n_threads + 1, sizeof(*p->tracks))))
-        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", place->out);
+        return pp_out_no_memory(place->out, err);
     p->run = run;
     pp_out_begin(&p->out, place->fd, place->out);
     pp_gpu_tracks_begin(&p->gpu, run);
@@ -394,7 +370,7 @@ static pp_status perfetto_counter(void *self, const struct pp_export_counter *c,
         char *name = strdup(c->name);
         if (!name || !pp_grow(&p->counters, &p->cap_counters, number + 1, sizeof(*p->counters))) {
             free(name);
-            return no_memory(p, err);
+            return pp_out_no_memory(p->out.label, err);
         }
         p->counters[p->n_counters++] = (struct counter_track){name, c->thread};
         begin_track(p, COUNTER_TRACKS + number, t ? process_track(p, t) : 0);
@@ -418,7 +394,7 @@ static pp_status perfetto_gpu(void *self, const struct pp_gpu_row *row, struct p
     struct pp_gpu_slice s;
     pp_status st = pp_gpu_tracks_place(&p->gpu, row, &s);
     if (st != PP_OK)
-        return st == PP_END ? PP_OK : no_memory(p, err);
+        return st == PP_END ? PP_OK : pp_out_no_memory(p->out.label, err);
     if (s.new_track) {
         uint64_t parent = s.device != UINT32_MAX ? DEVICE_TRACKS + s.device
                           : s.thread             ? thread_track(p, s.thread, 0)
@@ -447,7 +423,7 @@ static pp_status perfetto_request(void *self, const struct pp_request_row *row, 
     struct pp_request_slice s;
     pp_status st = PP_OK;
     if (pp_request_tracks_place(&p->requests, row, &s) != PP_OK)
-        return no_memory(p, err);
+        return pp_out_no_memory(p->out.label, err);
     const uint64_t track = REQUEST_TRACKS + s.track;
     if (s.new_track && !s.track)
         st = put_track(p, REQUESTS_TRACK, process_track(p, p->run->threads), "requests to storage", err);
@@ -506,26 +482,9 @@ static pp_status perfetto_span(void *self, const struct pp_export_span *e, struc
     if (e->flow != PP_FLOW_NONE)
         pp_proto_fixed64(&p->proto, e->flow == PP_FLOW_END ? EVENT_LAST_FLOW : EVENT_FLOW,
                          (uint64_t)s->batch + 1);
-    if (s->batch != PP_NO_BATCH)
-        note(p, NOTE_BATCH, s->batch);
-    if (s->flags & PP_SPAN_COUNT)
-        note(p, NOTE_SAMPLES, s->sample);
-    else if (s->sample != PP_NO_SAMPLE)
-        note(p, NOTE_SAMPLE, s->sample);
-    if (s->bytes)
-        note(p, NOTE_BYTES, s->bytes);
-    if (s->flags & PP_SPAN_HAS_CPU)
-        note(p, NOTE_CPU, s->cpu_ns);
-    if (s->flags & PP_SPAN_HAS_DELAY)
-        note(p, NOTE_DELAY, s->run_delay_ns);
-    if (s->flags & PP_SPAN_HAS_CACHE)
-        note(p, NOTE_CACHE, s->cache_hit_kib);
-    if (s->epoch)
-        note(p, NOTE_EPOCH, s->epoch);
-    if (s->flags & PP_SPAN_UNFINISHED)
-        note(p, NOTE_UNFINISHED, 1);
-    if (s->flags & PP_SPAN_WARMUP)
-        note(p, NOTE_WARMUP, 1);
+    struct pp_span_note notes[PP_SPAN_NOTES];
+    for (size_t i = 0, n = pp_span_notes(s, notes); i < n; i++)
+        note(p, notes[i].which + 1, notes[i].value);
     st = end_packet(p, err);
     return st == PP_OK ? put_slice_end(p, e->end_ns, track, err) : st;
 }

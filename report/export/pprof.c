@@ -100,8 +100,7 @@ static pp_status pprof_write(const struct pp_stack_sums *s, struct pp_err *err)
     pp_proto_uint(&proto, PROFILE_DURATION, run->end_ns - run->origin_ns);
     pp_out_begin(&out, s->fd, s->label);
     pp_out_bytes(&out, proto.buf, proto.n);
-    pp_status st = proto.failed ? pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", s->label)
-                                : pp_out_end(&out, err);
+    pp_status st = proto.failed ? pp_out_no_memory(s->label, err) : pp_out_end(&out, err);
     pp_proto_free(&proto);
     return st;
 }

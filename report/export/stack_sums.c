@@ -110,7 +110,7 @@ pp_status pp_stack_sums_open(const struct pp_export_run *run, struct pp_export_p
 {
     struct pp_stack_sums *s = *self = calloc(1, sizeof(*s));
     if (!s)
-        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", place->out);
+        return pp_out_no_memory(place->out, err);
     *s = (struct pp_stack_sums){.run = run, .fd = place->fd, .label = place->out};
     pp_status status = pp_stacks_read(run->source, &s->stacks, err);
     if (status != PP_OK)

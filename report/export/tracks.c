@@ -60,6 +60,35 @@ static void add_note(struct pp_slice_note *notes, size_t *n, const char *key, in
         notes[(*n)++] = (struct pp_slice_note){key, value};
 }
 
+/* ---- spans ---- */
+
+const char *const pp_span_note_names[PP_SPAN_NOTES] = {"batch",      "sample",       "samples",       "bytes",
+                                                       "cpu_ns",     "run_delay_ns", "cache_hit_kib", "epoch",
+                                                       "unfinished", "warmup"};
+
+size_t pp_span_notes(const struct pp_span *s, struct pp_span_note note[PP_SPAN_NOTES])
+{
+    int counts = (s->flags & PP_SPAN_COUNT) != 0;
+    const struct {
+        int known;
+        uint64_t value;
+    } rows[PP_SPAN_NOTES] = {{s->batch != PP_NO_BATCH, s->batch},
+                             {!counts && s->sample != PP_NO_SAMPLE, s->sample},
+                             {counts, s->sample},
+                             {s->bytes != 0, s->bytes},
+                             {(s->flags & PP_SPAN_HAS_CPU) != 0, s->cpu_ns},
+                             {(s->flags & PP_SPAN_HAS_DELAY) != 0, s->run_delay_ns},
+                             {(s->flags & PP_SPAN_HAS_CACHE) != 0, s->cache_hit_kib},
+                             {s->epoch != 0, s->epoch},
+                             {(s->flags & PP_SPAN_UNFINISHED) != 0, 1},
+                             {(s->flags & PP_SPAN_WARMUP) != 0, 1}};
+    size_t n = 0;
+    for (unsigned i = 0; i < PP_SPAN_NOTES; i++)
+        if (rows[i].known)
+            note[n++] = (struct pp_span_note){i, rows[i].value};
+    return n;
+}
+
 /* ---- what CUPTI recorded ---- */
 
 #define NONE UINT32_MAX

@@ -30,6 +30,15 @@ struct pp_slice_note {
 };
 enum { PP_SLICE_NOTES = 7 };
 
+/* What is noted of a span beside its name: which, by their place in the names, and how many. */
+enum { PP_SPAN_NOTES = 10 };
+extern const char *const pp_span_note_names[PP_SPAN_NOTES];
+struct pp_span_note {
+    unsigned which;
+    uint64_t value;
+};
+size_t pp_span_notes(const struct pp_span *s, struct pp_span_note note[PP_SPAN_NOTES]);
+
 /* ---- what CUPTI recorded ----
  *
  * A track per stream of a device (kernels, copies, memsets), one per thread for its calls of the driver, one
