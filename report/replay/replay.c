@@ -73,38 +73,29 @@ static int try_decode(struct sim *m)
     return 1;
 }
 
-/* When the other ranks have done the step too: so long after the meeting before, at which this one began to
- * wait for its batch. */
-static double ranks_meet(const struct sim *m)
-{
-    const struct pp_replay_setup *s = m->s;
-    return s->n_others ? m->wait_since + s->others_ns[m->stepped % s->n_others] * s->others_factor : 0;
-}
-
-/* Who helps the trainer competes while it computes, and the longer the less of a CPU each has. */
-static void compute(struct sim *m)
-{
-    const struct pp_replay_setup *s = m->s;
-    struct pp_agents *a = &m->agents;
-    a->beside = s->step_threads;
-    double rate = pp_cpus_rate(&a->cpus, (double)a->n_running + 1 + a->beside);
-    pp_agents_run(a, m->trainer, s->step_cpu_ns * fmax(pow(s->step_rate / rate, s->step_drag), 1));
-}
-
 /* A device sync ends when the copy that is on the link then, and the decode under way, have ended (what
  * begins meanwhile is not waited for), and takes its own time. */
 static void begin_step_stage(struct sim *m)
 {
     const struct pp_replay_setup *s = m->s;
-    double now = m->agents.now;
+    struct pp_agents *a = &m->agents;
+    double now = a->now, rate, meet;
     switch (m->trainer_stage) {
     case T_BLOCKED:
         pp_agents_sleep(&m->agents, m->trainer,
                         now + (now > m->wait_since ? s->trainer_wake_ns : 0) + s->step_ns);
         break;
-    case T_CPU: compute(m); break;
+    case T_CPU: /* who helps the trainer competes meanwhile, and the longer the less of a CPU each has */
+        a->beside = s->step_threads;
+        rate = pp_cpus_rate(&a->cpus, (double)a->n_running + 1 + a->beside);
+        pp_agents_run(a, m->trainer, s->step_cpu_ns * fmax(pow(s->step_rate / rate, s->step_drag), 1));
+        break;
     case T_SYNC: pp_agents_sleep(&m->agents, m->trainer, fmax(m->device_done, now) + s->sync_ns); break;
-    case T_COLLECTIVE: pp_agents_sleep(&m->agents, m->trainer, fmax(ranks_meet(m), now)); break;
+    case T_COLLECTIVE: /* the other ranks have done the step so long after the meeting before, at which this
+                          one began to wait for its batch */
+        meet = s->n_others ? m->wait_since + s->others_ns[m->stepped % s->n_others] * s->others_factor : 0;
+        pp_agents_sleep(a, m->trainer, fmax(meet, now));
+        break;
     default: pp_agents_sleep(&m->agents, m->trainer, now + s->epoch_gap_ns); break;
     }
 }
@@ -140,29 +131,21 @@ static int has_stage(const struct sim *m, int stage)
     }
 }
 
-/* The second halves of epochs, when the pipeline has filled. */
-static void note_settled(struct sim *m)
-{
-    uint64_t of_epoch = m->stepped % m->epoch_batches + 1;
-    if (m->epoch_batches < 2)
-        return;
-    if (of_epoch == m->epoch_batches / 2)
-        m->settled_since = m->agents.now;
-    if (of_epoch <= m->epoch_batches / 2)
-        return;
-    m->settled_samples += m->stepping;
-    if (of_epoch == m->epoch_batches)
-        m->settled_time += m->agents.now - m->settled_since;
-}
-
 static void step_on(struct sim *m)
 {
     int stage = m->trainer_stage;
     m->agents.beside = 0;
     while (!has_stage(m, ++m->trainer_stage)) {
     }
-    if (m->epoch_batches && stage < T_EPOCH_GAP && m->trainer_stage >= T_EPOCH_GAP)
-        note_settled(m);
+    if (m->epoch_batches > 1 && stage < T_EPOCH_GAP && m->trainer_stage >= T_EPOCH_GAP) {
+        /* the second halves of epochs, when the pipeline has filled */
+        uint64_t of_epoch = m->stepped % m->epoch_batches + 1;
+        if (of_epoch == m->epoch_batches / 2)
+            m->settled_since = m->agents.now;
+        m->settled_samples += of_epoch > m->epoch_batches / 2 ? m->stepping : 0;
+        if (of_epoch == m->epoch_batches)
+            m->settled_time += m->agents.now - m->settled_since;
+    }
     if (m->trainer_stage < T_DONE) {
         begin_step_stage(m);
         return;

@@ -17,28 +17,13 @@ enum {
     W_COLLATE
 };
 
-static int may_open(const struct sim *m)
+static int open_batch(struct sim *m)
 {
     if (m->next_open == m->batches || !m->free_slots.n)
         return 0;
     if (m->epoch_batches && !m->epoch_left && m->next_open != m->stepped)
         return 0;
-    return !m->s->on_demand || (m->trainer_stage == T_WAITING && m->next_open == m->stepped);
-}
-
-/* What a recorded batch cost was one worker's: its samples stay together. */
-static uint64_t first_of_batch(const struct sim *m)
-{
-    uint64_t most = 2 * m->s->batch_size < m->n ? 2 * m->s->batch_size : m->n;
-    for (uint64_t i = 0; i < most; i++)
-        if (m->samples[(m->next_sample + i) % m->n].begins)
-            return m->next_sample + i;
-    return m->next_sample;
-}
-
-static int open_batch(struct sim *m)
-{
-    if (!may_open(m))
+    if (m->s->on_demand && (m->trainer_stage != T_WAITING || m->next_open != m->stepped))
         return 0;
     size_t slot = line_leave(&m->free_slots);
     uint64_t samples = m->s->batch_size;
@@ -51,11 +36,15 @@ static int open_batch(struct sim *m)
         samples = samples < m->epoch_left ? samples : m->epoch_left;
         m->epoch_left -= samples;
     }
+    /* What a recorded batch cost was one worker's: its samples stay together. */
+    uint64_t at = 0, most = 2 * m->s->batch_size < m->n ? 2 * m->s->batch_size : m->n;
+    while (m->s->per_worker && at < most && !m->samples[(m->next_sample + at) % m->n].begins)
+        at++;
     m->slots[slot] = (struct slot){.batch = m->next_open++,
                                    .epoch = m->epoch,
                                    .samples = samples,
                                    .unfinished = samples,
-                                   .first = m->s->per_worker ? first_of_batch(m) : 0};
+                                   .first = m->s->per_worker ? m->next_sample + (at < most ? at : 0) : 0};
     if (m->s->per_worker)
         m->next_sample = m->slots[slot].first + samples;
     m->last_opened = m->agents.now;
@@ -82,20 +71,6 @@ static double storage_begins(const struct sim *m)
     return low < s->n_outages && s->outages[low].start <= at ? now + s->outages[low].end - at : now;
 }
 
-/* When the link that all reads share has done this one: its own part of the link's time, behind what was
- * asked before. A limit in slices owes what was left over in the last one (the generic cell rate algorithm,
- * ITU-T I.371). */
-static double link_done(struct sim *m, const struct pp_replay_sample *x)
-{
-    double bytes_per_s = m->s->storage_bytes_per_s, reads_per_s = m->s->storage_reads_per_s;
-    double ns = (bytes_per_s > 0 ? x->bytes / bytes_per_s * 1e9 : 0) +
-                (reads_per_s > 0 ? 1e9 / reads_per_s : 0);
-    if (!(ns > 0) || !x->bytes)
-        return m->agents.now;
-    m->storage_free = fmax(m->storage_free, m->agents.now - m->s->storage_burst_ns) + ns;
-    return fmax(m->storage_free, m->agents.now);
-}
-
 static int sleep_until(struct sim *m, int w, double until)
 {
     if (until <= m->agents.now)
@@ -112,35 +87,29 @@ static int run_for(struct sim *m, int w, double cpu_ns)
     return 1;
 }
 
-/* One worker at a time: the others wait in line. */
-static int begin_serial(struct sim *m, int w, double cpu_ns)
-{
-    if (!(cpu_ns > 0))
-        return 0;
-    if (m->locked)
-        line_join(&m->lock_line, (size_t)w);
-    else
-        pp_agents_run(&m->agents, w, cpu_ns);
-    m->locked = 1;
-    return 1;
-}
-
-/* who: the agent that reads, for worker w. */
-static int wait_for_answer(struct sim *m, int who, int w, const struct pp_replay_sample *x)
-{
-    double slow = (size_t)w < m->s->n_slow ? m->s->slow_ns[w] : 0, until = m->agents.now + x->read_blocked;
-    if (x->bytes)
-        until += storage_begins(m) - m->agents.now + slow;
-    m->read_waited += until - m->agents.now;
-    return sleep_until(m, who, until);
-}
-
-/* Begins a stage of a read. 0: it takes no time. */
+/* Begins a stage of a read. who: the agent that reads, for worker w. 0: it takes no time. */
 static int begin_read(struct sim *m, int stage, int who, int w, const struct pp_replay_sample *x)
 {
+    const struct pp_replay_setup *s = m->s;
+    double now = m->agents.now, until = now, ns;
     switch (stage) {
-    case W_READ_LATENCY: return wait_for_answer(m, who, w, x);
-    case W_READ_LINK: return sleep_until(m, who, link_done(m, x));
+    case W_READ_LATENCY:
+        until += x->read_blocked;
+        if (x->bytes)
+            until += storage_begins(m) - now + ((size_t)w < s->n_slow ? s->slow_ns[w] : 0);
+        m->read_waited += until - now;
+        return sleep_until(m, who, until);
+    case W_READ_LINK:
+        /* When the link that all reads share has done this one: its own part of the link's time, behind what
+         * was asked before. A limit in slices owes what was left over in the last one (the generic cell rate
+         * algorithm, ITU-T I.371). */
+        ns = (s->storage_bytes_per_s > 0 ? x->bytes / s->storage_bytes_per_s * 1e9 : 0) +
+             (s->storage_reads_per_s > 0 ? 1e9 / s->storage_reads_per_s : 0);
+        if (ns > 0 && x->bytes) {
+            m->storage_free = fmax(m->storage_free, now - s->storage_burst_ns) + ns;
+            until = fmax(m->storage_free, now);
+        }
+        return sleep_until(m, who, until);
     default: return run_for(m, who, x->read_cpu);
     }
 }
@@ -168,7 +137,13 @@ static int begin_stage(struct sim *m, int w)
         return m->s->stream_items ? 0 : begin_read(m, a->stage, w, w, x);
     case W_READ_LINK:
     case W_READ_CPU: return m->ahead || m->s->stream_items ? 0 : begin_read(m, a->stage, w, w, x);
-    case W_SERIAL: return begin_serial(m, w, x->serial_cpu);
+    case W_SERIAL: /* one worker at a time: the others wait in line */
+        if (m->locked && x->serial_cpu > 0)
+            line_join(&m->lock_line, (size_t)w);
+        else if (!run_for(m, w, x->serial_cpu))
+            return 0;
+        m->locked = 1;
+        return 1;
     case W_WORK_BLOCKED: return sleep_until(m, w, now + x->work_blocked);
     case W_WORK_CPU: return run_for(m, w, x->work_cpu);
     default: return run_for(m, w, m->s->collate_cpu_ns);
@@ -247,22 +222,6 @@ static int claim(struct sim *m, int w)
     return 1;
 }
 
-static void finish_batch(struct sim *m, size_t slot)
-{
-    if (!m->s->in_order) {
-        line_join(&m->ready, slot);
-        return;
-    }
-    size_t *next;
-    m->finished[m->slots[slot].batch % m->n_slots] =
-        slot + 1; /* slots come free in order, so batches in flight are a window of n_slots numbers */
-    while (*(next = &m->finished[m->next_ready % m->n_slots])) {
-        line_join(&m->ready, *next - 1);
-        *next = 0;
-        m->next_ready++;
-    }
-}
-
 static void end_stage(struct sim *m, int w)
 {
     struct worker *a = &m->workers[w];
@@ -273,8 +232,16 @@ static void end_stage(struct sim *m, int w)
             pp_agents_run(&m->agents, next, m->samples[m->workers[next].sample].serial_cpu);
         }
     }
-    if (a->stage == W_COLLATE)
-        finish_batch(m, a->slot);
+    if (a->stage == W_COLLATE && !m->s->in_order)
+        line_join(&m->ready, a->slot);
+    if (a->stage == W_COLLATE && m->s->in_order) {
+        /* slots come free in order, so batches in flight are a window of n_slots numbers */
+        m->finished[m->slots[a->slot].batch % m->n_slots] = a->slot + 1;
+        for (size_t *next; *(next = &m->finished[m->next_ready % m->n_slots]); m->next_ready++) {
+            line_join(&m->ready, *next - 1);
+            *next = 0;
+        }
+    }
     a->stage = a->stage == W_COLLATE ? W_NO_SAMPLE : a->stage + 1;
     if (a->stage != W_COLLATE)
         return;
