@@ -2,6 +2,7 @@
  * reader would misread raises PP_STORE_VERSION. */
 #include "collectors/store/db.h"
 #include "probe/base/err.h"
+#include "probe/base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -229,15 +230,6 @@ static pp_status fail_not_a_table(const char *path, const char *name, struct pp_
         path, name);
 }
 
-static int is_word_of(const char *words, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *at = words; n && (at = strstr(at, word)); at++)
-        if ((at == words || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
-            return 1;
-    return 0;
-}
-
 /* No hidden or generated column among those of table i, and all that are read. */
 static pp_status check_columns(sqlite3 *db, const char *path, int i, struct pp_err *err)
 {
@@ -248,7 +240,7 @@ static pp_status check_columns(sqlite3 *db, const char *path, int i, struct pp_e
     snprintf(sql, sizeof(sql), "PRAGMA main.table_xinfo(%s)", tables[i].name);
     int code = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
     while (code == SQLITE_OK && !status && (code = sqlite3_step(st)) == SQLITE_ROW) {
-        found += is_word_of(tables[i].columns, text(st, 1));
+        found += pp_text_has_word(tables[i].columns, text(st, 1));
         if (sqlite3_column_int(st, 6) != 0)
             status = fail_not_a_table(path, tables[i].name, err);
         code = SQLITE_OK;

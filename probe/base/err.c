@@ -18,24 +18,19 @@ static const struct {
 #undef ROW
 };
 
-static int known(pp_status s)
-{
-    return (unsigned)s < PP_STATUS_COUNT;
-}
-
 const char *pp_status_name(pp_status s)
 {
-    return known(s) ? status_table[s].name : "unknown";
+    return (unsigned)s < PP_STATUS_COUNT ? status_table[s].name : "unknown";
 }
 
 const char *pp_status_text(pp_status s)
 {
-    return known(s) ? status_table[s].text : "unknown status";
+    return (unsigned)s < PP_STATUS_COUNT ? status_table[s].text : "unknown status";
 }
 
 int pp_status_exit_code(pp_status s)
 {
-    return known(s) ? status_table[s].exit_code : 4;
+    return (unsigned)s < PP_STATUS_COUNT ? status_table[s].exit_code : 4;
 }
 
 void pp_err_clear(struct pp_err *err)

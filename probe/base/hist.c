@@ -4,15 +4,6 @@
 
 #define SUB ((uint64_t)1 << PP_HIST_SUB_BITS)
 
-static uint64_t middle_of(unsigned bucket)
-{
-    if (bucket < SUB)
-        return bucket;
-    unsigned shift = (bucket >> PP_HIST_SUB_BITS) - 1;
-    uint64_t low = (SUB + (bucket & (SUB - 1))) << shift;
-    return low + (((uint64_t)1 << shift) >> 1);
-}
-
 /* Saturating, so that adding in any order and grouping gives the same sum. */
 static uint64_t add_sat(uint64_t a, uint64_t b)
 {
@@ -49,19 +40,14 @@ void pp_hist_merge(struct pp_hist *into, const struct pp_hist *from)
         into->bucket[i] += from->bucket[i];
 }
 
-/* Nearest rank: the smallest value with at least q of the values at or below it. */
-static uint64_t rank_of(double q, uint64_t count)
-{
-    double exact = q * (double)count;
-    uint64_t rank = exact <= 1 ? 1 : exact >= (double)count ? count : (uint64_t)exact;
-    return (double)rank < exact && rank < count ? rank + 1 : rank;
-}
-
 uint64_t pp_hist_quantile(const struct pp_hist *h, double q)
 {
     if (h->count == 0)
         return 0;
-    uint64_t rank = rank_of(q, h->count), seen = 0;
+    /* Nearest rank: the smallest value with at least q of the values at or below it. */
+    double exact = q * (double)h->count;
+    uint64_t rank = exact <= 1 ? 1 : exact >= (double)h->count ? h->count : (uint64_t)exact, seen = 0;
+    rank += (double)rank < exact && rank < h->count;
     if (rank == 1)
         return h->min;
     if (rank == h->count)
@@ -69,7 +55,12 @@ uint64_t pp_hist_quantile(const struct pp_hist *h, double q)
     unsigned i = 0;
     while ((seen += h->bucket[i]) < rank)
         i++;
-    uint64_t value = middle_of(i);
+    uint64_t value = i; /* the middle of the bucket */
+    if (i >= SUB) {
+        unsigned shift = (i >> PP_HIST_SUB_BITS) - 1;
+        uint64_t low = (SUB + (i & (SUB - 1))) << shift;
+        value = low + (((uint64_t)1 << shift) >> 1);
+    }
     return value < h->min ? h->min : value > h->max ? h->max : value;
 }
 

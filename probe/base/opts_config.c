@@ -14,19 +14,6 @@ static struct kept {
     char text[];
 } * all_kept;
 
-static const char *keep(const char *text, struct pp_err *err)
-{
-    size_t size = strlen(text) + 1;
-    struct kept *k = malloc(sizeof(*k) + size);
-    if (!k) {
-        pp_fail(err, PP_E_NO_MEMORY, "no memory for the value '%.40s'", text);
-        return NULL;
-    }
-    k->next = all_kept;
-    all_kept = k;
-    return memcpy(k->text, text, size);
-}
-
 static char *trim(char *s)
 {
     while (isspace((unsigned char)*s))
@@ -96,8 +83,12 @@ static pp_status read_setting(struct config *c, char *s, struct pp_err *err)
         return pp_fail(err, PP_E_USAGE, "%s:%d: %s: unknown option of %s%s%s%s", c->path, c->line, name,
                        c->set->command, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
-    if (!(given = keep(given, err)))
-        return PP_E_NO_MEMORY;
+    struct kept *k = malloc(sizeof(*k) + strlen(given) + 1);
+    if (!k)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the value '%.40s'", given);
+    k->next = all_kept;
+    all_kept = k;
+    given = strcpy(k->text, given);
     char where[PATH_MAX + 80];
     snprintf(where, sizeof(where), "%s:%d: %s", c->path, c->line, name);
     return pp_opt_store(c->set, i, PP_OPT_CONFIG, where, given, err);

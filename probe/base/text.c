@@ -250,6 +250,15 @@ const char *pp_text_next_line(const char *p)
     return p && p[1] ? p + 1 : NULL;
 }
 
+int pp_text_has_word(const char *words, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = words; at && n && (at = strstr(at, word)); at++)
+        if ((at == words || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+            return 1;
+    return 0;
+}
+
 int pp_text_hex(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;

@@ -52,6 +52,8 @@ int pp_text_hex(char c);
 int pp_text_ends_in(const char *text, const char *end);
 /* Behind the next newline; NULL: nothing is. */
 const char *pp_text_next_line(const char *p);
+/* Whether it is one of the words of a list, which blanks part; words NULL: there are none. */
+int pp_text_has_word(const char *words, const char *word);
 /* A shell takes the text as the one word that it is: only letters, digits and signs without a meaning. */
 int pp_text_is_shell_word(const char *text);
 /* A file in a command to paste: path, where it is one word, and short; else (or NULL) FILE. */

@@ -69,16 +69,6 @@ static pp_status open_device(struct run_parts *p, const struct run_opts *o, stru
 
 /* ---- 2. the data set ---- */
 
-/* Whether one of the words of a list is the name. */
-static int has_word(const char *words, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *at = words; at && (at = strstr(at, name)); at += n)
-        if ((at == words || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
-            return 1;
-    return 0;
-}
-
 /* Options for another kind of data set than this one. Typed, they are a misunderstanding that would pass
  * silently, and are refused; from the environment or the configuration file they are meant for other runs
  * too, and do nothing here. */
@@ -99,7 +89,7 @@ static pp_status refuse_unfit(const struct pp_opt_set *set, const struct pp_data
         f = pp_dataset_format_at(n);
         for (const struct pp_opt *o = f->opts; !option && o && o->name; o++)
             if (own != f && run_opt_source(set, o->name) == PP_OPT_GIVEN &&
-                !(own && has_word(own->shares, o->name))) {
+                !(own && pp_text_has_word(own->shares, o->name))) {
                 option = o->name;
                 noun = f->noun;
             }
