@@ -37,11 +37,6 @@ struct arrow {
     pthread_mutex_t stripe[STRIPES];
 };
 
-static struct arrow *arrow_of(const struct pp_table *t)
-{
-    return (struct arrow *)t;
-}
-
 /* ---- reading ---- */
 
 static pp_status fail_cut(const struct arrow *a, uint64_t at, struct pp_err *err)
@@ -386,7 +381,7 @@ static pp_status find_value(const struct row *r, struct pp_value *out, struct pp
 static pp_status arrow_value(struct pp_table *t, uint64_t row, size_t column, const struct pp_read_context *c,
                              struct pp_value *out, struct pp_err *err)
 {
-    struct arrow *a = arrow_of(t);
+    struct arrow *a = (struct arrow *)t;
     size_t batch = pp_last_at(&a->batch->first, a->batches, sizeof(*a->batch), row);
     struct row r = {.a = a,
                     .b = &a->batch[batch],
@@ -407,7 +402,7 @@ static pp_status arrow_value(struct pp_table *t, uint64_t row, size_t column, co
 
 static pp_status arrow_use(struct pp_table *t, const size_t *columns, size_t n, struct pp_err *err)
 {
-    struct arrow *a = arrow_of(t);
+    struct arrow *a = (struct arrow *)t;
     (void)err;
     memcpy(a->used, columns, n * sizeof(*columns));
     a->n_used = n;
@@ -416,7 +411,7 @@ static pp_status arrow_use(struct pp_table *t, const size_t *columns, size_t n, 
 
 static uint64_t arrow_footprint(const struct pp_table *t)
 {
-    const struct arrow *a = arrow_of(t);
+    const struct arrow *a = (struct arrow *)t;
     uint64_t bytes = sizeof(*a) + a->cap * sizeof(*a->batch) + PP_TABLE_COLUMNS * sizeof(*a->schema.leaf);
     for (size_t i = 0; i < a->batches; i++)
         if (atomic_load_explicit(&a->batch[i].place, memory_order_relaxed))
@@ -426,7 +421,7 @@ static uint64_t arrow_footprint(const struct pp_table *t)
 
 static void arrow_close(struct pp_table *t)
 {
-    struct arrow *a = arrow_of(t);
+    struct arrow *a = (struct arrow *)t;
     for (size_t i = 0; i < a->batches; i++)
         free(atomic_load_explicit(&a->batch[i].place, memory_order_relaxed));
     for (int i = 0; i < STRIPES; i++)

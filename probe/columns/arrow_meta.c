@@ -56,7 +56,8 @@ size_t pp_flat_refer(const struct pp_flat *f, size_t table, int id)
     return at ? follow(f, at) : 0;
 }
 
-int64_t pp_flat_number(const struct pp_flat *f, size_t table, int id, unsigned bytes, int64_t otherwise)
+/* A scalar of 1, 2, 4 or 8 bytes, with its sign. */
+static int64_t flat_number(const struct pp_flat *f, size_t table, int id, unsigned bytes, int64_t otherwise)
 {
     size_t at = find_field(f, table, id);
     return at && holds(f, at, bytes) ? pp_flat_read(f, at, bytes) : otherwise;
@@ -71,7 +72,8 @@ size_t pp_flat_vector(const struct pp_flat *f, size_t vector, size_t bytes, size
     return n <= (f->size - *first) / bytes ? n : 0;
 }
 
-size_t pp_flat_element(const struct pp_flat *f, size_t first, size_t i)
+/* The table that element i of a vector of tables refers to. */
+static size_t flat_element(const struct pp_flat *f, size_t first, size_t i)
 {
     return follow(f, first + i * 4);
 }
@@ -83,8 +85,8 @@ enum { MESSAGE_KIND = 1, MESSAGE_HEADER = 2, MESSAGE_BODY = 3 };
 int pp_arrow_message(const struct pp_flat *f, struct pp_arrow_message *out)
 {
     size_t root = pp_flat_root(f);
-    int64_t body = pp_flat_number(f, root, MESSAGE_BODY, 8, 0);
-    *out = (struct pp_arrow_message){.kind = (int)pp_flat_number(f, root, MESSAGE_KIND, 1, 0),
+    int64_t body = flat_number(f, root, MESSAGE_BODY, 8, 0);
+    *out = (struct pp_arrow_message){.kind = (int)flat_number(f, root, MESSAGE_KIND, 1, 0),
                                      .body = (uint64_t)body,
                                      .header = pp_flat_refer(f, root, MESSAGE_HEADER)};
     return root && out->header && body >= 0 ? 0 : -1;
@@ -173,17 +175,17 @@ struct level {
 static int set_number(const struct walk *w, size_t details, int type, struct pp_column *c)
 {
     static const unsigned precisions[] = {2, 4, 8};
-    int64_t bits = type == INT ? pp_flat_number(w->f, details, 0, 4, 0) : 64;
+    int64_t bits = type == INT ? flat_number(w->f, details, 0, 4, 0) : 64;
     c->kind = PP_COLUMN_NUMBER;
     c->number = PP_COLUMN_SIGNED;
     c->width = (unsigned)bits / 8;
-    if (type == INT && !pp_flat_number(w->f, details, 1, 1, 0))
+    if (type == INT && !flat_number(w->f, details, 1, 1, 0))
         c->number = PP_COLUMN_UNSIGNED;
     if (type == BOOL) {
         c->width = 1;
         c->number = PP_COLUMN_UNSIGNED;
     } else if (type == FLOAT) {
-        int64_t precision = pp_flat_number(w->f, details, 0, 2, 0);
+        int64_t precision = flat_number(w->f, details, 0, 2, 0);
         c->number = PP_COLUMN_FLOAT;
         c->width = precision >= 0 && precision < 3 ? precisions[precision] : 0;
     }
@@ -193,7 +195,7 @@ static int set_number(const struct walk *w, size_t details, int type, struct pp_
 /* A field, and the children of a list and of what is not read, counted: they are no columns of their own. */
 static void count_field(struct walk *w, size_t field, int depth)
 {
-    int type = (int)(uint8_t)pp_flat_number(w->f, field, FIELD_TYPE, 1, 0);
+    int type = (int)(uint8_t)flat_number(w->f, field, FIELD_TYPE, 1, 0);
     if (!field || depth > PP_ARROW_DEPTH || w->s->nodes > MOST_NODES) {
         w->bad = 1;
         return;
@@ -210,17 +212,17 @@ static void count_field(struct walk *w, size_t field, int depth)
     w->s->buffers += types[type].buffers;
     size_t first, n = pp_flat_vector(w->f, pp_flat_refer(w->f, field, FIELD_CHILDREN), 4, &first);
     for (size_t i = 0; i < n && !w->bad && !w->no; i++)
-        count_field(w, pp_flat_element(w->f, first, i), depth + 1);
+        count_field(w, flat_element(w->f, first, i), depth + 1);
 }
 
 /* A list of numbers: its own offsets, and the data of its child. */
 static void set_list(struct walk *w, size_t field, int type, struct pp_column *c, struct pp_arrow_leaf *l)
 {
     size_t first, n = pp_flat_vector(w->f, pp_flat_refer(w->f, field, FIELD_CHILDREN), 4, &first);
-    size_t child = n == 1 ? pp_flat_element(w->f, first, 0) : 0;
-    int of = (int)(uint8_t)pp_flat_number(w->f, child, FIELD_TYPE, 1, 0);
+    size_t child = n == 1 ? flat_element(w->f, first, 0) : 0;
+    int of = (int)(uint8_t)flat_number(w->f, child, FIELD_TYPE, 1, 0);
     size_t details = pp_flat_refer(w->f, child, FIELD_DETAILS);
-    int64_t size = pp_flat_number(w->f, pp_flat_refer(w->f, field, FIELD_DETAILS), 0, 4, 0);
+    int64_t size = flat_number(w->f, pp_flat_refer(w->f, field, FIELD_DETAILS), 0, 4, 0);
     c->kind = PP_COLUMN_OTHER;
     pp_column_set_type(c, "list of ", of > 0 && of < TYPES ? types[of].name : "something else");
     if (!child || of <= 0 || of >= TYPES || types[of].shape != PLAIN || of == BOOL ||
@@ -270,7 +272,7 @@ static void add_leaf(struct walk *w, const struct level *own, size_t field, int 
         l->offsets = type == FIXED_BINARY ? 0 : first + 1;
         l->data = type == FIXED_BINARY ? first + 1 : first + 2;
         if (type == FIXED_BINARY) {
-            int64_t width = pp_flat_number(w->f, details, 0, 4, 0);
+            int64_t width = flat_number(w->f, details, 0, 4, 0);
             w->bad |= width <= 0;
             l->fixed = (uint32_t)width;
         }
@@ -285,7 +287,7 @@ static void add_leaf(struct walk *w, const struct level *own, size_t field, int 
 static void walk_field(struct walk *w, const struct level *up, size_t field, int depth)
 {
     const struct pp_flat *f = w->f;
-    int type = (int)(uint8_t)pp_flat_number(f, field, FIELD_TYPE, 1, 0);
+    int type = (int)(uint8_t)flat_number(f, field, FIELD_TYPE, 1, 0);
     struct level own = *up;
     if (!field || depth >= PP_ARROW_DEPTH || w->s->nodes > MOST_NODES) {
         w->bad = 1;
@@ -311,7 +313,7 @@ static void walk_field(struct walk *w, const struct level *up, size_t field, int
     w->s->buffers += types[type].buffers;
     n = pp_flat_vector(f, pp_flat_refer(f, field, FIELD_CHILDREN), 4, &first);
     for (size_t i = 0; i < n && !w->bad && !w->no_memory && !w->no; i++)
-        walk_field(w, &own, pp_flat_element(f, first, i), depth + 1);
+        walk_field(w, &own, flat_element(f, first, i), depth + 1);
 }
 
 pp_status pp_arrow_schema(const struct pp_flat *f, size_t header, struct pp_table *t,
@@ -323,11 +325,11 @@ pp_status pp_arrow_schema(const struct pp_flat *f, size_t header, struct pp_tabl
     s->leaf = calloc(PP_TABLE_COLUMNS, sizeof(*s->leaf));
     if (!s->leaf)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the schema of %s", t->place.path);
-    if (pp_flat_number(f, header, 0, 2, 0) != 0)
+    if (flat_number(f, header, 0, 2, 0) != 0)
         return pp_fail(err, PP_E_UNSUPPORTED, "%s was written by a big-endian machine, which is not read",
                        t->place.path);
     for (size_t i = 0; i < n && !w.bad && !w.no_memory && !w.no; i++)
-        walk_field(&w, &top, pp_flat_element(f, first, i), 0);
+        walk_field(&w, &top, flat_element(f, first, i), 0);
     if (w.no)
         return pp_fail(
             err, PP_E_UNSUPPORTED,
@@ -348,7 +350,7 @@ enum { BATCH_ROWS = 0, BATCH_NODES = 1, BATCH_BUFFERS = 2, BATCH_COMPRESSION = 3
 
 int64_t pp_arrow_rows(const struct pp_flat *f, size_t header, int *packed)
 {
-    int64_t rows = pp_flat_number(f, header, BATCH_ROWS, 8, 0);
+    int64_t rows = flat_number(f, header, BATCH_ROWS, 8, 0);
     *packed = pp_flat_refer(f, header, BATCH_COMPRESSION) != 0;
     return rows >= 0 && rows <= (int64_t)1 << 40 ? rows : -1;
 }

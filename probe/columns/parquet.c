@@ -44,11 +44,6 @@ struct parquet {
     pthread_mutex_t stripe[STRIPES];
 };
 
-static struct parquet *parquet_of(const struct pp_table *t)
-{
-    return (struct parquet *)t;
-}
-
 /* One column of one row group. */
 struct place {
     struct parquet *p;
@@ -453,7 +448,7 @@ static pp_status gather(const struct place *at, const struct page_list *list, si
 static pp_status parquet_value(struct pp_table *t, uint64_t row, size_t column,
                                const struct pp_read_context *c, struct pp_value *out, struct pp_err *err)
 {
-    struct parquet *p = parquet_of(t);
+    struct parquet *p = (struct parquet *)t;
     const struct pp_parquet_group *groups = p->meta.group;
     size_t group = pp_last_at(&groups->first, p->meta.groups, sizeof(*groups), row);
     size_t i = group * p->n_used + column;
@@ -507,7 +502,7 @@ static pp_status parquet_value(struct pp_table *t, uint64_t row, size_t column,
 
 static pp_status parquet_use(struct pp_table *t, const size_t *columns, size_t n, struct pp_err *err)
 {
-    struct parquet *p = parquet_of(t);
+    struct parquet *p = (struct parquet *)t;
     const struct pp_parquet_wanted wanted = {t, columns, n};
     pp_status st = pp_parquet_chunks(p->footer, p->footer_size, &wanted, &p->meta, err);
     free(p->footer);
@@ -526,7 +521,7 @@ static pp_status parquet_use(struct pp_table *t, const size_t *columns, size_t n
 
 static uint64_t parquet_footprint(const struct pp_table *t)
 {
-    const struct parquet *p = parquet_of(t);
+    const struct parquet *p = (struct parquet *)t;
     size_t chunks = p->meta.groups * p->n_used;
     uint64_t bytes = sizeof(*p) + p->footer_size * (p->footer != NULL) +
                      p->meta.groups * sizeof(*p->meta.group) +
@@ -540,7 +535,7 @@ static uint64_t parquet_footprint(const struct pp_table *t)
 
 static void parquet_close(struct pp_table *t)
 {
-    struct parquet *p = parquet_of(t);
+    struct parquet *p = (struct parquet *)t;
     for (size_t i = 0; p->state && i < p->meta.groups * p->n_used; i++)
         free(atomic_load_explicit(&p->state[i].list, memory_order_relaxed));
     for (int i = 0; i < STRIPES; i++)

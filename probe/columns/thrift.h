@@ -55,7 +55,6 @@ void pp_thrift_read(struct pp_thrift *t, const struct pp_thrift_row *rows, void 
 
 /* Each takes a value of the type that pp_thrift_field gave; another type than it is for is damage. */
 int64_t pp_thrift_int(struct pp_thrift *t, int type);
-int pp_thrift_bool(struct pp_thrift *t, int type);
 const uint8_t *pp_thrift_bytes(struct pp_thrift *t, int type, size_t *size);
 /* The number of elements, which follow; *element gets their type. Never more than there are bytes left. */
 size_t pp_thrift_list(struct pp_thrift *t, int type, int *element);

@@ -41,11 +41,6 @@ struct synthetic {
     const struct made *made; /* base.storage, or what that wraps */
 };
 
-static const struct made *made_of(const struct pp_dataset *d)
-{
-    return ((const struct synthetic *)d)->made;
-}
-
 static pp_status made_read_at(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
 {
     const struct made *m = (const struct made *)o->storage;
@@ -84,14 +79,14 @@ static const struct pp_storage_ops made_ops = {
 
 static int64_t synthetic_label(const struct pp_dataset *d, uint64_t index)
 {
-    return (int64_t)(index % made_of(d)->spec.classes);
+    return (int64_t)(index % ((const struct synthetic *)d)->made->spec.classes);
 }
 
 static pp_status synthetic_read(const struct pp_dataset *d, uint64_t index,
                                 const struct pp_read_context *context, struct pp_sample *s,
                                 struct pp_err *err)
 {
-    const struct made *m = made_of(d);
+    const struct made *m = ((const struct synthetic *)d)->made;
     const struct pp_object o = {.storage = d->storage, .handle = (int64_t)index};
     size_t size = m->image[index % m->spec.unique].size;
     pp_status st = pp_sample_reserve(s, size, "a synthetic image", err);
@@ -113,7 +108,7 @@ static void synthetic_path(const struct pp_dataset *d, uint64_t index, char *buf
 
 static void synthetic_describe(const struct pp_dataset *d, char *buf, size_t size)
 {
-    const struct made *y = made_of(d);
+    const struct made *y = ((const struct synthetic *)d)->made;
     const struct spec *s = &y->spec;
     uint64_t bytes = 0;
     char n[32], mean[32], range[64] = "";
@@ -130,7 +125,7 @@ static void synthetic_describe(const struct pp_dataset *d, char *buf, size_t siz
 
 static uint64_t synthetic_footprint(const struct pp_dataset *d)
 {
-    const struct made *y = made_of(d);
+    const struct made *y = ((const struct synthetic *)d)->made;
     uint64_t bytes = sizeof(struct synthetic) + sizeof(*y) + malloc_usable_size(y->image);
     for (uint64_t i = 0; i < y->spec.unique; i++)
         bytes += malloc_usable_size(y->image[i].data);

@@ -32,11 +32,6 @@ int pp_tfrecord_head(const uint8_t *head, uint64_t *length)
     return checks(head, 8, head + 8);
 }
 
-int pp_tfrecord_whole(const uint8_t *record, size_t size)
-{
-    return checks(record, size, record + size);
-}
-
 /* ---- messages: https://protobuf.dev/programming-guides/encoding/ ---- */
 
 struct piece {
@@ -333,7 +328,7 @@ static pp_status build_index(const struct pp_object *shard, const char *path, co
 static pp_status unwrap_record(const void *kept, struct pp_sample *s, struct pp_err *err)
 {
     struct pp_tf_image image;
-    if (!pp_tfrecord_whole(s->buf, s->size))
+    if (!checks(s->buf, s->size, s->buf + s->size)) /* the 4 bytes behind a record are its checksum */
         return pp_fail(err, PP_E_CORRUPT, "is damaged: its checksum does not match");
     pp_status st = pp_tf_example_image(s->buf, s->size, kept, &image, err);
     if (st != PP_OK)

@@ -15,8 +15,6 @@ enum { PP_TFRECORD_HEAD = 12, PP_TFRECORD_TAIL = 4 };
 
 /* Whether 12 bytes are the head of a record; *length gets its bytes. */
 int pp_tfrecord_head(const uint8_t *head, uint64_t *length);
-/* Whether the 4 bytes behind a record are its checksum. */
-int pp_tfrecord_whole(const uint8_t *record, size_t size);
 
 struct pp_tf_image {
     const uint8_t *data; /* within the record */

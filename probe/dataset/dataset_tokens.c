@@ -118,18 +118,13 @@ static char *with_ending(const char *spec, const char *ending)
     return asprintf(&path, "%.*s%s", (int)n, spec, ending) < 0 ? NULL : path;
 }
 
-static char *index_of(const char *path)
-{
-    return with_ending(path, ".idx");
-}
-
 /* NAME.idx beside NAME.bin: PP_E_NOT_FOUND without one, and for another program's file of that name. */
 static pp_status lay_out_megatron(struct tokens *t, const struct pp_storage *storage, int token_bytes,
                                   struct pp_err *err)
 {
     struct pp_megatron m;
     uint8_t head[PP_MEGATRON_MAGIC];
-    char *idx = index_of(t->path);
+    char *idx = with_ending(t->path, ".idx");
     struct pp_object o = {0};
     struct pp_read r = {.name = idx, .size = sizeof(head), .buf = head, .cap = sizeof(head)};
     if (!idx)
@@ -244,7 +239,7 @@ static pp_status tokens_open(struct pp_dataset_place *place, struct pp_dataset *
 static int is_megatron(const struct pp_dataset_place *place)
 {
     struct pp_place_info info;
-    char *idx = index_of(place->spec), *bin = with_ending(place->spec, ".bin");
+    char *idx = with_ending(place->spec, ".idx"), *bin = with_ending(place->spec, ".bin");
     int is = idx && bin && (place->info.kind == PP_PLACE_MISSING || pp_has_suffix(place->spec, ".idx")) &&
              pp_storage_stat(place->storage, NULL, idx, "stat", &info, NULL) == PP_OK &&
              pp_storage_stat(place->storage, NULL, bin, "stat", &info, NULL) == PP_OK;

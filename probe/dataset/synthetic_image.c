@@ -37,11 +37,6 @@ static void add_octave(float *field, int width, int height, const struct octave 
     }
 }
 
-static uint8_t clamp(float v)
-{
-    return v < 0 ? 0 : v > 255 ? 255 : (uint8_t)v;
-}
-
 /* Interleaved RGB. The channels share the fine octaves, as the channels of photographs do, and differ in the
  * coarsest. */
 static uint8_t *paint(const struct pp_synthetic_spec *spec)
@@ -64,8 +59,10 @@ static uint8_t *paint(const struct pp_synthetic_spec *spec)
     for (size_t channel = 0; channel < 3; channel++) {
         memset(tint, 0, pixels * sizeof(*tint));
         add_octave(tint, spec->width, spec->height, &octaves[0], &rng, grid);
-        for (size_t i = 0; i < pixels; i++)
-            rgb[i * 3 + channel] = clamp(luma[i] + tint[i]);
+        for (size_t i = 0; i < pixels; i++) {
+            float v = luma[i] + tint[i];
+            rgb[i * 3 + channel] = v < 0 ? 0 : v > 255 ? 255 : (uint8_t)v;
+        }
     }
 out:
     free(luma);

@@ -87,26 +87,19 @@ static const struct codec *codec_of(const struct pp_decoder *d, const struct pp_
     return NULL;
 }
 
-/* "not JPEG", "neither JPEG nor PNG", "none of JPEG, PNG, WebP": the formats that are decoded. */
-static const char *none_of(const struct pp_decoder *d, char *buf, size_t size)
+static pp_status fail_unknown(const struct pp_decoder *d, const struct pp_encoded *in, struct pp_err *err)
 {
+    char none[160] = "not decoded"; /* or "not JPEG", "neither JPEG nor PNG", "none of JPEG, PNG, WebP" */
     size_t n = 0;
     if (d->codecs == 2)
-        snprintf(buf, size, "neither %s nor %s", d->codec[0].ops->name, d->codec[1].ops->name);
+        snprintf(none, sizeof(none), "neither %s nor %s", d->codec[0].ops->name, d->codec[1].ops->name);
     else
-        for (size_t i = 0; i < d->codecs && n < size; i++)
-            n += (size_t)snprintf(buf + n, size - n, "%s%s",
+        for (size_t i = 0; i < d->codecs && n < sizeof(none); i++)
+            n += (size_t)snprintf(none + n, sizeof(none) - n, "%s%s",
                                   i                ? ", "
                                   : d->codecs == 1 ? "not "
                                                    : "none of ",
                                   d->codec[i].ops->name);
-    return buf;
-}
-
-static pp_status fail_unknown(const struct pp_decoder *d, const struct pp_encoded *in, struct pp_err *err)
-{
-    char none[160] = "not decoded";
-    none_of(d, none, sizeof(none));
     for (size_t i = 0; i < sizeof(signatures) / sizeof(signatures[0]); i++) {
         const struct signature *s = &signatures[i];
         if (in->size >= (size_t)s->at + s->length && memcmp(in->data + s->at, s->bytes, s->length) == 0)
@@ -122,18 +115,13 @@ static pp_status fail_unknown(const struct pp_decoder *d, const struct pp_encode
                    in->size > 1 ? "s" : "", in->data[0], in->size > 1 ? in->data[1] : 0u);
 }
 
-static int takes_part(const struct pp_decode_ops *ops, const struct pp_decoder_opts *opts)
-{
-    return ops->content == opts->content;
-}
-
 pp_status pp_decoder_create(const struct pp_decoder_opts *opts, struct pp_decoder **out, struct pp_err *err)
 {
     const struct pp_decode_ops *const *rows = opts->rows ? opts->rows : pp_decode_rows;
     pp_status status = PP_OK;
     size_t n = 0;
     for (size_t i = 0; rows[i]; i++)
-        n += (size_t)takes_part(rows[i], opts);
+        n += (size_t)(rows[i]->content == opts->content);
     size_t size = sizeof(struct pp_decoder) + n * sizeof(struct codec);
     struct pp_decoder *d = calloc(1, size);
     if (!d)
@@ -142,7 +130,7 @@ pp_status pp_decoder_create(const struct pp_decoder_opts *opts, struct pp_decode
     d->budget.limit = opts->memory_limit ? opts->memory_limit : PP_SAMPLE_MEMORY;
     d->arena.budget = d->pixels.budget = d->rotated.budget = &d->budget;
     for (size_t i = 0; rows[i] && status == PP_OK; i++) {
-        if (!takes_part(rows[i], opts))
+        if (rows[i]->content != opts->content)
             continue;
         struct codec *c = &d->codec[d->codecs++];
         c->ops = rows[i];

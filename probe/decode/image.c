@@ -43,17 +43,6 @@ static uint32_t read_u32(const struct tiff *t, size_t at)
     return t->big_endian ? first << 16 | second : second << 16 | first;
 }
 
-static int entry_orientation(const struct tiff *t, size_t entry)
-{
-    uint32_t type = read_u16(t, entry + 2), count = read_u32(t, entry + 4);
-    if (count != 1)
-        return 0;
-    uint32_t value = type == TYPE_SHORT  ? read_u16(t, entry + 8)
-                     : type == TYPE_LONG ? read_u32(t, entry + 8)
-                                         : 0;
-    return value >= 1 && value <= 8 ? (int)value : 0;
-}
-
 int pp_exif_orientation(const uint8_t *data, size_t size)
 {
     struct tiff t = {.data = data, .size = size};
@@ -72,8 +61,12 @@ int pp_exif_orientation(const uint8_t *data, size_t size)
         if (entry + ENTRY_BYTES > size)
             break;
         if (read_u16(&t, entry) == TAG_ORIENTATION) {
-            int value = entry_orientation(&t, entry);
-            orientation = value ? value : 1;
+            uint32_t type = read_u16(&t, entry + 2), count = read_u32(&t, entry + 4), value = 0;
+            if (count == 1)
+                value = type == TYPE_SHORT  ? read_u16(&t, entry + 8)
+                        : type == TYPE_LONG ? read_u32(&t, entry + 8)
+                                            : 0;
+            orientation = value >= 1 && value <= 8 ? (int)value : 1;
         }
     }
     return orientation;
@@ -118,18 +111,6 @@ int pp_image_budget_allows(struct pp_image_budget *b, size_t size)
     return 0;
 }
 
-static void take(struct pp_image_budget *b, size_t size)
-{
-    if (b)
-        b->held += size;
-}
-
-static void give_back(struct pp_image_budget *b, size_t size)
-{
-    if (b)
-        b->held -= size;
-}
-
 static struct pp_image_arena_chunk *add_chunk(struct pp_image_arena *a, size_t size)
 {
     struct pp_image_arena_chunk *c = aligned_alloc(PP_MEMORY_ALIGN, sizeof(*c) + size);
@@ -140,7 +121,8 @@ static struct pp_image_arena_chunk *add_chunk(struct pp_image_arena *a, size_t s
     c->used = 0;
     a->head = c;
     a->held_bytes += size;
-    take(a->budget, size);
+    if (a->budget)
+        a->budget->held += size;
     a->grown++;
     return c;
 }
@@ -152,7 +134,8 @@ static void drop_chunks(struct pp_image_arena *a)
         a->head = c->next;
         free(c);
     }
-    give_back(a->budget, a->held_bytes);
+    if (a->budget)
+        a->budget->held -= a->held_bytes;
     a->held_bytes = 0;
 }
 
@@ -213,7 +196,8 @@ int pp_buffer_reserve(struct pp_buffer *b, size_t size)
     uint8_t *data = aligned_alloc(PP_MEMORY_ALIGN, capacity);
     if (!data)
         return -1;
-    take(b->budget, capacity);
+    if (b->budget)
+        b->budget->held += capacity;
     b->data = data;
     b->capacity = capacity;
     b->grown++;
@@ -229,7 +213,8 @@ void pp_buffer_trim(struct pp_buffer *b)
 void pp_buffer_free(struct pp_buffer *b)
 {
     free(b->data);
-    give_back(b->budget, b->capacity);
+    if (b->budget)
+        b->budget->held -= b->capacity;
     b->data = NULL;
     b->capacity = 0;
 }

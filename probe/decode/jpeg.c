@@ -177,11 +177,6 @@ struct jpeg {
     int max_scans;
 };
 
-static struct jpeg *of(j_common_ptr cinfo)
-{
-    return (struct jpeg *)cinfo; /* cinfo is the first member */
-}
-
 static pp_status status_of_message(int code)
 {
     switch (code) {
@@ -208,8 +203,8 @@ static _Noreturn void give_up(struct jpeg *j, pp_status status)
 
 static void error_exit(j_common_ptr cinfo)
 {
-    cinfo->err->format_message(cinfo, of(cinfo)->reason);
-    give_up(of(cinfo), status_of_message(cinfo->err->msg_code));
+    cinfo->err->format_message(cinfo, ((struct jpeg *)cinfo)->reason);
+    give_up((struct jpeg *)cinfo, status_of_message(cinfo->err->msg_code));
 }
 
 /* Warnings (extraneous bytes, a scan that ends early but properly) are accepted, as PIL does; nothing is ever
@@ -232,7 +227,7 @@ static void source_noop(j_decompress_ptr cinfo)
  * file truncated. */
 static boolean source_ended(j_decompress_ptr cinfo)
 {
-    struct jpeg *j = of((j_common_ptr)cinfo);
+    struct jpeg *j = (struct jpeg *)cinfo;
     strcpy(j->reason, "the file is truncated: its data ends before the image does");
     give_up(j, PP_E_CORRUPT);
 }
@@ -250,7 +245,7 @@ static void source_skip(j_decompress_ptr cinfo, long bytes)
 
 static void limit_scans(j_common_ptr cinfo)
 {
-    struct jpeg *j = of(cinfo);
+    struct jpeg *j = (struct jpeg *)cinfo;
     if (j->cinfo.input_scan_number > j->max_scans) {
         snprintf(j->reason, sizeof(j->reason),
                  "it has more than %d scans, more than any real image of its size", j->max_scans);
@@ -445,21 +440,16 @@ static void columns_with_margin(const struct jpeg_decompress_struct *c, struct p
     *width = (end < c->output_width ? end : c->output_width) - begin;
 }
 
-/* a * b / 255 rounded, as PIL's MULDIV255. */
-static unsigned mul_div_255(unsigned a, unsigned b)
-{
-    unsigned t = a * b + 128;
-    return (t + (t >> 8)) >> 8;
-}
-
 /* PIL takes every four-component JPEG as Adobe's inverted CMYK and converts without a profile: channel = (255
  * - K) - C * (255 - K) / 255, where inverted values v' = 255 - v make 255 - K the byte as stored. */
 static void cmyk_to_rgbx(uint8_t *pixel, size_t count)
 {
     for (size_t i = 0; i < count; i++, pixel += 4) {
         unsigned white = pixel[3];
-        for (int c = 0; c < 3; c++)
-            pixel[c] = (uint8_t)(white - mul_div_255(255u - pixel[c], white));
+        for (int c = 0; c < 3; c++) {
+            unsigned t = (255u - pixel[c]) * white + 128; /* a * b / 255 rounded, as PIL's MULDIV255 */
+            pixel[c] = (uint8_t)(white - ((t + (t >> 8)) >> 8));
+        }
     }
 }
 

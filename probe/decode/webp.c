@@ -78,25 +78,22 @@ static pp_status open_image(void *state, const struct pp_encoded *in, struct pp_
     return PP_OK;
 }
 
-/* What libwebp holds beside the pixels: the image of a lossless one as 4 bytes a pixel, the alpha plane of a
- * lossy one, which may be coded as such an image itself. */
-static size_t inner_bytes(const WebPBitstreamFeatures *f)
-{
-    size_t pixels = (size_t)f->width * (size_t)f->height,
-           lossless = 4 * (pixels + (size_t)f->width * CACHE_ROWS);
-    return f->format == LOSSLESS ? lossless : f->has_alpha ? pixels + lossless : 0;
-}
-
 static pp_status region(void *state, struct pp_rect crop, struct pp_buffer *buf, struct pp_pixels *out,
                         struct pp_err *err)
 {
     struct webp *w = state;
     WebPDecoderConfig config;
-    size_t stride = (size_t)w->features.width * 4, size = stride * (size_t)w->features.height;
+    size_t width = (size_t)w->features.width, stride = width * 4, size = stride * (size_t)w->features.height;
+    /* What libwebp holds beside the pixels: the image of a lossless one as 4 bytes a pixel, the alpha plane
+     * of a lossy one, which may be coded as such an image itself. */
+    size_t lossless = size + stride * CACHE_ROWS, inner = 0;
+    if (w->features.format == LOSSLESS)
+        inner = lossless;
+    else if (w->features.has_alpha)
+        inner = size / 4 + lossless;
     if (!WebPInitDecoderConfig(&config))
         return pp_fail(err, PP_E_UNSUPPORTED, "the libwebp found at run time is not the one built with");
-    if (pp_buffer_reserve(buf, size) != 0 ||
-        !pp_image_budget_allows(w->arena->budget, inner_bytes(&w->features)))
+    if (pp_buffer_reserve(buf, size) != 0 || !pp_image_budget_allows(w->arena->budget, inner))
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to decode the WebP");
     config.output.colorspace = MODE_RGBA;
     config.output.is_external_memory = 1;
