@@ -294,17 +294,6 @@ static pp_status parser_create(struct pp_device *d, struct pp_device_parser **ou
     return PP_OK;
 }
 
-static int takes_region(const struct parser *p, const struct pp_device_region *r)
-{
-    const struct pp_nvjpeg *nv = &p->device->decode.nv;
-    int unsupported = 1;
-    return p->params && r->width &&
-           nv->nvjpegDecodeParamsSetROI(p->params, r->x, r->y, r->width, r->height) == 0 &&
-           nv->nvjpegDecodeBatchedSupportedEx(p->device->decode.choice.handle, p->header, p->params,
-                                              &unsupported) == 0 &&
-           !unsupported;
-}
-
 /* The headers are parsed on the CPU; no context is needed. */
 static int parser_accepts(struct pp_device_parser *base, const uint8_t *data, size_t size,
                           struct pp_device_region *region)
@@ -315,9 +304,12 @@ static int parser_accepts(struct pp_device_parser *base, const uint8_t *data, si
     int unsupported = 1;
     if (nv->nvjpegJpegStreamParseHeader(h, data, size, p->header) != 0)
         return 0;
-    if (takes_region(p, region))
+    if (p->params && region->width &&
+        nv->nvjpegDecodeParamsSetROI(p->params, region->x, region->y, region->width, region->height) == 0 &&
+        nv->nvjpegDecodeBatchedSupportedEx(h, p->header, p->params, &unsupported) == 0 && !unsupported)
         return 1;
     *region = (struct pp_device_region){0};
+    unsupported = 1;
     return nv->nvjpegDecodeBatchedSupported(h, p->header, &unsupported) == 0 && !unsupported;
 }
 

@@ -445,13 +445,14 @@ static pp_cu_result launch(const struct pp_cuda_decode *c, struct pp_cuda_flight
                                  args, NULL);
 }
 
-/* The rows [from, end) that no image fills, in as few copies as there are runs. */
-static pp_cu_result copy_rows(const struct pp_cuda_decode *c, const struct pp_cuda_flight *f,
-                              const struct pp_device_rows *rows, pp_cu_pointer to)
+pp_status pp_cuda_decode_finish(struct pp_cuda_decode *c, size_t flight, const struct pp_device_rows *rows,
+                                pp_cu_pointer to, pp_cu_stream *stream, struct pp_err *err)
 {
-    pp_cu_result rc = 0;
-    size_t from = 0, image = 0;
-    while (from < rows->count && rc == 0) {
+    struct pp_cuda_flight *f = &c->flight[flight];
+    pp_cu_result rc = grow(c, &f->jobs, jobs_bytes(rows), 1);
+    unsigned jobs = rc == 0 && rows->n_images ? write_jobs(f, rows, to) : 0;
+    /* The rows [from, end) that no image fills, in as few copies as there are runs. */
+    for (size_t from = 0, image = 0; from < rows->count && rc == 0; image++) {
         size_t end = from;
         while (image < rows->n_images && rows->images[image].failed)
             image++;
@@ -462,19 +463,7 @@ static pp_cu_result copy_rows(const struct pp_cuda_decode *c, const struct pp_cu
                                              (end - from) * rows->row_bytes, f->stream);
         }
         from = end + 1; /* behind the image's row */
-        image++;
     }
-    return rc;
-}
-
-pp_status pp_cuda_decode_finish(struct pp_cuda_decode *c, size_t flight, const struct pp_device_rows *rows,
-                                pp_cu_pointer to, pp_cu_stream *stream, struct pp_err *err)
-{
-    struct pp_cuda_flight *f = &c->flight[flight];
-    pp_cu_result rc = grow(c, &f->jobs, jobs_bytes(rows), 1);
-    unsigned jobs = rc == 0 && rows->n_images ? write_jobs(f, rows, to) : 0;
-    if (rc == 0)
-        rc = copy_rows(c, f, rows, to);
     if (rc == 0 && jobs)
         rc = c->cu->cuMemcpyHtoDAsync_v2(f->jobs.device, f->jobs.host, jobs_bytes(rows), f->stream);
     if (rc == 0 && jobs)
@@ -488,16 +477,18 @@ pp_cu_result pp_cuda_decode_close(struct pp_cuda_decode *c, size_t flight)
     return c->cu->cuEventRecord(c->flight[flight].done, c->flight[flight].stream);
 }
 
-/* The device's clock and ours meet in an event that is recorded and waited for now: it happened between the
- * stamps around both. Of a few the one with the narrowest bracket counts; each is usually some ten
- * microseconds wide. */
-static pp_cu_result read_times(struct pp_cuda_decode *c, const struct pp_cuda_flight *f,
-                               struct pp_device_decode_times *out)
+pp_status pp_cuda_decode_wait(struct pp_cuda_decode *c, size_t flight, struct pp_device_decode_times *out,
+                              struct pp_err *err)
 {
+    const struct pp_cuda_flight *f = &c->flight[flight];
+    *out = (struct pp_device_decode_times){0};
+    pp_cu_result rc = c->cu->cuEventSynchronize(f->done);
+    /* The device's clock and ours meet in an event that is recorded and waited for now: it happened between
+     * the stamps around both. Of a few the one with the narrowest bracket counts; each is usually some ten
+     * microseconds wide. */
     enum { TRIES = 3, NARROW_NS = 100000 };
     const struct pp_cuda_driver *cu = c->cu;
     uint64_t narrowest = UINT64_MAX;
-    pp_cu_result rc = 0;
     for (int i = 0; i < TRIES && rc == 0 && narrowest > NARROW_NS; i++) {
         float from_start = 0, from_end = 0;
         uint64_t before = pp_now_ns();
@@ -514,16 +505,5 @@ static pp_cu_result read_times(struct pp_cuda_decode *c, const struct pp_cuda_fl
         *out = (struct pp_device_decode_times){.start_ns = now - (uint64_t)((double)from_start * 1e6),
                                                .end_ns = now - (uint64_t)((double)from_end * 1e6)};
     }
-    return rc;
-}
-
-pp_status pp_cuda_decode_wait(struct pp_cuda_decode *c, size_t flight, struct pp_device_decode_times *out,
-                              struct pp_err *err)
-{
-    const struct pp_cuda_flight *f = &c->flight[flight];
-    *out = (struct pp_device_decode_times){0};
-    pp_cu_result rc = c->cu->cuEventSynchronize(f->done);
-    if (rc == 0)
-        rc = read_times(c, f, out);
     return check(c, rc, failed_batch, err);
 }

@@ -34,13 +34,6 @@ pp_status pp_cuda_driver_load(struct pp_cuda_driver *d, const char *library, str
     return PP_OK;
 }
 
-/* The driver's own words for rc. */
-static const char *error_text(const struct pp_cuda_driver *d, pp_cu_result rc)
-{
-    const char *text = NULL;
-    return d->cuGetErrorString(rc, &text) == 0 && text ? text : "an unknown error";
-}
-
 static pp_status status_of(pp_cu_result rc)
 {
     switch (rc) {
@@ -57,6 +50,7 @@ static pp_status status_of(pp_cu_result rc)
 pp_status pp_cuda_check(const struct pp_cuda_driver *d, pp_cu_result rc, struct pp_err *err, const char *hint,
                         const char *fmt, ...)
 {
+    const char *text = NULL; /* the driver's own words */
     char what[240];
     va_list ap;
     if (rc == 0)
@@ -64,8 +58,10 @@ pp_status pp_cuda_check(const struct pp_cuda_driver *d, pp_cu_result rc, struct 
     va_start(ap, fmt);
     vsnprintf(what, sizeof(what), fmt, ap);
     va_end(ap);
-    return pp_fail(err, status_of(rc), "%s: driver error \"%s\" (CUDA error %d)%s%s", what, error_text(d, rc),
-                   rc, hint ? "; " : "", hint ? hint : "");
+    if (d->cuGetErrorString(rc, &text) != 0 || !text)
+        text = "an unknown error";
+    return pp_fail(err, status_of(rc), "%s: driver error \"%s\" (CUDA error %d)%s%s", what, text, rc,
+                   hint ? "; " : "", hint ? hint : "");
 }
 
 pp_status pp_cuda_driver_devices(const struct pp_cuda_driver *d, int *n, struct pp_err *err)

@@ -48,11 +48,6 @@ pp_cu_result pp_cuda_step_launch(struct pp_cuda_step *s, uint64_t ns)
     return s->cu->cuLaunchKernel(s->spin, 1, 1, 1, 1, 1, 1, 0, s->stream, args, NULL);
 }
 
-static pp_cu_result launch(struct pp_cuda_step *s, unsigned blocks)
-{
-    return blocks ? launch_work(s, blocks) : pp_cuda_step_launch(s, CALIBRATION_NS);
-}
-
 /* What the blocks, or without any a step of CALIBRATION_NS, really take by the device's own events. The
  * launch before pays for loading the code, and has the device busy until the next one is there. */
 static pp_cu_result measure(struct pp_cuda_step *s, unsigned blocks, double *took_ns)
@@ -60,7 +55,7 @@ static pp_cu_result measure(struct pp_cuda_step *s, unsigned blocks, double *too
     const struct pp_cuda_driver *cu = s->cu;
     pp_cu_event from = NULL, to = NULL;
     float ms = 0;
-    pp_cu_result rc = launch(s, blocks);
+    pp_cu_result rc = blocks ? launch_work(s, blocks) : pp_cuda_step_launch(s, CALIBRATION_NS);
     if (rc == 0)
         rc = cu->cuEventCreate(&from, PP_CU_EVENT_BLOCKING_SYNC);
     if (rc == 0)
@@ -68,7 +63,7 @@ static pp_cu_result measure(struct pp_cuda_step *s, unsigned blocks, double *too
     if (rc == 0)
         rc = cu->cuEventRecord(from, s->stream);
     if (rc == 0)
-        rc = launch(s, blocks);
+        rc = blocks ? launch_work(s, blocks) : pp_cuda_step_launch(s, CALIBRATION_NS);
     if (rc == 0)
         rc = cu->cuEventRecord(to, s->stream);
     if (rc == 0)

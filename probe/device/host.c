@@ -28,14 +28,9 @@ struct host {
     uint8_t *staging[2];   /* pageable only */
 };
 
-static struct host *of(struct pp_device *d)
-{
-    return (struct host *)d;
-}
-
 static void host_close(struct pp_device *d)
 {
-    struct host *h = of(d);
+    struct host *h = (struct host *)d;
     for (int i = 0; i < 2; i++)
         pp_pages_unmap(h->staging[i], STAGING_BYTES);
     pthread_mutex_destroy(&h->lock);
@@ -52,7 +47,7 @@ static void host_info(const struct pp_device *d, struct pp_device_info *out)
 
 static pp_status host_alloc(struct pp_device *d, size_t size, void **out, struct pp_err *err)
 {
-    struct host *h = of(d);
+    struct host *h = (struct host *)d;
     pp_status st = pp_pages_map(size, out, err);
     if (st == PP_OK && !h->pageable && mlock(*out, size) != 0 && !h->unlocked) {
         struct rlimit lim = {0};
@@ -86,7 +81,7 @@ static uint64_t issue(struct host *h, size_t size)
 static pp_status host_copy_start(struct pp_device *d, const void *src, size_t size, uint64_t *ticket,
                                  struct pp_err *err)
 {
-    struct host *h = of(d);
+    struct host *h = (struct host *)d;
     if (!h->pageable) {
         *ticket = issue(h, size);
         return PP_OK;
@@ -111,7 +106,7 @@ static pp_status host_copy_wait(struct pp_device *d, uint64_t ticket, struct pp_
 
 static pp_status host_sync(struct pp_device *d, struct pp_err *err)
 {
-    struct host *h = of(d);
+    struct host *h = (struct host *)d;
     pthread_mutex_lock(&h->lock);
     uint64_t done = h->link_free_ns;
     pthread_mutex_unlock(&h->lock);

@@ -95,24 +95,12 @@ pp_status pp_nvjpeg_load(struct pp_nvjpeg *n, struct pp_err *err)
 
 /* ---- the choice of a back end ---- */
 
-/* A container reaches the engines only with the driver capability "video"; CUDA works without it. */
-static int lacks_video(const char **capabilities)
-{
-    *capabilities = getenv("NVIDIA_DRIVER_CAPABILITIES");
-    return *capabilities && !strstr(*capabilities, "video") && !strstr(*capabilities, "all");
-}
-
 /* "NVIDIA A100-SXM4-40GB MIG 1g.5gb" */
 static int is_slice(const struct pp_cuda_driver *cu, char *name, int size)
 {
     pp_cu_device device;
     return cu->cuDeviceGet(&device, 0) == 0 && cu->cuDeviceGetName(name, size, device) == 0 &&
            strstr(name, " MIG ");
-}
-
-static int is_of_engines(enum pp_nvjpeg_backend backend)
-{
-    return backend == PP_NVJPEG_HARDWARE || backend == PP_NVJPEG_HARDWARE_DEVICE;
 }
 
 static int take_engines(const struct pp_nvjpeg *n, const struct pp_cuda_driver *cu,
@@ -131,9 +119,10 @@ static int take_engines(const struct pp_nvjpeg *n, const struct pp_cuda_driver *
     if (c->handle)
         n->nvjpegDestroy(c->handle);
     c->handle = NULL;
-    const char *capabilities;
+    const char *capabilities = getenv("NVIDIA_DRIVER_CAPABILITIES");
     char name[128];
-    if (lacks_video(&capabilities))
+    /* A container reaches the engines only with the driver capability "video"; CUDA works without it. */
+    if (capabilities && !strstr(capabilities, "video") && !strstr(capabilities, "all"))
         snprintf(
             c->passed_over, sizeof(c->passed_over),
             "this container may not use the GPU's JPEG engines: NVIDIA_DRIVER_CAPABILITIES=%.80s lacks video; start it with compute,utility,video",
@@ -158,9 +147,10 @@ pp_status pp_nvjpeg_choose(const struct pp_nvjpeg *n, const struct pp_cuda_drive
 {
     enum pp_nvjpeg_backend engines = wanted == PP_NVJPEG_AUTO ? PP_NVJPEG_HARDWARE : wanted;
     *out = (struct pp_nvjpeg_choice){.backend = wanted};
-    if (is_of_engines(engines) && take_engines(n, cu, engines, out))
+    if ((engines == PP_NVJPEG_HARDWARE || engines == PP_NVJPEG_HARDWARE_DEVICE) &&
+        take_engines(n, cu, engines, out))
         return PP_OK;
-    if (is_of_engines(wanted))
+    if (wanted == PP_NVJPEG_HARDWARE || wanted == PP_NVJPEG_HARDWARE_DEVICE)
         return pp_fail(err, PP_E_UNSUPPORTED, "nvJPEG's back end %s cannot be used: %s",
                        pp_nvjpeg_backend_name(wanted), out->passed_over);
     if (wanted == PP_NVJPEG_AUTO)

@@ -268,7 +268,9 @@ pp_status pp_faults_set_dataset(struct pp_faults *f, uint64_t samples, struct pp
 
 /* ---- acting ---- */
 
-void pp_burn_cpu_ns(double ns)
+/* Takes that much CPU time on the calling thread: under contention it lasts as much longer as real work
+ * would. */
+static void burn_cpu_ns(double ns)
 {
     uint64_t end = pp_thread_cpu_ns() + (uint64_t)ns;
     volatile uint64_t x = 1;
@@ -306,7 +308,7 @@ static void burn(const struct pp_faults *f, double ns)
 {
     enum { SLICE_NS = 20000000 };
     for (; ns > 0 && !(f->stop && pp_stop_is_requested(f->stop)); ns -= SLICE_NS)
-        pp_burn_cpu_ns(ns < SLICE_NS ? ns : SLICE_NS);
+        burn_cpu_ns(ns < SLICE_NS ? ns : SLICE_NS);
 }
 
 static double latency_of(const struct pp_faults *f, const struct fault *one, const struct pp_fault_at *at,
@@ -455,7 +457,7 @@ static void *ballast_main(void *arg)
     while (!atomic_load_explicit(&b->stop, memory_order_relaxed)) {
         uint64_t now = pp_now_ns();
         slice_end = (slice_end > now ? slice_end : now) + (uint64_t)BALLAST_SLICE_NS;
-        pp_burn_cpu_ns(b->share * BALLAST_SLICE_NS);
+        burn_cpu_ns(b->share * BALLAST_SLICE_NS);
         if (pp_now_ns() < slice_end)
             pp_sleep_until_ns(slice_end);
     }

@@ -74,8 +74,4 @@ pp_status pp_ballast_start(double cpus, int threads, struct pp_ballast **out, st
 /* Ends and joins them. NULL is fine. */
 void pp_ballast_stop(struct pp_ballast *b);
 
-/* Takes that much CPU time on the calling thread: under contention it lasts as much longer as real work
- * would. */
-void pp_burn_cpu_ns(double ns);
-
 #endif

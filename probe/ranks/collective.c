@@ -80,12 +80,6 @@ static int is_held(int fd, off_t at, off_t n)
     return fcntl(fd, F_OFD_GETLK, &fl) == 0 && fl.l_type != F_UNLCK;
 }
 
-/* Whether a process holds that place. */
-static int ranks_file_has(const struct pp_ranks_file *f, uint32_t rank)
-{
-    return is_held(f->fd, PLACES + (off_t)rank, 1);
-}
-
 static int is_the_file_at(int fd, const char *path)
 {
     struct stat opened, named;
@@ -207,7 +201,7 @@ static pp_status take_place(struct pp_ranks_file *f, const struct pp_collective_
     if (st == PP_OK) {
         const struct pp_rank_line *line = &f->shared->line[o->rank];
         uint32_t state = atomic_load(&line->state);
-        if (ranks_file_has(f, o->rank))
+        if (is_held(f->fd, PLACES + (off_t)o->rank, 1))
             st = pp_fail(err, PP_E_EXISTS,
                          "--rank %u: process %u already has this rank in %s; give every process its own rank",
                          o->rank, atomic_load(&line->pid), f->path);
@@ -300,11 +294,6 @@ static struct pp_rank_line *line_of(const struct pp_collective *c, uint32_t rank
     return &c->file.shared->line[rank];
 }
 
-static uint32_t state_of(const struct pp_collective *c, uint32_t rank)
-{
-    return atomic_load(&line_of(c, rank)->state);
-}
-
 static int came(const struct pp_collective *c, uint32_t rank)
 {
     return atomic_load(&line_of(c, rank)->meetings) >= c->meetings;
@@ -366,7 +355,7 @@ static void take_stock(struct pp_collective *c)
     uint32_t others = 0;
     c->news_n = 0;
     for (uint32_t r = 0; r < c->world_size; r++) {
-        uint32_t state = state_of(c, r);
+        uint32_t state = atomic_load(&line_of(c, r)->state);
         if (state > PP_RANK_HERE && state != c->state[r]) {
             /* What has become of a rank that is not waited for any longer. */
             char limit[32], steps[48];
@@ -404,7 +393,7 @@ const char *pp_collective_news(struct pp_collective *c)
 /* Before the first step a rank that has not begun is waited for too. */
 static int is_awaited(const struct pp_collective *c, uint32_t rank)
 {
-    uint32_t state = state_of(c, rank);
+    uint32_t state = atomic_load(&line_of(c, rank)->state);
     return (state == PP_RANK_HERE && !came(c, rank)) || (state == PP_RANK_ABSENT && c->meetings == 1);
 }
 
@@ -454,12 +443,12 @@ static pp_status meet(struct pp_collective *c, pp_collective_look *look, void *c
          * enough. One that opens its data before its first step takes as long as that takes. */
         int over = waited >= c->limit_ns;
         for (uint32_t r = 0; r < c->world_size; r++) {
-            uint32_t state = state_of(c, r);
+            uint32_t state = atomic_load(&line_of(c, r)->state);
             if (!is_awaited(c, r))
                 continue;
             if (state == PP_RANK_ABSENT && over)
                 give_up_on(c, r, state, PP_RANK_NEVER_CAME);
-            else if (state == PP_RANK_HERE && r != c->rank && !ranks_file_has(&c->file, r))
+            else if (state == PP_RANK_HERE && r != c->rank && !is_held(c->file.fd, PLACES + (off_t)r, 1))
                 give_up_on(c, r, state, PP_RANK_DIED);
             else if (state == PP_RANK_HERE && over && c->meetings > 1)
                 give_up_on(c, r, state, PP_RANK_LATE);

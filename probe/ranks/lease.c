@@ -102,18 +102,36 @@ size_t pp_lease_held(struct pp_lease *l)
     return n;
 }
 
-static int is_before(const struct held *h, uint64_t epoch, uint64_t position)
-{
-    return h->epoch < epoch || (h->epoch == epoch && h->position < position);
-}
-
 /* Under the lock: leases that are done, and of which the directory does not say so. */
 static size_t unmarked(const struct pp_lease *l)
 {
     size_t n = 0;
-    while (n < l->n_held && is_before(&l->held[n], l->done_epoch, l->done_position))
-        n++;
+    for (; n < l->n_held; n++) {
+        const struct held *h = &l->held[n];
+        if (h->epoch > l->done_epoch || (h->epoch == l->done_epoch && h->position >= l->done_position))
+            break;
+    }
     return n;
+}
+
+/* The leases whose samples were all trained on. */
+static pp_status mark_done(struct pp_lease *l, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    pthread_mutex_lock(&l->lock);
+    while (st == PP_OK && unmarked(l) > 0) {
+        struct held first = l->held[0];
+        pthread_mutex_unlock(&l->lock);
+        /* Of a lease that was lost the rest was not read here. */
+        st = first.lost ? PP_OK : pp_lease_dir_done(&l->dir, first.epoch, first.shard, err);
+        pthread_mutex_lock(&l->lock);
+        if (st == PP_OK) {
+            memmove(l->held, l->held + 1, --l->n_held * sizeof(*l->held));
+            pthread_cond_signal(&l->marked);
+        }
+    }
+    pthread_mutex_unlock(&l->lock);
+    return st;
 }
 
 void pp_lease_delivered(struct pp_lease *l, uint64_t epoch, uint64_t position)
@@ -142,38 +160,6 @@ int pp_lease_is_lost(struct pp_lease *l, uint64_t epoch, uint64_t position)
 }
 
 /* ---- the thread: heartbeats, what is done, what was lost ---- */
-
-/* The first lease whose samples were all trained on; 0: there is none. */
-static int next_done(struct pp_lease *l, struct held *out)
-{
-    pthread_mutex_lock(&l->lock);
-    int any = unmarked(l) > 0;
-    if (any)
-        *out = l->held[0];
-    pthread_mutex_unlock(&l->lock);
-    return any;
-}
-
-static void drop_first(struct pp_lease *l)
-{
-    pthread_mutex_lock(&l->lock);
-    memmove(l->held, l->held + 1, --l->n_held * sizeof(*l->held));
-    pthread_cond_signal(&l->marked);
-    pthread_mutex_unlock(&l->lock);
-}
-
-static pp_status mark_done(struct pp_lease *l, struct pp_err *err)
-{
-    struct held h;
-    while (next_done(l, &h)) {
-        /* Of a lease that was lost the rest was not read here. */
-        pp_status st = h.lost ? PP_OK : pp_lease_dir_done(&l->dir, h.epoch, h.shard, err);
-        if (st != PP_OK)
-            return st;
-        drop_first(l);
-    }
-    return PP_OK;
-}
 
 static void find_lost(struct pp_lease *l)
 {

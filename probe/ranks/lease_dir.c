@@ -40,11 +40,6 @@ static const char *done_name(char buf[NAME], uint64_t epoch, uint64_t shard)
     return buf;
 }
 
-static void beat_name(char *buf, size_t size, const char *token)
-{
-    snprintf(buf, size, "ranks/%s", token);
-}
-
 /* A token that was read becomes a part of a name. */
 static int is_token(const char *t)
 {
@@ -302,7 +297,7 @@ void pp_lease_dir_free(struct pp_lease_dir *d)
 pp_status pp_lease_dir_beat(struct pp_lease_dir *d, int left, struct pp_err *err)
 {
     char name[PP_LEASE_TOKEN + 8], text[32];
-    beat_name(name, sizeof(name), d->token);
+    snprintf(name, sizeof(name), "ranks/%s", d->token);
     int n = snprintf(text, sizeof(text), left ? "left %012llu\n" : "beat %012llu\n",
                      (unsigned long long)++d->beats);
     int fd = openat(d->fd, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -338,7 +333,7 @@ enum pp_lease_owner pp_lease_dir_owner(struct pp_lease_dir *d, uint64_t epoch, u
         snprintf(token, PP_LEASE_TOKEN, "?%.64s", name);
     struct pp_lease_other *o = other(d, token, now);
     if (known) {
-        beat_name(of_beat, sizeof(of_beat), token);
+        snprintf(of_beat, sizeof(of_beat), "ranks/%s", token);
         read_text(d->fd, of_beat, beat, sizeof(beat));
     }
     if (!o)

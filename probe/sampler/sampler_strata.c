@@ -33,14 +33,6 @@ struct labelled {
 
 PP_BY_BOTH(by_label, struct labelled, label, sample)
 
-static uint64_t count_classes(const struct labelled *l, uint64_t n)
-{
-    uint64_t classes = n > 0;
-    for (uint64_t i = 1; i < n; i++)
-        classes += l[i].label != l[i - 1].label;
-    return classes;
-}
-
 pp_status pp_strata_create(const int64_t *class_of, uint64_t n, struct pp_strata **out, struct pp_err *err)
 {
     pp_status st = PP_OK;
@@ -52,7 +44,9 @@ pp_status pp_strata_create(const int64_t *class_of, uint64_t n, struct pp_strata
         l[i] = (struct labelled){class_of[i], (uint32_t)i};
     if (s && l) {
         qsort(l, n, sizeof(*l), by_label);
-        classes = count_classes(l, n);
+        classes = n > 0;
+        for (uint64_t i = 1; i < n; i++)
+            classes += l[i].label != l[i - 1].label;
         s->n = n;
         s->member = malloc(n * sizeof(*s->member) + 1);
         s->classes = classes <= MOST_CLASSES ? calloc(classes + 1, sizeof(*s->classes)) : NULL;

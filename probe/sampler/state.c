@@ -49,11 +49,6 @@ static const struct field stream_fields[] = {
     FIELD(shards, COUNT), FIELD(shuffle_shards, COUNT), {NULL, 0, 0},
 };
 
-static uint64_t *field_of(struct pp_loader_state *st, const struct field *f)
-{
-    return (uint64_t *)((char *)st + f->offset);
-}
-
 static uint64_t weights_digest(const struct pp_sampler_opts *opts)
 {
     if (opts->kind == PP_SAMPLER_STRATIFIED && opts->classes)
@@ -82,7 +77,7 @@ void pp_state_init(struct pp_loader_state *st, const struct pp_sampler_opts *opt
 static void write_fields(struct pp_json *j, struct pp_loader_state *st, const struct field *f)
 {
     for (; f->name; f++) {
-        uint64_t value = *field_of(st, f);
+        uint64_t value = *(uint64_t *)((char *)st + f->offset);
         pp_json_key(j, f->name);
         if (f->type == DIGITS) {
             char digits[24];
@@ -148,7 +143,7 @@ static pp_status read_fields(json_t *object, const char *path, const struct fiel
 {
     for (; f->name; f++) {
         json_t *value = json_object_get(object, f->name);
-        uint64_t *into = field_of(st, f);
+        uint64_t *into = (uint64_t *)((char *)st + f->offset);
         if (!value)
             return pp_fail(err, PP_E_CORRUPT,
                            "the state %s has no \"%s\": it is incomplete; start without --resume", path,
@@ -249,16 +244,6 @@ static pp_status differs(struct pp_err *err, const char *what, const char *saved
         what, saved, asked, saved);
 }
 
-static pp_status compare(struct pp_err *err, const char *what, uint64_t saved, uint64_t asked)
-{
-    char a[24], b[24];
-    if (saved == asked)
-        return PP_OK;
-    snprintf(a, sizeof(a), "%" PRIu64, saved);
-    snprintf(b, sizeof(b), "%" PRIu64, asked);
-    return differs(err, what, a, b);
-}
-
 pp_status pp_state_matches(const struct pp_loader_state *st, const struct pp_sampler_opts *opts,
                            struct pp_err *err)
 {
@@ -285,9 +270,12 @@ pp_status pp_state_matches(const struct pp_loader_state *st, const struct pp_sam
         {"world size", st->world_size ? st->world_size : 1, now.world_size},
     };
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-        pp_status status = compare(err, counts[i].what, counts[i].saved, counts[i].asked);
-        if (status != PP_OK)
-            return status;
+        char saved[24], asked[24];
+        if (counts[i].saved == counts[i].asked)
+            continue;
+        snprintf(saved, sizeof(saved), "%" PRIu64, counts[i].saved);
+        snprintf(asked, sizeof(asked), "%" PRIu64, counts[i].asked);
+        return differs(err, counts[i].what, saved, asked);
     }
     if (!st->streaming && st->consumed > pp_sampler_len_of(opts))
         return pp_fail(err, PP_E_CORRUPT,

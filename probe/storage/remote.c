@@ -40,11 +40,6 @@ const char *pp_remote_name(const struct pp_object *o)
     return object_of(o)->name;
 }
 
-static const struct pp_remote *remote_of(const struct pp_storage *s)
-{
-    return (const struct pp_remote *)s;
-}
-
 pp_status pp_remote_begin(struct pp_remote *r, const struct pp_remote_kind *kind, void *state,
                           struct pp_err *err)
 {
@@ -349,7 +344,8 @@ static pp_status make_known(const struct pp_object *out, const char *attempt, st
     struct object *o = object_of(out);
     pp_status st = PP_OK;
     pthread_mutex_lock(&o->lock);
-    struct job *j = o->known ? NULL : new_job(remote_of(out->storage), o->name, attempt, NULL, err);
+    struct job *j = o->known ? NULL
+                             : new_job((const struct pp_remote *)out->storage, o->name, attempt, NULL, err);
     if (j) {
         j->request.range = "0-0";
         j->request.body = stop_at_once;
@@ -455,7 +451,7 @@ static pp_status read_range(const struct pp_object *out, struct pp_read *r, stru
     struct object *o = object_of(out);
     char range[64], etag[PP_HTTP_ETAG];
     struct range w = {.read = r, .offset = r->offset, .size = r->size};
-    struct job *j = new_job(remote_of(out->storage), o->name, "read", r, err);
+    struct job *j = new_job((const struct pp_remote *)out->storage, o->name, "read", r, err);
     if (!j)
         return PP_E_NO_MEMORY;
     pthread_mutex_lock(&o->lock);
@@ -564,7 +560,7 @@ pp_status pp_remote_read_whole(const struct pp_storage *s, const struct pp_objec
                                struct pp_err *err)
 {
     char *whole = pp_remote_join(dir, r->name);
-    struct job *j = whole ? new_job(remote_of(s), whole, "read", r, err) : NULL;
+    struct job *j = whole ? new_job((const struct pp_remote *)s, whole, "read", r, err) : NULL;
     pp_status st = PP_E_NO_MEMORY;
     if (!j)
         goto out;

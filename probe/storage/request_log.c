@@ -46,11 +46,6 @@ void pp_request_log_off(void)
     pthread_mutex_unlock(&lock);
 }
 
-int pp_request_log_is_on(void)
-{
-    return atomic_load_explicit(&is_on, memory_order_relaxed);
-}
-
 /* The place's number, which it gets here when it is new. The lock is held. */
 static uint16_t number_of(struct kept *k, const char *address, const char *name)
 {
@@ -96,7 +91,7 @@ void pp_request_log_add(const struct pp_request *r, const char *address, const c
     };
     for (unsigned i = 0; i < sizeof(amount) / sizeof(*amount); i++)
         pp_count(&pp_request_counters, i, amount[i]);
-    if (!name || !pp_request_log_is_on())
+    if (!name || !atomic_load_explicit(&is_on, memory_order_relaxed))
         return;
     pthread_mutex_lock(&lock);
     if (kept && kept->n == PP_REQUESTS_KEPT) {

@@ -69,7 +69,6 @@ struct pp_request_place {
 /* Begins anew: what was kept is dropped. 0: no memory, and it is off. */
 int pp_request_log_on(void);
 void pp_request_log_off(void);
-int pp_request_log_is_on(void); /* cheap */
 
 /* Counts a request, and keeps it when the log is on and it is for an object. name: of that, as a user writes
  * it; a query is no part of its prefix. NULL: for none. */

@@ -390,7 +390,9 @@ pp_status pp_close(struct pp_recorder *r, struct pp_err *err)
     if (!r)
         return PP_OK;
     int alone = r->note.code != PP_OK;
-    pp_session_retire_all(r->session);
+    /* Retires every handle of this process. Its threads must have stopped recording. */
+    for (struct pp_thread *t = r->session->handles; t; t = t->next)
+        pp_thread_retire(t);
     pp_session_anchor(r->session);
     close(r->presence);
     int last = !pp_presence_any(r->dir);

@@ -78,11 +78,6 @@ static void map_ring(struct pp_session *s, uint32_t thread)
     close(fd);
 }
 
-static uint32_t slot_kind(const struct pp_session *s, uint32_t thread)
-{
-    return PP_SLOT_KIND(__atomic_load_n(&s->file->thread_state[thread], __ATOMIC_ACQUIRE));
-}
-
 /* The ring of a thread, mapped on first sight when another process made it; NULL while it is being made or
  * when it could not be. The entry never moves once set, so the caller may use it unlocked. */
 static struct pp_ring_map *ring_of(struct pp_session *s, uint32_t thread)
@@ -91,7 +86,7 @@ static struct pp_ring_map *ring_of(struct pp_session *s, uint32_t thread)
         return NULL;
     pthread_mutex_lock(&s->lock);
     if (!s->map[thread].ring) {
-        uint32_t kind = slot_kind(s, thread);
+        uint32_t kind = PP_SLOT_KIND(__atomic_load_n(&s->file->thread_state[thread], __ATOMIC_ACQUIRE));
         if (kind == PP_SLOT_READY || kind == PP_SLOT_ENDED || kind == PP_SLOT_EMPTY)
             map_ring(s, thread);
     }
@@ -223,7 +218,8 @@ int pp_ring_is_over(struct pp_session *s, uint32_t thread)
 {
     struct pp_ring_map *m = ring_of(s, thread);
     return m && __atomic_load_n(&m->ring->retired, __ATOMIC_ACQUIRE) &&
-           (thread < PP_THREADS_ONCE || slot_kind(s, thread) == PP_SLOT_EMPTY);
+           (thread < PP_THREADS_ONCE ||
+            PP_SLOT_KIND(__atomic_load_n(&s->file->thread_state[thread], __ATOMIC_ACQUIRE)) == PP_SLOT_EMPTY);
 }
 
 size_t pp_ring_unfinished(struct pp_session *s, uint32_t thread, uint64_t end_ns, struct pp_span *out,

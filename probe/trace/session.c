@@ -297,12 +297,6 @@ int pp_ring_believable(const struct pp_session *s, const struct pp_ring_file *r,
            bytes == sizeof(*r) + capacity * sizeof(struct pp_span);
 }
 
-void pp_session_retire_all(struct pp_session *s)
-{
-    for (struct pp_thread *t = s->handles; t; t = t->next)
-        pp_thread_retire(t);
-}
-
 void pp_session_unmap(void *at, size_t bytes)
 {
     if (!at)

@@ -66,8 +66,6 @@ void pp_session_state_loader(struct pp_session *s, const uint32_t said[PP_STATED
 int pp_session_is_anothers(const char *dir, int session_fd);
 /* Removes what a session left in its directory, unless it is another's, and that if nothing else is in it. */
 void pp_session_discard(const char *dir, int session_fd);
-/* Retires every handle of this process. Its threads must have stopped recording. */
-void pp_session_retire_all(struct pp_session *s);
 
 /* Reserves the blocks of a file before it is mapped, for a store into a hole on a full disk is a SIGBUS in
  * somebody's training job; maps it, shared and guarded; makes it first. 0 or an errno. */

@@ -53,22 +53,9 @@ size_t pp_axis_bytes(int in, int out, int count)
     return (size_t)count * (per_output * taps + sizeof(int)) + taps * sizeof(double) + 64;
 }
 
-/* The largest number of taps that any of the outputs has. */
-static int count_taps(const struct filter *f, int first, int count)
-{
-    int taps = 1;
-    for (int i = first; i < first + count; i++) {
-        double centre = centre_of(f, i);
-        int n = end_of(f, centre) - begin_of(f, centre);
-        if (n > taps)
-            taps = n;
-    }
-    return taps;
-}
-
-/* One output's weights into row[0..n); returns n. sum and shares are in double as PIL's, or the last bit
+/* One output's weights into row. sum and shares are in double as PIL's, or the last bit
  * would differ. */
-static int weigh(const struct filter *f, double centre, int begin, double *share, int32_t *row)
+static void weigh(const struct filter *f, double centre, int begin, double *share, int32_t *row)
 {
     int n = end_of(f, centre) - begin;
     double sum = 0.0, inverse = 1.0 / f->stretch;
@@ -81,13 +68,17 @@ static int weigh(const struct filter *f, double centre, int begin, double *share
         double w = sum != 0.0 ? share[i] / sum : share[i];
         row[i] = (int32_t)(0.5 + w * (1 << PP_WEIGHT_BITS));
     }
-    return n;
 }
 
 void pp_axis_fill(struct pp_axis *a, const struct pp_resize_part *part, int begin, int length, void *memory)
 {
     struct filter f = filter_of(part->in, part->out);
-    int count = part->count, taps = count_taps(&f, part->first, count);
+    int count = part->count, taps = 1; /* the most that any of the outputs has */
+    for (int i = 0; i < count; i++) {
+        double centre = centre_of(&f, part->first + i);
+        int n = end_of(&f, centre) - begin_of(&f, centre);
+        taps = n > taps ? n : taps;
+    }
     if (taps % 2 && taps < length)
         taps++;
 

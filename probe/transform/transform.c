@@ -113,11 +113,6 @@ static uint8_t *pp_scratch_reserve(struct pp_scratch *s, size_t size, struct pp_
     return NULL;
 }
 
-static uint8_t *ring_row(const struct work *w, int row)
-{
-    return w->ring + (size_t)(row % w->ring_rows) * w->row_stride;
-}
-
 /* What of the resized picture is seen, for each axis. */
 static struct pp_resize_part seen(int in, int out, int offset, int window)
 {
@@ -203,13 +198,13 @@ pp_status pp_transform_apply(const struct pp_transform *t, const struct pp_trans
             for (int i = 0; i < ROWS_AT_ONCE; i++) {
                 int row = w.rows_done + i < last ? w.rows_done + i : last;
                 from[i] = w.pixels->data + (size_t)row * w.pixels->stride;
-                to[i] = ring_row(&w, row);
+                to[i] = w.ring + (size_t)(row % w.ring_rows) * w.row_stride;
             }
             w.resize_rows(&w.x, from, to);
             w.rows_done += ROWS_AT_ONCE;
         }
         for (int k = 0; k < w.y.taps; k++)
-            w.taps[k] = ring_row(&w, first + k);
+            w.taps[k] = w.ring + (size_t)((first + k) % w.ring_rows) * w.row_stride;
         w.resize_column(&w.y, y, w.taps, w.row, (size_t)w.x.count * 3);
         pp_store_row(&w.store, w.row, w.x.count, w.top + y);
     }

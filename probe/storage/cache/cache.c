@@ -56,11 +56,6 @@ struct object {
     char name[]; /* with its store's: "http://host:9000 s3://bucket/key" */
 };
 
-static struct cached *cached_of(const struct pp_storage *s)
-{
-    return (struct cached *)s;
-}
-
 static const struct pp_object *inner_of(const struct pp_object *o)
 {
     return o ? &((const struct object *)o->state)->inner : NULL;
@@ -98,7 +93,7 @@ static uint64_t version_of_info(const struct pp_place_info *i)
 
 static void cached_detach(struct pp_storage *s)
 {
-    struct cached *c = cached_of(s);
+    struct cached *c = (struct cached *)s;
     pp_cache_ring_close(c->ring);
     free(c);
 }
@@ -112,7 +107,7 @@ static pp_status cached_stat(const struct pp_storage *s, const struct pp_object 
 static pp_status cached_open(const struct pp_storage *s, const struct pp_open *o, struct pp_object *out,
                              struct pp_err *err)
 {
-    const struct cached *c = cached_of(s);
+    const struct cached *c = (struct cached *)s;
     struct pp_open how = *o;
     char name[PP_CACHE_NAME + 1];
     size_t n = full_name(c, o->dir, o->name, name, sizeof(name)), kept = n < sizeof(name) ? n : 0;
@@ -192,7 +187,7 @@ static int is_still(const struct cached *c, const struct pp_object *o, const cha
 
 static pp_status cached_read_at(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
 {
-    const struct cached *c = cached_of(o->storage);
+    const struct cached *c = (struct cached *)o->storage;
     const struct object *state = o->state;
     struct pp_place_info info = {.kind = PP_PLACE_MISSING};
     struct pp_cache_flight flight;
@@ -263,7 +258,7 @@ static int hit_whole(const struct cached *c, const struct pp_object *dir, const 
 static pp_status cached_read_whole(const struct pp_storage *s, const struct pp_object *dir, struct pp_read *r,
                                    struct pp_err *err)
 {
-    const struct cached *c = cached_of(s);
+    const struct cached *c = (struct cached *)s;
     char name[PP_CACHE_NAME + 1];
     struct pp_cache_flight flight;
     struct pp_cache_id id = {.name = name,

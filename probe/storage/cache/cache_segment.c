@@ -44,16 +44,11 @@ uint64_t pp_cache_table_size(uint64_t entries)
     return entries * sizeof(struct pp_cache_row) + sizeof(struct table_end);
 }
 
-static uint64_t check_segment(const struct pp_cache_segment_head *h, uint64_t seed)
-{
-    return XXH3_64bits_withSeed(h, offsetof(struct pp_cache_segment_head, check), seed);
-}
-
 void pp_cache_make_segment_head(struct pp_cache_segment_head *out, uint64_t number, uint64_t seed)
 {
     *out = (struct pp_cache_segment_head){.number = number};
     memcpy(out->magic, segment_magic, sizeof(out->magic));
-    out->check = check_segment(out, seed);
+    out->check = XXH3_64bits_withSeed(out, offsetof(struct pp_cache_segment_head, check), seed);
 }
 
 int pp_cache_check_segment(const struct pp_cache_file *f, uint64_t number)
@@ -61,7 +56,7 @@ int pp_cache_check_segment(const struct pp_cache_file *f, uint64_t number)
     struct pp_cache_segment_head h;
     return pp_io_pread_full(f->fd, &h, sizeof(h), 0) == (ssize_t)sizeof(h) &&
            memcmp(h.magic, segment_magic, sizeof(h.magic)) == 0 && h.number == number && h.zero == 0 &&
-           h.check == check_segment(&h, f->seed);
+           h.check == XXH3_64bits_withSeed(&h, offsetof(struct pp_cache_segment_head, check), f->seed);
 }
 
 /* ---- heads of entries ---- */
