@@ -59,12 +59,6 @@ static int is_of_module(PyObject *o, const char *module)
     return same;
 }
 
-/* Of that type itself: a class of the job's own may do anything when it is asked. */
-static int is_of(PyObject *o, const char *module, const char *name)
-{
-    return is_named(o, name) && is_of_module(o, module);
-}
-
 /* An array of numpy's. Not of one that holds objects: it has their addresses, which say nothing, and may be
  * equal in processes that were forked. Where the elements do not follow each other in memory they are copied
  * to be brought into order: not of one with more than COPIED. */
@@ -206,9 +200,10 @@ static int add_object(struct content *p, PyObject *o, int depth)
     }
     if (PyDict_CheckExact(o))
         return add_dict(p, o, depth - 1);
-    if (is_of(o, "numpy", "ndarray"))
+    /* Of these types themselves: a class of the job's own may do anything when it is asked. */
+    if (is_named(o, "ndarray") && is_of_module(o, "numpy"))
         return add_array(p, o);
-    if (is_of(o, "torch", "Tensor") && !modes_are_on())
+    if (is_named(o, "Tensor") && is_of_module(o, "torch") && !modes_are_on())
         return add_tensor(p, o);
     if (is_of_module(o, "numpy"))
         return add_held_bytes(p, PyObject_CallMethod(o, "tobytes", NULL));
@@ -226,22 +221,17 @@ void content_first(struct record_local *l, PyObject *sample)
     PyErr_Clear();
 }
 
-/* A sample with nothing that is known has no hash. */
-static uint64_t content_of(PyObject *sample)
-{
-    struct content p = {.left = OBJECTS, .whole = record_process.content == RECORD_CONTENT_WHOLE};
-    (void)add_object(&p, sample, DEPTH);
-    PyErr_Clear();
-    return p.hash;
-}
-
 void content_batch(struct record_local *l, PyObject *samples)
 {
     int list = PyList_Check(samples);
     Py_ssize_t n = list ? PyList_Size(samples) : 1;
     uint64_t *hashes = n > 0 && n <= RECORD_CONTENT_MAX ? malloc((size_t)n * sizeof(*hashes)) : NULL;
-    for (Py_ssize_t i = 0; hashes && i < n; i++)
-        hashes[i] = content_of(list ? PyList_GetItem(samples, i) : samples);
+    for (Py_ssize_t i = 0; hashes && i < n; i++) {
+        struct content p = {.left = OBJECTS, .whole = record_process.content == RECORD_CONTENT_WHOLE};
+        (void)add_object(&p, list ? PyList_GetItem(samples, i) : samples, DEPTH);
+        PyErr_Clear();
+        hashes[i] = p.hash; /* a sample with nothing that is known has no hash */
+    }
     if (hashes)
         record_content(l, (uint32_t)n, hashes);
     free(hashes);

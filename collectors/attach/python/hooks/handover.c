@@ -119,17 +119,6 @@ static struct record_mark wait_began(struct record_local *l, const PyObject *que
     return (struct record_mark){0};
 }
 
-static void got_batch(const struct record_mark *began, struct record_handover *h)
-{
-    struct record_local *l = record_local();
-    struct record_mark from = *began;
-    if (!l || !record_consumer_open(l))
-        return;
-    if (!from.stamp) /* its first: the lane, and with it the clock, is made only now */
-        from = record_ago(&l->consumer.lane, pp_now_ns() - early.from_ns);
-    record_got_handed(l, &from, h);
-}
-
 static PyObject *get_handed(PyObject *function, PyObject *args, PyObject *kwargs)
 {
     struct record_local *l = outside_next();
@@ -140,8 +129,12 @@ static PyObject *get_handed(PyObject *function, PyObject *args, PyObject *kwargs
     Py_INCREF(queue);
     PyObject *out = PyObject_Call(function, args, kwargs);
     struct record_handover *h = batches_of(queue);
-    if (out && h)
-        got_batch(&from, h);
+    struct record_local *taker = out && h ? record_local() : NULL;
+    if (taker && record_consumer_open(taker)) {
+        if (!from.stamp) /* its first: the lane, and with it the clock, is made only now */
+            from = record_ago(&taker->consumer.lane, pp_now_ns() - early.from_ns);
+        record_got_handed(taker, &from, h);
+    }
     if (l) {
         l->consumer.get_queue = queue;
         l->consumer.get_from = out ? (struct record_mark){0} : from;

@@ -26,6 +26,9 @@
  * is. callback: as the Timed was made with. */
 typedef PyObject *timed_call(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback);
 
+/* What pipeprobe_hooks.py calls as a function of the module: module.c says with which arguments. */
+typedef PyObject *module_function(PyObject *module, PyObject *args);
+
 /* ---- proxy.c ---- */
 
 struct proxy {
@@ -52,7 +55,7 @@ PyObject *proxy_new(PyObject *type, PyObject *inner, PyObject *beside);
 Py_ssize_t proxy_length(PyObject *self); /* of the object: a slot */
 
 PyObject *timed_new(PyObject *function, timed_call *call, PyObject *callback);
-int timed_is(PyObject *object);
+module_function timed_is;
 
 /* Not timed: the callback is called with the arguments before the function or after it, or with its result;
  * it raises no exception, and no frame of it is seen in the function's own. */
@@ -63,7 +66,7 @@ timed_call timed_around;
 /* With an exception set that a callback of ours raised: 1 and it is cleared, or 0: it is the job's, as no
  * Exception is ours (Ctrl-C, the end of the program) and none that a signal handler raised. */
 int exception_is_ours(void);
-void exception_handlers(PyObject *is_a_handlers); /* called with one: whether a signal handler raised it */
+module_function exception_handlers;
 /* The callback's errors are its own business: it has said so in the recording. 0: Ctrl-C came in it, or the
  * end of the program: that is the job's, and goes on. */
 int call_back(PyObject *callback, PyObject *args, PyObject *kwargs);
@@ -83,14 +86,14 @@ void content_batch(struct record_local *l, PyObject *samples);
 
 int samples_types(void);
 /* The data set as a fetcher sees it: obj[i] or next(obj) is a sample. */
-PyObject *samples_new(PyObject *dataset);
-PyObject *stream_new(PyObject *iterator); /* its first samples are told by their content */
-/* From now on function(data set, key, what came of it) is asked for the names of a loader's slowest samples;
- * it gives a str and raises what a signal handler of the job's does. NULL: nothing is. */
-void samples_names(PyObject *function);
-/* From now on the fetcher has timed in the place of its attribute ("dataset", "dataset_iter") while it
- * fetches a batch whose samples are recorded one by one. -1 with an exception. */
-int fetcher_set(PyObject *fetcher, const char *attribute, PyObject *timed);
+module_function samples_new;
+module_function stream_new; /* its first samples are told by their content */
+/* From now on the function is asked for the names of a loader's slowest samples; it gives a str and raises
+ * what a signal handler of the job's does. */
+module_function samples_names;
+/* From now on the fetcher has the timed one in the place of its data set, or of the iterator over that, while
+ * it fetches a batch whose samples are recorded one by one. */
+module_function fetcher_set;
 timed_call samples_fetch;  /* a fetcher's fetch: of a batch */
 timed_call samples_decode; /* a part of the sample in work: the outermost call within it counts */
 timed_call samples_unpack; /* the same of what is no image: its pixels are not counted */
@@ -121,14 +124,14 @@ timed_call iterator_draws;    /* of the sampler, in __iter__ or __next__ */
 timed_call iterator_index;    /* _next_index, which draws: what the next batch is made of */
 timed_call iterator_received; /* _get_data: (number of a batch, the batch) */
 timed_call iterator_loads;    /* what came from another process becomes objects: time of the wait it ends */
-void iterator_depths(void);   /* from now on __next__ counts the batches that are made */
+module_function iterator_depths; /* from now on __next__ counts the batches that are made */
 
 /* ---- queues.c ---- */
 
 int queues_types(void);
-/* A worker's queues: get() of the tasks, put() of the batches. With pinning_thread (threading.Thread) those
+/* A worker's queues: get() of the tasks, put() of the batches. With a pinning thread (threading.Thread) those
  * of the thread that pins memory: get() of the batches, put() of the pinned ones. */
-PyObject *queue_new(PyObject *queue, PyObject *pinning_thread);
+module_function queue_new;
 timed_call queues_collate; /* a span of the worker */
 
 /* ---- loops.c ---- */
@@ -148,14 +151,14 @@ struct loop_call loop_gives(const PyObject *queue);
 void loop_call_ends(struct loop_call *c, PyObject *out); /* out NULL: an exception, which stays */
 PyObject *loop_called(struct loop_call c, ternaryfunc call, PyObject *function, PyObject *args,
                       PyObject *kwargs);
-void loop_grad(PyObject *is_enabled); /* whether what is taken will be trained on, asked as a function */
-int loop_only_looks(void);            /* it will not, as far as is known. No exception may be set */
-timed_call loops_next;                /* a framework's iterator gives its next batch */
-timed_call loops_get;                 /* something may be waited for here */
-timed_call loops_get_queued;          /* in a queue that other processes put into */
-timed_call loops_dispatch;            /* of a task to a pool: a part of the take, and nothing taken */
-timed_call loops_wait;                /* for another thread, or for what an event loop polls */
-timed_call loops_put;                 /* to another process */
+module_function loop_grad;   /* whether what is taken will be trained on, asked as a function */
+int loop_only_looks(void);   /* it will not, as far as is known. No exception may be set */
+timed_call loops_next;       /* a framework's iterator gives its next batch */
+timed_call loops_get;        /* something may be waited for here */
+timed_call loops_get_queued; /* in a queue that other processes put into */
+timed_call loops_dispatch;   /* of a task to a pool: a part of the take, and nothing taken */
+timed_call loops_wait;       /* for another thread, or for what an event loop polls */
+timed_call loops_put;        /* to another process */
 /* A framework names what it does as a context manager: of the sample in work, by a callback that is called
  * with the arguments and gives 1: decode, 2: collate, 0: what any other code is. */
 timed_call loops_stage;
@@ -172,13 +175,13 @@ timed_call handover_resolve; /* a Future's set_result: as put */
 
 /* ---- steps.c ---- */
 
-timed_call steps_save;       /* torch.save: a span of the thread that takes the batches */
-void steps_on_host(int on);  /* whether the job's collectives end when their calls do, until one does not */
-timed_call steps_collective; /* a call that waits for the other ranks */
-timed_call steps_state;      /* state is saved or restored: the callback gives its number */
+timed_call steps_save;         /* torch.save: a span of the thread that takes the batches */
+module_function steps_on_host; /* whether the job's collectives end when their calls do, until one does not */
+timed_call steps_collective;   /* a call that waits for the other ranks */
+timed_call steps_state;        /* state is saved or restored: the callback gives its number */
 /* Its thread is the trainer; the end of it waits for other ranks. The callback is called with the arguments
  * before the pass and asks for steps_arrived; what it gives is removed. */
 timed_call steps_backward;
-void steps_arrived(void); /* this rank's part of the pass is done */
+module_function steps_arrived; /* this rank's part of the pass is done */
 
 #endif

@@ -58,9 +58,10 @@ static struct record_iteration *iteration_of_self(PyObject *args, PyObject **hel
 
 /* ---- __next__ ---- */
 
-void iterator_depths(void)
+PyObject *iterator_depths(PyObject *module, PyObject *nothing)
 {
     depths_are_known = 1;
+    Py_RETURN_NONE;
 }
 
 /* A new reference to a number, which is given back. -1: it is none. */
@@ -212,29 +213,18 @@ static void note_order(const struct record_iteration *it, PyObject *index, int b
     record_order_batch_end();
 }
 
-/* The sampler's StopIteration stays as it is. */
-static void note_end(PyObject *args)
-{
-    PyObject *type, *value, *trace, *held = NULL;
-    if (!PyErr_ExceptionMatches(PyExc_StopIteration))
-        return;
-    PyErr_Fetch(&type, &value, &trace);
-    struct record_iteration *it = iteration_of_self(args, &held);
-    if (it && !it->resumed)
-        record_order_end(it);
-    Py_XDECREF(held);
-    PyErr_Restore(type, value, trace);
-}
-
 PyObject *iterator_index(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
-    PyObject *index = iterator_draws(function, args, kwargs, callback), *held = NULL;
-    if (!index) {
-        note_end(args);
+    PyObject *index = iterator_draws(function, args, kwargs, callback), *held = NULL, *type, *value, *trace;
+    int ended = !index && PyErr_ExceptionMatches(PyExc_StopIteration);
+    if (!index && !ended)
         return NULL;
-    }
+    if (ended) /* the sampler's exception stays as it is */
+        PyErr_Fetch(&type, &value, &trace);
     struct record_iteration *it = iteration_of_self(args, &held);
-    if (it) {
+    if (it && ended && !it->resumed) {
+        record_order_end(it);
+    } else if (it && index) {
         int batched = PyList_Check(index) || PyTuple_Check(index); /* else a key */
         Py_ssize_t n = batched ? PyObject_Size(index) : !it->stream;
         if (!it->resumed) /* of a part of an epoch nothing can be said */
@@ -242,6 +232,8 @@ PyObject *iterator_index(PyObject *function, PyObject *args, PyObject *kwargs, P
         it->length[it->sent++ % RECORD_LENGTHS] = n > 0 ? (uint32_t)n : 0;
     }
     Py_XDECREF(held);
+    if (ended)
+        PyErr_Restore(type, value, trace);
     return index;
 }
 

@@ -7,6 +7,7 @@
 /* Queues that the trainer has taken from, the last few: who puts into one of them makes what it takes.
  * Compared and nothing else; under the interpreter's lock. */
 static const PyObject *taken_from[QUEUES_MAX];
+static unsigned n_taken_from;
 
 static int is_taken_from(const PyObject *queue)
 {
@@ -16,20 +17,14 @@ static int is_taken_from(const PyObject *queue)
     return 0;
 }
 
-static void note_taken_from(const PyObject *queue)
-{
-    static unsigned at;
-    if (queue && !is_taken_from(queue))
-        taken_from[at++ % QUEUES_MAX] = queue;
-}
-
 static PyObject *grad_is_enabled;
 
-void loop_grad(PyObject *is_enabled)
+PyObject *loop_grad(PyObject *module, PyObject *is_enabled)
 {
     Py_XDECREF(grad_is_enabled);
     Py_INCREF(is_enabled);
     grad_is_enabled = is_enabled;
+    Py_RETURN_NONE;
 }
 
 int loop_only_looks(void)
@@ -92,8 +87,9 @@ void loop_call_ends(struct loop_call *c, PyObject *out)
 {
     if (out && record_process.has_loader && c->as == LOOP_WAITS && (c->certain || c->queue))
         record_loop_beside(record_local_peek());
-    if (out) /* emptied at its end it has no producer, and its place in memory may be another's next */
-        note_taken_from(c->queue);
+    /* Emptied at its end it has no producer, and its place in memory may be another's next. */
+    if (out && c->queue && !is_taken_from(c->queue))
+        taken_from[n_taken_from++ % QUEUES_MAX] = c->queue;
     struct record_local *l = out && c->asks ? record_local_peek()
                                             : NULL; /* a poll that found nothing is none */
     if (l)
@@ -171,26 +167,19 @@ static int is_called_by_module_of(PyObject *its)
     return is;
 }
 
-/* Of an Event, whether it is set; -1: it is none. */
-static int event_is_set(PyObject *args)
-{
-    PyObject *event = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
-    PyObject *set = event ? PyObject_GetAttrString(event, "_flag") : NULL;
-    PyErr_Clear();
-    Py_XDECREF(set);
-    return set == Py_True ? 1 : set == Py_False ? 0 : -1;
-}
-
 /* A thread that has never had to wait for an Event finds a gate open, and takes no batch. */
 static PyObject *wait_for(PyObject *function, PyObject *args, PyObject *kwargs)
 {
     struct record_local *l = record_local_peek();
-    int set = event_is_set(args);
-    if (set == 1 && !(l && l->loop.awaits))
+    PyObject *event = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
+    PyObject *set = event ? PyObject_GetAttrString(event, "_flag") : NULL; /* a bool, which outlives us */
+    PyErr_Clear();
+    Py_XDECREF(set);
+    if (set == Py_True && !(l && l->loop.awaits))
         return PyObject_Call(function, args, kwargs);
     PyObject *out = wait_in(function, args, kwargs, 1);
     l = record_local_peek();
-    if (l && set == 0 && out == Py_True)
+    if (l && set == Py_False && out == Py_True)
         l->loop.awaits = 1;
     return out;
 }

@@ -155,23 +155,6 @@ static PyObject *timed(PyObject *self, PyObject *args)
     return NULL;
 }
 
-static PyObject *is_timed(PyObject *self, PyObject *object)
-{
-    return PyBool_FromLong(timed_is(object));
-}
-
-static PyObject *handlers(PyObject *self, PyObject *f)
-{
-    exception_handlers(f);
-    Py_RETURN_NONE;
-}
-
-static PyObject *names(PyObject *self, PyObject *f)
-{
-    samples_names(f == Py_None ? NULL : f);
-    Py_RETURN_NONE;
-}
-
 /* A subclass with room for attributes that has its base's name in messages, which one made in Python has not.
  * Python 3.9 and later. */
 static PyObject *subclass(PyObject *self, PyObject *args)
@@ -201,24 +184,6 @@ static PyObject *subclass(PyObject *self, PyObject *args)
     return type;
 }
 
-static PyObject *samples(PyObject *self, PyObject *dataset)
-{
-    return samples_new(dataset);
-}
-
-static PyObject *stream(PyObject *self, PyObject *iterator)
-{
-    return stream_new(iterator);
-}
-
-static PyObject *queue(PyObject *self, PyObject *args)
-{
-    PyObject *object, *thread = NULL;
-    if (!PyArg_ParseTuple(args, "O|O", &object, &thread))
-        return NULL;
-    return queue_new(object, thread);
-}
-
 static PyObject *pin_begin(PyObject *self, PyObject *nothing)
 {
     struct record_local *l = record_here();
@@ -232,33 +197,6 @@ static PyObject *pin_end(PyObject *self, PyObject *nothing)
     struct record_local *l = record_here();
     if (l)
         record_lane_close(&l->pin.lane);
-    Py_RETURN_NONE;
-}
-
-static PyObject *depths(PyObject *self, PyObject *nothing)
-{
-    iterator_depths();
-    Py_RETURN_NONE;
-}
-
-static PyObject *collectives(PyObject *self, PyObject *args)
-{
-    int on;
-    if (!PyArg_ParseTuple(args, "p", &on))
-        return NULL;
-    steps_on_host(on);
-    Py_RETURN_NONE;
-}
-
-static PyObject *arrived(PyObject *self, PyObject *nothing)
-{
-    steps_arrived();
-    Py_RETURN_NONE;
-}
-
-static PyObject *grad(PyObject *self, PyObject *is_enabled)
-{
-    loop_grad(is_enabled);
     Py_RETURN_NONE;
 }
 
@@ -282,16 +220,6 @@ static PyObject *child(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "L", &parent))
         return NULL;
     record_process.parent_pid = parent;
-    Py_RETURN_NONE;
-}
-
-static PyObject *fetcher(PyObject *self, PyObject *args)
-{
-    PyObject *object, *timed;
-    int stream;
-    if (!PyArg_ParseTuple(args, "OpO", &object, &stream, &timed) ||
-        fetcher_set(object, stream ? "dataset_iter" : "dataset", timed) != 0)
-        return NULL;
     Py_RETURN_NONE;
 }
 
@@ -355,7 +283,11 @@ static PyObject *arguments(PyObject *self, PyObject *args)
     unsigned number, workers, prefetch;
     if (!PyArg_ParseTuple(args, "III", &number, &workers, &prefetch))
         return NULL;
-    record_loader_changed(number, workers, prefetch);
+    struct pp_loader_row *row = record_loader_row(number);
+    if (row) {
+        row->workers = workers;
+        row->prefetch = prefetch;
+    }
     Py_RETURN_NONE;
 }
 
@@ -444,9 +376,8 @@ static PyObject *reseed(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OK", &held, &seed))
         return NULL;
     struct record_iteration *it = iteration_held(held);
-    if (it) {
+    if (it)
         record_iteration_reseed(it, seed);
-    }
     Py_RETURN_NONE;
 }
 
@@ -490,24 +421,24 @@ static PyMethodDef functions[] = {
     {"gpu_end", gpu_end, METH_NOARGS, "gpu_end(): of the GPU's records, before the process ends"},
     {"gpu_yield", gpu_yield, METH_VARARGS, "gpu_yield(to): likewise, for another profiler of the job"},
     {"timed", timed, METH_VARARGS, "timed(kind, f[, callback]): f, timed as what the kind says"},
-    {"is_timed", is_timed, METH_O, "is_timed(f)"},
-    {"handlers", handlers, METH_O, "handlers(f): f(e) says whether a signal handler raised e"},
-    {"names", names, METH_O, "names(f): f(data set, key, sample) names a sample; None: nothing does"},
+    {"is_timed", timed_is, METH_O, "is_timed(f)"},
+    {"handlers", exception_handlers, METH_O, "handlers(f): f(e) says whether a signal handler raised e"},
+    {"names", samples_names, METH_O, "names(f): f(data set, key, sample) names a sample; None: nothing does"},
     {"subclass", subclass, METH_VARARGS, "subclass(base, full name, attributes): one that looks like it"},
-    {"samples", samples, METH_O, "samples(data): data, whose items are timed"},
-    {"stream", stream, METH_O, "stream(iterator): likewise"},
-    {"depths", depths, METH_NOARGS, "depths(): an iterator knows how many batches are made"},
-    {"collectives", collectives, METH_VARARGS,
+    {"samples", samples_new, METH_O, "samples(data): data, whose items are timed"},
+    {"stream", stream_new, METH_O, "stream(iterator): likewise"},
+    {"depths", iterator_depths, METH_NOARGS, "depths(): an iterator knows how many batches are made"},
+    {"collectives", steps_on_host, METH_VARARGS,
      "collectives(on host): whether a collective has ended when its call has"},
     {"optimized", optimized, METH_NOARGS, "optimized(): an optimizer has made its step"},
-    {"arrived", arrived, METH_NOARGS, "arrived(): this rank's part of a backward pass is done"},
-    {"grad", grad, METH_O, "grad(f): f() says whether what is taken now will be trained on"},
+    {"arrived", steps_arrived, METH_NOARGS, "arrived(): this rank's part of a backward pass is done"},
+    {"grad", loop_grad, METH_O, "grad(f): f() says whether what is taken now will be trained on"},
     {"stands_in", stands_in, METH_NOARGS,
      "stands_in(): this thread takes the batches of one that waits for it"},
     {"framework", framework, METH_NOARGS, "framework(): its loader's waits are known by name"},
     {"child", child, METH_VARARGS, "child(parent's pid): this process is one of multiprocessing"},
-    {"fetcher", fetcher, METH_VARARGS, "fetcher(f, is_stream, timed): f fetches from timed"},
-    {"queue", queue, METH_VARARGS, "queue(q[, thread]): a worker's queue, or a pinning thread's, timed"},
+    {"fetcher", fetcher_set, METH_VARARGS, "fetcher(f, is_stream, timed): f fetches from timed"},
+    {"queue", queue_new, METH_VARARGS, "queue(q[, thread]): a worker's queue, or a pinning thread's, timed"},
     {"pin_begin", pin_begin, METH_NOARGS, "pin_begin(): of the calling thread"},
     {"pin_end", pin_end, METH_NOARGS, "pin_end()"},
     {"worker_begin", worker_begin, METH_VARARGS,

@@ -145,35 +145,30 @@ int number_of(PyObject *key, uint64_t *number)
 
 static PyObject *is_a_handlers;
 
-void exception_handlers(PyObject *function)
+PyObject *exception_handlers(PyObject *module, PyObject *function)
 {
     Py_XDECREF(is_a_handlers);
     Py_INCREF(function);
     is_a_handlers = function;
-}
-
-/* Of the exception that is set, which stays. */
-static int came_with_a_signal(void)
-{
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyErr_NormalizeException(&type, &value, &trace);
-    if (trace)
-        PyException_SetTraceback(value, trace);
-    PyObject *said = PyObject_CallFunctionObjArgs(is_a_handlers, value, NULL);
-    int came = said == Py_True;
-    Py_XDECREF(said);
-    PyErr_Clear();
-    PyErr_Restore(type, value, trace);
-    return came;
+    Py_RETURN_NONE;
 }
 
 int exception_is_ours(void)
 {
     int ours = PyErr_ExceptionMatches(PyExc_Exception);
     /* An attribute that is not there is asked for all the time. */
-    if (ours && is_a_handlers && !PyErr_ExceptionMatches(PyExc_AttributeError) && came_with_a_signal())
-        ours = 0;
+    if (ours && is_a_handlers && !PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        PyErr_NormalizeException(&type, &value, &trace);
+        if (trace)
+            PyException_SetTraceback(value, trace);
+        PyObject *said = PyObject_CallFunctionObjArgs(is_a_handlers, value, NULL);
+        ours = said != Py_True;
+        Py_XDECREF(said);
+        PyErr_Clear();
+        PyErr_Restore(type, value, trace);
+    }
     if (ours)
         PyErr_Clear();
     return ours;
@@ -251,7 +246,7 @@ static PyObject *inners_attribute(PyObject *self, void *name)
     return PyObject_GetAttrString(proxy_of(self)->inner, name);
 }
 
-static int add_timed_type(void)
+int proxy_types(void)
 {
     static PyMethodDef methods[] = {{"__reduce__", timed_reduce, METH_NOARGS, NULL},
                                     {"__reduce_ex__", timed_reduce, METH_O, NULL},
@@ -273,15 +268,10 @@ static int add_timed_type(void)
                                         {Py_tp_getset, getset},
                                         {Py_tp_members, members},
                                         {0, NULL}};
-    return proxy_type(slots, "_pipeprobe.Timed", &timed_type);
-}
-
-int proxy_types(void)
-{
     PyObject *types = PyImport_ImportModule("types");
     method_type = types ? PyObject_GetAttrString(types, "MethodType") : NULL;
     Py_XDECREF(types);
-    return method_type ? add_timed_type() : -1;
+    return method_type ? proxy_type(slots, "_pipeprobe.Timed", &timed_type) : -1;
 }
 
 PyObject *timed_new(PyObject *function, timed_call *call, PyObject *callback)
@@ -292,9 +282,9 @@ PyObject *timed_new(PyObject *function, timed_call *call, PyObject *callback)
     return timed;
 }
 
-int timed_is(PyObject *object)
+PyObject *timed_is(PyObject *module, PyObject *object)
 {
-    return (PyObject *)Py_TYPE(object) == timed_type;
+    return PyBool_FromLong((PyObject *)Py_TYPE(object) == timed_type);
 }
 
 PyObject *timed_before(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)

@@ -95,8 +95,11 @@ int queues_types(void)
     return proxy_type(slots, "_pipeprobe.Queue", &queue_type);
 }
 
-PyObject *queue_new(PyObject *queue, PyObject *pinning_thread)
+PyObject *queue_new(PyObject *module, PyObject *args)
 {
+    PyObject *queue, *pinning_thread = NULL;
+    if (!PyArg_ParseTuple(args, "O|O", &queue, &pinning_thread))
+        return NULL;
     return proxy_new(queue_type, queue, pinning_thread);
 }
 

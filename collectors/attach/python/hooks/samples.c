@@ -29,11 +29,12 @@ static void leave_sample(struct record_local *l, uint64_t sample, int many, int 
 
 static PyObject *namer;
 
-void samples_names(PyObject *function)
+PyObject *samples_names(PyObject *module, PyObject *function)
 {
     Py_XDECREF(namer);
-    Py_XINCREF(function);
-    namer = function;
+    namer = function == Py_None ? NULL : function;
+    Py_XINCREF(namer);
+    Py_RETURN_NONE;
 }
 
 /* Of a sample that was made, where it is one of the slowest. 0 with an exception, the job's own. */
@@ -135,13 +136,13 @@ static void set_fingerprints(uint32_t n)
         l->worker.fingerprints = n;
 }
 
-PyObject *samples_new(PyObject *dataset)
+PyObject *samples_new(PyObject *module, PyObject *dataset)
 {
     set_fingerprints(0);
     return proxy_new(samples_type, dataset, NULL);
 }
 
-PyObject *stream_new(PyObject *iterator)
+PyObject *stream_new(PyObject *module, PyObject *iterator)
 {
     if (!PyIter_Check(iterator)) {
         PyErr_SetString(PyExc_TypeError, "an iterator is needed");
@@ -158,14 +159,21 @@ static int is_sampled(PyObject *object)
 
 /* ---- the fetcher ---- */
 
-int fetcher_set(PyObject *fetcher, const char *attribute, PyObject *timed)
+PyObject *fetcher_set(PyObject *module, PyObject *args)
 {
+    PyObject *fetcher, *timed;
+    int stream;
+    if (!PyArg_ParseTuple(args, "OpO", &fetcher, &stream, &timed))
+        return NULL;
+    const char *attribute = stream ? "dataset_iter" : "dataset";
     PyObject *own = PyObject_GetAttrString(fetcher, attribute);
     PyObject *three = own ? Py_BuildValue("sOO", attribute, own, timed) : NULL;
     int ok = three && PyObject_SetAttrString(fetcher, TIMED_AS, three) == 0;
     Py_XDECREF(own);
     Py_XDECREF(three);
-    return ok ? 0 : -1;
+    if (!ok)
+        return NULL;
+    Py_RETURN_NONE;
 }
 
 /* The copy of a Subset is as the job's is now: its indices or its data set may have been changed. -1 with an
@@ -175,7 +183,7 @@ static int copy_again(PyObject *own, PyObject *copy)
     PyObject *theirs = PyObject_GetAttrString(own, "__dict__"),
              *ours = theirs ? PyObject_GetAttrString(copy, "__dict__") : NULL,
              *data = ours ? PyDict_GetItemString(theirs, "dataset") : NULL,
-             *timed = data ? samples_new(data) : NULL;
+             *timed = data ? samples_new(NULL, data) : NULL;
     if (timed)
         PyDict_Clear(ours);
     int ok = timed && PyDict_Update(ours, theirs) == 0 && PyDict_SetItemString(ours, "dataset", timed) == 0;
@@ -191,7 +199,7 @@ static PyObject *timed_now(PyObject *three, PyObject *own)
     PyObject *timed = PyTuple_GetItem(three, 2);
     if (own != PyTuple_GetItem(three, 1))
         return PyUnicode_CompareWithASCIIString(PyTuple_GetItem(three, 0), "dataset") == 0
-                   ? samples_new(own)
+                   ? samples_new(NULL, own)
                    : proxy_new(stream_type, own, NULL); /* its first samples have been */
     if (!is_sampled(timed) && copy_again(own, timed) != 0)
         return NULL;
@@ -255,26 +263,18 @@ PyObject *samples_fetch(PyObject *function, PyObject *args, PyObject *kwargs, Py
 
 /* ---- what a sample is made with ---- */
 
-/* The product of a tuple's numbers, without the channels of three (of 4 at most, first or last); 0: it is not
- * a size. */
-static uint64_t area_of(PyObject *size)
-{
-    Py_ssize_t n = size && PyTuple_Check(size) ? PyTuple_Size(size) : 0;
-    uint64_t side[3] = {1, 1, 1}, most = UINT64_C(1) << 20;
-    if (n != 2 && n != 3)
-        return 0;
-    for (Py_ssize_t i = 0; i < n; i++)
-        if (!number_of(PyTuple_GetItem(size, i), &side[i]) || side[i] < 1 || side[i] > most)
-            return 0;
-    return n == 2 ? side[0] * side[1] : side[0] <= 4 ? side[1] * side[2] : side[0] * side[1];
-}
-
-/* An attribute that need not be there, as an area. Asking for it may run code of Python's, and with it a
- * signal handler: 0 with what that raised. */
+/* An attribute that need not be there, as an area: the product of a tuple's numbers, without the channels of
+ * three (of 4 at most, first or last); 0: it is not a size. Asking for it may run code of Python's, and with
+ * it a signal handler: 0 with what that raised. */
 static int ask_area(PyObject *object, const char *name, uint64_t *area)
 {
     PyObject *size = PyObject_GetAttrString(object, name);
-    *area = area_of(size);
+    Py_ssize_t n = size && PyTuple_Check(size) ? PyTuple_Size(size) : 0;
+    uint64_t side[3] = {1, 1, 1}, most = UINT64_C(1) << 20;
+    int known = n == 2 || n == 3;
+    for (Py_ssize_t i = 0; known && i < n; i++)
+        known = number_of(PyTuple_GetItem(size, i), &side[i]) && side[i] >= 1 && side[i] <= most;
+    *area = !known ? 0 : n == 3 && side[0] <= 4 ? side[1] * side[2] : side[0] * side[1];
     int goes_on = size || exception_is_ours();
     Py_XDECREF(size);
     return goes_on;

@@ -6,9 +6,13 @@
 /* The waits for other ranks are on the host, and all of them are seen. Under the interpreter's lock. */
 static int waits_are_seen;
 
-void steps_on_host(int on)
+PyObject *steps_on_host(PyObject *module, PyObject *args)
 {
+    int on;
+    if (!PyArg_ParseTuple(args, "p", &on))
+        return NULL;
     waits_are_seen = on;
+    Py_RETURN_NONE;
 }
 
 PyObject *steps_save(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
@@ -162,11 +166,12 @@ PyObject *steps_backward(PyObject *function, PyObject *args, PyObject *kwargs, P
 
 /* Called by the engine, in the thread that called backward where everything is on the host; in another one it
  * says nothing. */
-void steps_arrived(void)
+PyObject *steps_arrived(PyObject *module, PyObject *nothing)
 {
     struct record_local *l = in_step();
     if (l && l->consumer.in_backward && !l->consumer.arrived.stamp) {
         l->consumer.arrived = record_now_delayed(&l->consumer.lane);
         record_exchange_begin();
     }
+    Py_RETURN_NONE;
 }

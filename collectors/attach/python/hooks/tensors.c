@@ -13,22 +13,6 @@ struct walk {
     unsigned n_seen;
 };
 
-/* torch.Tensor, once the job has it. Borrowed. */
-static PyTypeObject *tensor_type(void)
-{
-    static PyObject *type;
-    PyObject *name = type ? NULL : PyUnicode_FromString("torch"),
-             *torch = name ? PyImport_GetModule(name) : NULL,
-             *found = torch ? PyObject_GetAttrString(torch, "Tensor") : NULL;
-    if (found && PyType_Check(found))
-        type = found, found = NULL;
-    PyErr_Clear();
-    Py_XDECREF(found);
-    Py_XDECREF(torch);
-    Py_XDECREF(name);
-    return (PyTypeObject *)type;
-}
-
 /* What a method without arguments gives, as a number; 0: none. */
 static uint64_t ask_number(PyObject *object, const char *method)
 {
@@ -95,7 +79,17 @@ static void walk_object(struct walk *w, PyObject *object, int depth)
 
 uint64_t tensors_in(PyObject *object, struct record_handed *out)
 {
-    struct walk w = {.tensor = tensor_type(), .objects = BATCH_OBJECTS, .out = out};
+    static PyObject *type; /* torch.Tensor, once the job has it */
+    PyObject *name = type ? NULL : PyUnicode_FromString("torch"),
+             *torch = name ? PyImport_GetModule(name) : NULL,
+             *found = torch ? PyObject_GetAttrString(torch, "Tensor") : NULL;
+    if (found && PyType_Check(found))
+        type = found, found = NULL;
+    PyErr_Clear();
+    Py_XDECREF(found);
+    Py_XDECREF(torch);
+    Py_XDECREF(name);
+    struct walk w = {.tensor = (PyTypeObject *)type, .objects = BATCH_OBJECTS, .out = out};
     if (w.tensor)
         walk_object(&w, object, BATCH_DEPTH);
     return out->tensors;

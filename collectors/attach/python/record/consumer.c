@@ -261,7 +261,8 @@ void record_iter_end(struct record_local *l, const struct record_iteration *it)
     c->beginning = 0;
     if (!it || session != record_session() || it->session != session || !record_lane_is_open(&c->lane))
         return;
-    int starts = record_loader_starts(it);
+    struct pp_loader_row *row = record_loader_row(it->loader);
+    int starts = row && !it->round && row->workers; /* workers, for this iteration */
     struct record_mark now = record_now_delayed(&c->lane), drawing = now;
     struct record_about first = {.sample = PP_NO_SAMPLE,
                                  .batch = it->first_batch,
@@ -278,7 +279,7 @@ void record_iter_end(struct record_local *l, const struct record_iteration *it)
     put_span(l, starts ? PP_PHASE_STARTUP : PP_PHASE_EPOCH_BOUNDARY, &c->begun, &drawing,
              starts ? &first : &no_batch.about);
     if (starts)
-        record_loader_started(it, pp_thread_stamps_ns(c->lane.trace, c->begun.stamp, drawing.stamp));
+        row->wait_ns += pp_thread_stamps_ns(c->lane.trace, c->begun.stamp, drawing.stamp);
     if (drawing.stamp != now.stamp)
         put_span(l, PP_PHASE_SAMPLER, &drawing, &now, &first);
 }
@@ -381,7 +382,11 @@ void record_take_end(struct record_local *l, struct record_iteration *it, const 
     record_gpu_batch(about.batch, c->role != RECORD_PREFETCHER);
     if (c->role == RECORD_PREFETCHER)
         return;
-    record_loader_waited(it, pp_thread_stamps_ns(c->lane.trace, from->stamp, now.stamp));
+    struct pp_loader_row *row = it->session == record_session() ? record_loader_row(it->loader) : NULL;
+    if (row) {
+        row->taken++;
+        row->wait_ns += pp_thread_stamps_ns(c->lane.trace, from->stamp, now.stamp);
+    }
     uint64_t drawn_ns = pp_thread_stamps_ns(c->lane.trace, now.stamp - c->drawn.stamp, now.stamp);
     if (drawn_ns >= WORTH_A_SPAN_NS)
         record_count(&c->lane, "sampler_ns", drawn_ns);

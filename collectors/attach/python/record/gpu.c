@@ -176,18 +176,6 @@ static int on_library(struct dl_phdr_info *info, size_t size, void *ctx)
     return 0;
 }
 
-static const char *const *places_of_cupti(struct places *p)
-{
-    size_t n = 0;
-    dl_iterate_phdr(on_library, p->beside);
-    if (*p->beside)
-        p->list[n++] = p->beside;
-    for (size_t i = 0; pp_cupti_places[i] && n + 1 < PLACES; i++)
-        p->list[n++] = pp_cupti_places[i];
-    p->list[n] = NULL;
-    return p->list;
-}
-
 /* ---- the driver, if the program has it ---- */
 
 struct driver {
@@ -280,9 +268,16 @@ static void begin_recording(const struct driver *d)
     gpu.marks = 0;
     gpu.forks = record_forks();
     memcpy(f->device, d->device, sizeof(d->device));
+    size_t n = 0;
+    dl_iterate_phdr(on_library, places.beside);
+    if (*places.beside)
+        places.list[n++] = places.beside;
+    for (size_t i = 0; pp_cupti_places[i] && n + 1 < PLACES; i++)
+        places.list[n++] = pp_cupti_places[i];
+    places.list[n] = NULL;
     struct pp_cupti_opts opts = {.sink = {NULL, on_activity, on_batch, on_clock},
                                  .driver_version = d->version,
-                                 .libraries = places_of_cupti(&places),
+                                 .libraries = places.list,
                                  .guest = 1};
     if (*gpu.yields)
         snprintf(err.text, sizeof(err.text), "CUPTI is used by %s", gpu.yields);

@@ -87,42 +87,17 @@ uint32_t record_loader_new(const struct pp_loader_row *row)
     return number;
 }
 
-void record_loader_changed(uint32_t loader, uint32_t workers, uint32_t prefetch)
+struct pp_loader_row *record_loader_row(uint32_t loader)
 {
     struct pp_loaders_file *f = own_file();
-    if (!f || loader >= PP_LOADERS_MAX)
-        return;
-    f->loader[loader].workers = workers;
-    f->loader[loader].prefetch = prefetch;
-}
-
-void record_loader_waited(const struct record_iteration *it, uint64_t wait_ns)
-{
-    struct pp_loaders_file *f = it->session == record_session() ? own_file() : NULL;
-    if (!f || it->loader >= PP_LOADERS_MAX)
-        return;
-    f->loader[it->loader].taken++;
-    f->loader[it->loader].wait_ns += wait_ns;
-}
-
-void record_loader_started(const struct record_iteration *it, uint64_t wait_ns)
-{
-    struct pp_loaders_file *f = own_file();
-    if (f && it->loader < PP_LOADERS_MAX)
-        f->loader[it->loader].wait_ns += wait_ns;
-}
-
-int record_loader_starts(const struct record_iteration *it)
-{
-    const struct pp_loaders_file *f = own_file();
-    return f && !it->round && it->loader < PP_LOADERS_MAX && f->loader[it->loader].workers;
+    return f && loader < PP_LOADERS_MAX ? &f->loader[loader] : NULL;
 }
 
 void record_loader_pickled(uint64_t bytes)
 {
-    struct pp_loaders_file *f = loaders.newest ? own_file() : NULL;
-    if (f && loaders.newest->loader < PP_LOADERS_MAX)
-        f->loader[loaders.newest->loader].pickled_bytes = bytes;
+    struct pp_loader_row *row = loaders.newest ? record_loader_row(loaders.newest->loader) : NULL;
+    if (row)
+        row->pickled_bytes = bytes;
 }
 
 struct pp_slow_table *record_slow_table(uint32_t loader)
@@ -176,7 +151,7 @@ void record_iteration_begin(struct record_iteration *it)
 void record_iteration_lengths(struct record_iteration *it, uint64_t samples, uint64_t batches,
                               uint64_t epoch_samples)
 {
-    struct pp_loaders_file *f = it->session == record_session() ? own_file() : NULL;
+    struct pp_loader_row *row = it->session == record_session() ? record_loader_row(it->loader) : NULL;
     it->ask_lengths = 0;
     if (!batches || it->batches)
         return;
@@ -184,9 +159,9 @@ void record_iteration_lengths(struct record_iteration *it, uint64_t samples, uin
     it->samples = epoch_samples;
     if (loaders.newest == it)
         loaders.next_batch += (uint32_t)batches;
-    if (f && it->loader < PP_LOADERS_MAX) {
-        f->loader[it->loader].samples = samples;
-        f->loader[it->loader].batches = batches;
+    if (row) {
+        row->samples = samples;
+        row->batches = batches;
     }
 }
 

@@ -26,12 +26,6 @@ static int takes(struct record_local *l, int certain)
                        (l->consumer.trains || !record_process.has_backward || l->loop.asked > INFERS_AFTER));
 }
 
-static int is_at_once(const struct record_local *l, const struct record_mark *now)
-{
-    const struct record_loop *o = &l->loop;
-    return pp_thread_stamps_ns(l->consumer.lane.trace, o->last.stamp, now->stamp) < AT_ONCE_NS;
-}
-
 /* What was waited for is a batch, on which the thread works since; a wait that brought nothing was a part of
  * the step. */
 static void put_take(struct record_local *l)
@@ -60,7 +54,9 @@ int record_loop_wait_begin(struct record_local *l, int certain, struct record_ma
         return 0;
     o->waiting = 1;
     *from = record_now_delayed(&l->consumer.lane);
-    if (!certain && o->first.stamp && (l->consumer.trains || is_at_once(l, from)))
+    if (!certain && o->first.stamp &&
+        (l->consumer.trains ||
+         pp_thread_stamps_ns(l->consumer.lane.trace, o->last.stamp, from->stamp) < AT_ONCE_NS))
         return 1;
     put_take(l);
     record_loop_step_ends(l, from);
@@ -126,9 +122,15 @@ static uint64_t delay_between(const struct record_local *l, const struct record_
     return (uint64_t)((share < 1 ? share : 1) * delay_ns);
 }
 
-static void look_at_own_reads(struct record_local *l)
+void record_loop_trains(struct record_local *l)
 {
     struct record_loop *o = &l->loop;
+    if (o->waiting) /* an event loop that the whole training runs in */
+        o->waiting = 0;
+    else if (record_lane_is_open(&l->consumer.lane))
+        put_take(l);
+    o->first.stamp = 0;
+    o->asked = 0;
     struct pp_reads *r = l->sample.reads, was = *r;
     int may = !o->waits && !record_process.has_loader && !record_process.has_framework && l->slot < 0 &&
               !l->consumer.taking && !l->sample.depth && r != &l->sample.own_reads;
@@ -149,17 +151,6 @@ static void look_at_own_reads(struct record_local *l)
                                .at_ns = pp_now_ns(),
                                .at_cpu_ns = pp_thread_cpu_ns()};
     o->loads = may;
-}
-
-void record_loop_trains(struct record_local *l)
-{
-    if (l->loop.waiting) /* an event loop that the whole training runs in */
-        l->loop.waiting = 0;
-    else if (record_lane_is_open(&l->consumer.lane))
-        put_take(l);
-    l->loop.first.stamp = 0;
-    l->loop.asked = 0;
-    look_at_own_reads(l);
 }
 
 /* ---- those that make what is taken ---- */
@@ -213,19 +204,11 @@ void record_make_pauses(struct record_local *l, int hands_over)
         l->sample.reads->counting = 0;
 }
 
-static void put_idle(struct record_worker *w, pp_phase phase)
-{
-    struct record_mark now = record_now(&w->lane, 1);
-    struct record_about about = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
-    record_put(&w->lane, phase, &w->at, &now, &about);
-    w->at = now;
-}
-
 /* A pool that is shut down has waited for its other threads. */
 static void end_maker(struct record_local *l)
 {
     if (!l->loop.making && record_lane_is_open(&l->worker.lane))
-        put_idle(&l->worker, PP_PHASE_DISPATCH_WAIT);
+        record_put_since(&l->worker.lane, PP_PHASE_DISPATCH_WAIT, &l->worker.at, PP_NO_BATCH, 0);
 }
 
 void record_make_goes_on(struct record_local *l, pp_phase phase)
@@ -238,7 +221,7 @@ void record_make_goes_on(struct record_local *l, pp_phase phase)
     if (!record_lane_open(&w->lane, PP_LANE_WORKER, record_process.parent_pid ? "worker 0" : "pool"))
         return;
     if (open)
-        put_idle(w, phase);
+        record_put_since(&w->lane, phase, &w->at, PP_NO_BATCH, 0);
     else {
         w->batch = PP_NO_BATCH;
         l->before_end = l->before_end ? l->before_end : end_maker;

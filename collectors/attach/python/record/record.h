@@ -339,6 +339,15 @@ static inline void record_put(struct record_lane *lane, pp_phase phase, const st
     struct pp_span s = record_span(lane, phase, from, to, about);
     pp_span_put_stamped(lane->trace, &s);
 }
+/* From *at until now, which *at then is. */
+static inline void record_put_since(struct record_lane *lane, pp_phase phase, struct record_mark *at,
+                                    uint32_t batch, uint16_t epoch)
+{
+    struct record_mark now = record_now(lane, 1);
+    struct record_about about = {.sample = PP_NO_SAMPLE, .batch = batch, .epoch = epoch};
+    record_put(lane, phase, at, &now, &about);
+    *at = now;
+}
 
 /* ---- order.c: which samples the job's samplers gave ---- */
 
@@ -396,14 +405,8 @@ void record_gpu_yield(const char *to);
 
 /* A loader's number, for a row not seen before; its arguments are kept for the first PP_LOADERS_MAX. */
 uint32_t record_loader_new(const struct pp_loader_row *row);
-/* Its workers and batches per worker were changed while it is iterated. */
-void record_loader_changed(uint32_t loader, uint32_t workers, uint32_t prefetch);
-/* The training thread has taken a batch of it->loader, for which it had waited that long. */
-void record_loader_waited(const struct record_iteration *it, uint64_t wait_ns);
-/* It has waited that long for the workers of an iteration to be started. */
-void record_loader_started(const struct record_iteration *it, uint64_t wait_ns);
-/* Whether the iteration began with starting its workers. */
-int record_loader_starts(const struct record_iteration *it);
+/* Its row; NULL: it has none, or nothing is recorded. */
+struct pp_loader_row *record_loader_row(uint32_t loader);
 /* The object that a worker of the process's newest loader is started from was pickled to so many bytes. */
 void record_loader_pickled(uint64_t bytes);
 /* Of the process's own loader, or in a worker of the one that it works for; NULL: it has none. */

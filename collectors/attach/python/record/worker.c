@@ -136,18 +136,6 @@ void record_collate(struct record_local *l, const struct record_mark *from, uint
     put_of_batch(w, PP_PHASE_COLLATE, from, &now, failed ? PP_SPAN_ERROR : 0);
 }
 
-/* Where other threads of the worker computed for its batch: how long, and how many there are. */
-static void count_helpers(struct record_worker *w)
-{
-    struct stat tasks;
-    if (!w->helper_cpu_ns)
-        return;
-    record_count(&w->lane, "helper_cpu_ns", w->helper_cpu_ns);
-    w->helper_cpu_ns = 0;
-    if (stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 2) /* a directory has a link of each in it */
-        record_count(&w->lane, "worker_threads", tasks.st_nlink - 2);
-}
-
 static uint64_t of_all(uint64_t bytes, const struct record_handed *h)
 {
     return h->measured ? (uint64_t)((double)bytes * ((double)h->tensors / (double)h->measured)) : 0;
@@ -169,7 +157,14 @@ void record_batch_put(struct record_local *l, const struct record_mark *from,
     w->at = now;
     if (handed->storage_bytes > handed->bytes)
         record_count(&w->lane, "handed_extra_bytes", of_all(handed->storage_bytes - handed->bytes, handed));
-    count_helpers(w);
+    /* Where other threads of the worker computed for its batch: how long, and how many there are. */
+    struct stat tasks;
+    if (!w->helper_cpu_ns)
+        return;
+    record_count(&w->lane, "helper_cpu_ns", w->helper_cpu_ns);
+    w->helper_cpu_ns = 0;
+    if (stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 2) /* a directory has a link of each in it */
+        record_count(&w->lane, "worker_threads", tasks.st_nlink - 2);
 }
 
 /* ---- a sample ---- */
@@ -181,23 +176,18 @@ static uint64_t cpu_of_others(void)
     return all > own ? all - own : 0;
 }
 
-/* Also where the library was left out on purpose: then the report says so once. */
-static void note_untimed_reads(const struct record_sample *s)
-{
-    static int noted;
-    if (s->reads == &s->own_reads && !__atomic_exchange_n(&noted, 1, __ATOMIC_RELAXED))
-        record_note("reads are not timed"); /* the words that report/findings/hooks.c knows */
-}
-
 void record_sample_begin(struct record_local *l)
 {
+    static int noted;
     struct record_sample *s = &l->sample;
     struct record_worker *w = &l->worker;
     s->decode_stamps = s->decode_cpu_ns = s->decode_pixels = s->collate_stamps = s->collate_cpu_ns = 0;
     s->decoded = NULL;
     s->decode_read = (struct pp_reads){0};
     s->timing = 0;
-    note_untimed_reads(s);
+    /* Also where the library was left out on purpose: then the report says so once. */
+    if (s->reads == &s->own_reads && !__atomic_exchange_n(&noted, 1, __ATOMIC_RELAXED))
+        record_note("reads are not timed"); /* the words that report/findings/hooks.c knows */
     if (l->slot < 0 || !w->worth_cpu || !w->at.cpu_ns)
         w->at = record_now(&w->lane, w->worth_cpu);
     /* Of a pool's thread the others are no helpers: they make samples of their own. */
@@ -366,34 +356,28 @@ void record_pin_begin(struct record_local *l)
         l->pin.at = record_now(&l->pin.lane, 1);
 }
 
-static void put_of_pin(struct record_pin *p, pp_phase phase)
+/* From now on the batch is in that state; what went on until now was the phase. */
+static void pin_moves(struct record_pin *p, int state, pp_phase phase)
 {
-    struct record_mark now = record_now(&p->lane, 1);
-    struct record_about about = {.sample = PP_NO_SAMPLE, .batch = p->batch, .epoch = p->epoch};
-    record_put(&p->lane, phase, &p->at, &now, &about);
-    p->at = now;
+    record_put_since(&p->lane, phase, &p->at, p->batch, p->epoch);
+    p->state = state;
 }
 
 void record_pin_got(struct record_local *l, uint32_t batch)
 {
     l->pin.batch = batch;
-    l->pin.state = RECORD_PIN_GOT;
-    put_of_pin(&l->pin, PP_PHASE_GET_WAIT);
+    pin_moves(&l->pin, RECORD_PIN_GOT, PP_PHASE_GET_WAIT);
 }
 
 /* The put may be tried again while the queue is full: its wait began at the first one. */
 void record_pinned(struct record_local *l)
 {
-    if (l->pin.state != RECORD_PIN_GOT)
-        return;
-    put_of_pin(&l->pin, PP_PHASE_PIN);
-    l->pin.state = RECORD_PIN_DONE;
+    if (l->pin.state == RECORD_PIN_GOT)
+        pin_moves(&l->pin, RECORD_PIN_DONE, PP_PHASE_PIN);
 }
 
 void record_pin_put(struct record_local *l)
 {
-    if (l->pin.state != RECORD_PIN_DONE)
-        return;
-    put_of_pin(&l->pin, PP_PHASE_PUT_WAIT);
-    l->pin.state = RECORD_PIN_NONE;
+    if (l->pin.state == RECORD_PIN_DONE)
+        pin_moves(&l->pin, RECORD_PIN_NONE, PP_PHASE_PUT_WAIT);
 }
