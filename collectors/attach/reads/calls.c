@@ -53,22 +53,6 @@ static uint64_t cpu_of(uint64_t from_ns, uint64_t to_ns)
     return ran_ns < wall_ns ? ran_ns : wall_ns;
 }
 
-/* The CPU clock at each: a loop that loads in the thread that trains has few calls. */
-static void note_when(uint64_t from_ns, uint64_t to_ns, ssize_t bytes)
-{
-    struct pp_reads *c = &reads_counted;
-    c->last_ns = to_ns;
-    c->last_cpu_ns = pp_thread_cpu_ns();
-    if (!c->first_ns) {
-        c->first_ns = from_ns;
-        c->first_cpu_ns = c->last_cpu_ns - c->cpu_ns;
-    }
-    if (bytes == OPENED) {
-        c->opened_ns = from_ns;
-        c->opens++;
-    }
-}
-
 void reads_count(enum pp_read_class as, uint64_t from_ns, uint64_t to_ns, ssize_t bytes)
 {
     struct pp_reads *c = &reads_counted;
@@ -77,8 +61,18 @@ void reads_count(enum pp_read_class as, uint64_t from_ns, uint64_t to_ns, ssize_
     c->cpu_ns += c->counting > 1 ? cpu_of(from_ns, to_ns) : 0;
     c->bytes += bytes > 0 ? (uint64_t)bytes : 0;
     c->calls++;
-    if (c->counting > 2)
-        note_when(from_ns, to_ns, bytes);
+    if (c->counting > 2) { /* a loop that loads in the thread that trains has few calls */
+        c->last_ns = to_ns;
+        c->last_cpu_ns = pp_thread_cpu_ns();
+        if (!c->first_ns) {
+            c->first_ns = from_ns;
+            c->first_cpu_ns = c->last_cpu_ns - c->cpu_ns;
+        }
+        if (bytes == OPENED) {
+            c->opened_ns = from_ns;
+            c->opens++;
+        }
+    }
 }
 
 /* A call on a descriptor that is over now. */

@@ -23,6 +23,9 @@
 #include <unistd.h>
 
 #define SHOWN __attribute__((visibility("default")))
+/* libc has the function under this name. A call of an exported one may be another library's that is in front:
+ * what two names share is no exported one. */
+#define SHOWN_AS(name, function) extern __typeof__(function) name __attribute__((alias(#function))) SHOWN
 
 /* ---- the real ones: looked up once, before main ---- */
 
@@ -73,9 +76,6 @@ static inline int is_counting(void)
 /* A call that is over; and one on a descriptor, over now. */
 void reads_count(enum pp_read_class as, uint64_t from_ns, uint64_t to_ns, ssize_t bytes);
 void reads_count_on(enum fd_kind kind, uint64_t from_ns, ssize_t bytes);
-
-/* Where identities are asked for: bytes of a file were read at an offset, or (-1) behind those before. */
-void reads_identify(int fd, off_t at, ssize_t bytes);
 
 /* CALL forwards. Only the thread that counts is looked at; what it returned, in bytes, is BYTES of `out`. */
 #define COUNTED(TYPE, CALL, KIND, BYTES) \

@@ -4,13 +4,46 @@
 #include "collectors/attach/reads/calls.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
+#include <string.h>
 #include <sys/syscall.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* Code that is loaded with the first sample, and what the kernel says of itself. */
+static int is_data(const char *path)
+{
+    const char *ending = strrchr(path, '.');
+    return path[0] == '/' && strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0 &&
+           !strstr(path, ".so.") &&
+           !(ending &&
+             (strcmp(ending, ".py") == 0 || strcmp(ending, ".pyc") == 0 || strcmp(ending, ".so") == 0));
+}
+
+/* Which parts of which files a thread read, as a number: the same whatever is made of them, and on another
+ * machine, where the data lie elsewhere. at: an offset; -1: behind the bytes before. */
+static void identify(int fd, off_t at, ssize_t bytes)
+{
+    char link[40], path[PATH_MAX];
+    int before = errno;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, path, sizeof(path) - 1);
+    path[n > 0 ? n : 0] = '\0';
+    if (is_data(path)) {
+        const char *name = strrchr(path, '/'); /* directories may be of this start: a scratch directory */
+        int64_t where[2] = {at >= 0 ? at : lseek(fd, 0, SEEK_CUR) - bytes, bytes};
+        uint64_t h = XXH3_64bits_withSeed(name, (size_t)(path + n - name), reads_counted.identity);
+        reads_counted.identity = XXH3_64bits_withSeed(where, sizeof(where), h);
+    }
+    errno = before;
+}
 
 static void count_read(int fd, enum fd_kind kind, uint64_t from_ns, const void *data, ssize_t bytes, off_t at)
 {
     if (reads_counted.identifying && reads_counted.counting && kind == FD_FILE && bytes > 0)
-        reads_identify(fd, at, bytes);
+        identify(fd, at, bytes);
     if (kind == FD_SOCKET && bytes > 0)
         requests_received(fd, data, (size_t)bytes, pp_now_ns());
     if (reads_counted.counting)
@@ -43,27 +76,15 @@ static ssize_t counted_read(int fd, void *buf, size_t n)
 {
     READING(fd, buf, -1, real.read ? real.read(fd, buf, n) : (ssize_t)syscall(SYS_read, fd, buf, n));
 }
-
-SHOWN ssize_t read(int fd, void *buf, size_t n)
-{
-    return counted_read(fd, buf, n);
-}
+SHOWN_AS(read, counted_read);
 
 static ssize_t counted_pread(int fd, void *buf, size_t n, off_t at)
 {
     READING(fd, buf, at,
             real.pread64 ? real.pread64(fd, buf, n, at) : (ssize_t)syscall(SYS_pread64, fd, buf, n, at));
 }
-
-SHOWN ssize_t pread(int fd, void *buf, size_t n, off_t at)
-{
-    return counted_pread(fd, buf, n, at);
-}
-
-SHOWN ssize_t pread64(int fd, void *buf, size_t n, off64_t at)
-{
-    return counted_pread(fd, buf, n, at);
-}
+SHOWN_AS(pread, counted_pread);
+SHOWN_AS(pread64, counted_pread);
 
 SHOWN ssize_t readv(int fd, const struct iovec *v, int n)
 {
@@ -71,43 +92,26 @@ SHOWN ssize_t readv(int fd, const struct iovec *v, int n)
             real.readv ? real.readv(fd, v, n) : (ssize_t)syscall(SYS_readv, fd, v, n));
 }
 
-/* Behind both names: a call of an exported one may be another library's that is in front. */
 static ssize_t counted_preadv(int fd, const struct iovec *v, int n, off_t at)
 {
     READING(fd, NULL, at,
             real.preadv64 ? real.preadv64(fd, v, n, at) : (ssize_t)syscall(SYS_preadv, fd, v, n, at, 0));
 }
-
-SHOWN ssize_t preadv(int fd, const struct iovec *v, int n, off_t at)
-{
-    return counted_preadv(fd, v, n, at);
-}
-
-SHOWN ssize_t preadv64(int fd, const struct iovec *v, int n, off64_t at)
-{
-    return counted_preadv(fd, v, n, at);
-}
+SHOWN_AS(preadv, counted_preadv);
+SHOWN_AS(preadv64, counted_preadv);
 
 static ssize_t counted_recv(int fd, void *buf, size_t n, int flags)
 {
     READING(fd, FILLED(flags, buf), -1, REAL(recv)(fd, buf, n, flags));
 }
-
-SHOWN ssize_t recv(int fd, void *buf, size_t n, int flags)
-{
-    return counted_recv(fd, buf, n, flags);
-}
+SHOWN_AS(recv, counted_recv);
 
 static ssize_t counted_recvfrom(int fd, void *buf, size_t n, int flags, __SOCKADDR_ARG from_whom,
                                 socklen_t *size)
 {
     READING(fd, FILLED(flags, buf), -1, REAL(recvfrom)(fd, buf, n, flags, from_whom, size));
 }
-
-SHOWN ssize_t recvfrom(int fd, void *buf, size_t n, int flags, __SOCKADDR_ARG from_whom, socklen_t *size)
-{
-    return counted_recvfrom(fd, buf, n, flags, from_whom, size);
-}
+SHOWN_AS(recvfrom, counted_recvfrom);
 
 SHOWN ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 {
@@ -117,7 +121,6 @@ SHOWN ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 /* What a program that was built with checks calls. */
 SHOWN ssize_t __read_chk(int fd, void *buf, size_t n, size_t room);
 SHOWN ssize_t __pread_chk(int fd, void *buf, size_t n, off_t at, size_t room);
-SHOWN ssize_t __pread64_chk(int fd, void *buf, size_t n, off64_t at, size_t room);
 SHOWN ssize_t __recv_chk(int fd, void *buf, size_t n, size_t room, int flags);
 SHOWN ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t room, int flags, __SOCKADDR_ARG from_whom,
                              socklen_t *size);
@@ -134,11 +137,7 @@ ssize_t __pread_chk(int fd, void *buf, size_t n, off_t at, size_t room)
     return counted_pread(fd, buf, n, at);
 }
 
-ssize_t __pread64_chk(int fd, void *buf, size_t n, off64_t at, size_t room)
-{
-    CHECKED(n, room);
-    return counted_pread(fd, buf, n, at);
-}
+SHOWN_AS(__pread64_chk, __pread_chk);
 
 ssize_t __recv_chk(int fd, void *buf, size_t n, size_t room, int flags)
 {
@@ -170,7 +169,7 @@ SHOWN size_t fread(void *buf, size_t size, size_t n, FILE *f)
     errno = before;
     enum fd_kind kind = fd < 0 ? FD_FILE : fds_kind(fd);
     if (reads_counted.identifying && kind == FD_FILE && out)
-        reads_identify(fileno(f), ftello(f) - (off_t)(out * size), (ssize_t)(out * size));
+        identify(fileno(f), ftello(f) - (off_t)(out * size), (ssize_t)(out * size));
     reads_count_on(kind, from, (ssize_t)(out * size));
     return out;
 }
@@ -179,16 +178,8 @@ static FILE *counted_fopen(const char *path, const char *mode)
 {
     COUNTED(FILE *, REAL(fopen64)(path, mode), FD_FILE, OPENED);
 }
-
-SHOWN FILE *fopen(const char *path, const char *mode)
-{
-    return counted_fopen(path, mode);
-}
-
-SHOWN FILE *fopen64(const char *path, const char *mode)
-{
-    return counted_fopen(path, mode);
-}
+SHOWN_AS(fopen, counted_fopen);
+SHOWN_AS(fopen64, counted_fopen);
 
 static int forward_openat(int dir, const char *path, int flags, mode_t mode)
 {
@@ -197,11 +188,6 @@ static int forward_openat(int dir, const char *path, int flags, mode_t mode)
     if (fd >= 0 && fds_kind_known(fd) != FD_UNKNOWN) /* libc closed what the number was before */
         fds_forget(fd);
     return fd;
-}
-
-static int counted_openat(int dir, const char *path, int flags, mode_t mode)
-{
-    COUNTED(int, forward_openat(dir, path, flags, mode), FD_FILE, OPENED);
 }
 
 /* The mode is there only with the flags that make a file. */
@@ -214,29 +200,21 @@ static int counted_openat(int dir, const char *path, int flags, mode_t mode)
         va_end(more); \
     }
 
-SHOWN int open(const char *path, int flags, ...)
+static int counted_open(const char *path, int flags, ...)
 {
     MODE_OF(flags, mode)
-    return counted_openat(AT_FDCWD, path, flags, mode);
+    COUNTED(int, forward_openat(AT_FDCWD, path, flags, mode), FD_FILE, OPENED);
 }
+SHOWN_AS(open, counted_open);
+SHOWN_AS(open64, counted_open);
 
-SHOWN int open64(const char *path, int flags, ...)
+static int counted_openat(int dir, const char *path, int flags, ...)
 {
     MODE_OF(flags, mode)
-    return counted_openat(AT_FDCWD, path, flags, mode);
+    COUNTED(int, forward_openat(dir, path, flags, mode), FD_FILE, OPENED);
 }
-
-SHOWN int openat(int dir, const char *path, int flags, ...)
-{
-    MODE_OF(flags, mode)
-    return counted_openat(dir, path, flags, mode);
-}
-
-SHOWN int openat64(int dir, const char *path, int flags, ...)
-{
-    MODE_OF(flags, mode)
-    return counted_openat(dir, path, flags, mode);
-}
+SHOWN_AS(openat, counted_openat);
+SHOWN_AS(openat64, counted_openat);
 
 SHOWN int close(int fd)
 {

@@ -139,11 +139,7 @@ static int counted_poll(struct pollfd *p, nfds_t n, int ms)
 {
     COUNTED(int, REAL(poll)(p, n, ms), kind_of_polled(out, p, n), 0);
 }
-
-SHOWN int poll(struct pollfd *p, nfds_t n, int ms)
-{
-    return counted_poll(p, n, ms);
-}
+SHOWN_AS(poll, counted_poll);
 
 SHOWN int __poll_chk(struct pollfd *p, nfds_t n, int ms, size_t room);
 
