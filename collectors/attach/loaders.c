@@ -127,12 +127,39 @@ static double batches_of(const struct pp_loader_row *row)
 
 #define MUCH_WAIT_NS 1000000000u
 
+static void take_file(void *ctx, const struct pp_loaders_file *now)
+{
+    struct loaders *l = ctx;
+    size_t k = 0;
+    while (k < l->n_known && l->known[k].pid != now->pid)
+        k++;
+    if (k == PROCESSES)
+        return;
+    struct known *before = &l->known[k];
+    if (k == l->n_known) {
+        *before = (struct known){.pid = now->pid};
+        l->n_known++;
+    }
+    for (unsigned i = 0; i < now->n_loaders; i++) {
+        store_slow(l->store, now->pid, i, &now->slow[i], &before->slow[i]);
+        if (i < before->n && memcmp(&before->row[i], &now->loader[i], sizeof(now->loader[i])) == 0)
+            continue;
+        store_row(l->store, now->pid, i, &now->loader[i]);
+        before->row[i] = now->loader[i];
+        before->n = i < before->n ? before->n : i + 1;
+    }
+}
+
+/* ---- the collector ---- */
+
 /* The loader that a report is about: the one that has given most batches so far, unless the training thread
  * has waited for another one twice as long as for it, and for a second at least. */
-static void choose_loader(struct loaders *l)
+static void loaders_poll(void *state)
 {
+    struct loaders *l = state;
     const struct pp_loader_row *most = NULL, *slowest = NULL;
     char keys[2][48] = {"", ""}; /* of these two */
+    pp_loaders_files_read(l->dir, take_file, l);
     for (size_t k = 0; k < l->n_known; k++)
         for (unsigned i = 0; i < l->known[k].n; i++) {
             const struct pp_loader_row *row = &l->known[k].row[i];
@@ -160,38 +187,6 @@ static void choose_loader(struct loaders *l)
     l->has_chosen = 1;
     memcpy(l->chosen_key, keys[waits], sizeof(l->chosen_key));
     store_chosen(l->store, most, keys[waits]);
-}
-
-static void take_file(void *ctx, const struct pp_loaders_file *now)
-{
-    struct loaders *l = ctx;
-    size_t k = 0;
-    while (k < l->n_known && l->known[k].pid != now->pid)
-        k++;
-    if (k == PROCESSES)
-        return;
-    struct known *before = &l->known[k];
-    if (k == l->n_known) {
-        *before = (struct known){.pid = now->pid};
-        l->n_known++;
-    }
-    for (unsigned i = 0; i < now->n_loaders; i++) {
-        store_slow(l->store, now->pid, i, &now->slow[i], &before->slow[i]);
-        if (i < before->n && memcmp(&before->row[i], &now->loader[i], sizeof(now->loader[i])) == 0)
-            continue;
-        store_row(l->store, now->pid, i, &now->loader[i]);
-        before->row[i] = now->loader[i];
-        before->n = i < before->n ? before->n : i + 1;
-    }
-}
-
-/* ---- the collector ---- */
-
-static void loaders_poll(void *state)
-{
-    struct loaders *l = state;
-    pp_loaders_files_read(l->dir, take_file, l);
-    choose_loader(l);
 }
 
 static pp_status loaders_start(const struct pp_collect_opts *opts, void **out, struct pp_err *err)

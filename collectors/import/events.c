@@ -126,7 +126,8 @@ static void take_lines(struct reading *r)
     enum pp_token t;
     r->any_events = 1;
     do {
-        pp_scan_again(&r->scan);
+        /* Behind a whole value: another one may follow it, as where each line is one. */
+        r->scan.begun = r->scan.depth != 0;
         t = pp_scan_next(&r->scan);
         if (t == PP_SCAN_ARRAY)
             take_events(r);

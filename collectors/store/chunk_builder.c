@@ -66,11 +66,6 @@ static inline pair pair_of(const void *words, size_t i)
     return p;
 }
 
-static inline uint64_t end_of(const struct pp_span *s)
-{
-    return s->start_ns + s->dur_ns;
-}
-
 /* One pass tells which columns go on as before, as most of a lean span's do. */
 void pp_chunk_look(const struct pp_chunk_builder *b, struct pp_chunk_shape *shape,
                    const struct pp_span *spans, size_t from, size_t n)
@@ -82,14 +77,14 @@ void pp_chunk_look(const struct pp_chunk_builder *b, struct pp_chunk_shape *shap
     const pair before0 = pair_of(before, 0), before1 = pair_of(before, 1), before2 = pair_of(before, 2),
                before3 = pair_of(before, 3);
     pair differs0 = {0}, differs1 = {0}, differs2 = {0}, differs3 = {0};
-    uint64_t end = before == begin ? begin->start_ns : end_of(before), gaps = 0;
+    uint64_t end = before == begin ? begin->start_ns : (before->start_ns + before->dur_ns), gaps = 0;
     for (const struct pp_span *s = begin; s < stop; s++) {
         differs0 |= pair_of(s, 0) ^ before0;
         differs1 |= pair_of(s, 1) ^ before1;
         differs2 |= pair_of(s, 2) ^ before2;
         differs3 |= pair_of(s, 3) ^ before3;
         gaps |= s->start_ns ^ end;
-        end = end_of(s);
+        end = s->start_ns + s->dur_ns;
     }
     const pair differs[] = {differs0, differs1, differs2, differs3};
     for (size_t i = 0; i < sizeof(shape->differs) / sizeof(shape->differs[0]); i++)
@@ -272,7 +267,7 @@ int pp_chunk_builder_add_block(struct pp_chunk_builder *b, const struct pp_span 
                     : !begin_varying(c, predictor, b->extent.spans)) \
             return 0; \
         uint64_t last = !b->extent.spans          ? spans[0].field \
-                        : predictor == AFTER_LAST ? end_of(&b->before) \
+                        : predictor == AFTER_LAST ? (b->before.start_ns + b->before.dur_ns) \
                                                   : b->before.field; \
         uint64_t bits = differs.field | spans[0].field; \
         c->size = (size_t)(put_##field(c->bytes + c->size, spans, n, last, c->in_phase, bits) - c->bytes); \
@@ -285,7 +280,7 @@ int pp_chunk_builder_add_block(struct pp_chunk_builder *b, const struct pp_span 
     if (!e->spans)
         *e = (struct pp_chunk_extent){.first_start_ns = spans[0].start_ns};
     for (size_t i = 0; i < n; i += !shape->gaps && i + 1 < n ? n - 1 : 1) {
-        uint64_t end = end_of(&spans[i]);
+        uint64_t end = spans[i].start_ns + spans[i].dur_ns;
         e->first_start_ns = spans[i].start_ns < e->first_start_ns ? spans[i].start_ns : e->first_start_ns;
         e->last_end_ns = end > e->last_end_ns ? end : e->last_end_ns;
     }

@@ -122,6 +122,17 @@ static inline int reader_has_table(struct pp_reader *r, const char *name, pp_sta
     return there;
 }
 
+/* Of a table that a file from before it has not: then of no row. */
+static inline struct query reader_query_if(struct pp_reader *r, const char *table, const char *sql)
+{
+    struct query known = reader_query_of(r, "SELECT 1 FROM sqlite_master WHERE name = ?",
+                                         PP_ROW(v_text(table)));
+    if (!query_row(&known))
+        return known;
+    (void)query_end(&known, NULL);
+    return reader_query(r, sql);
+}
+
 /* ---- columns of the row ---- */
 
 /* A file may come from anywhere: its texts are made safe to print here (base/text.h). */

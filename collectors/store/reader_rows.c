@@ -176,11 +176,8 @@ pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, st
 
 pp_status pp_reader_each_proof(struct pp_reader *r, pp_proof_fn *fn, void *ctx, struct pp_err *err)
 {
-    pp_status status;
-    if (!reader_has_table(r, "proof", &status, err) || status) /* recorded by an older version */
-        return status;
-    struct query q = reader_query(
-        r,
+    struct query q = reader_query_if(
+        r, "proof",
         "SELECT kind, change, value, base_samples_per_s, predicted_samples_per_s, predicted_low, predicted_high, measured_samples_per_s, measured_low,"
         " measured_high, rounds, ballast_cpus, recording FROM proof ORDER BY rowid");
     while (query_row(&q))
@@ -301,11 +298,8 @@ pp_status pp_reader_each_request(struct pp_reader *r, const struct pp_request_wa
 
 pp_status pp_reader_first_request(struct pp_reader *r, uint64_t *id, struct pp_err *err)
 {
-    pp_status status;
     *id = 0;
-    if (!reader_has_table(r, "request", &status, err) || status)
-        return status;
-    struct query q = reader_query(r, "SELECT id FROM request ORDER BY id LIMIT 1");
+    struct query q = reader_query_if(r, "request", "SELECT id FROM request ORDER BY id LIMIT 1");
     if (query_row(&q))
         *id = col_num(&q, 0);
     return query_end(&q, err);
@@ -352,11 +346,9 @@ pp_status pp_reader_each_order(struct pp_reader *r, const struct pp_order_row *o
 
 pp_status pp_reader_each_use(struct pp_reader *r, pp_use_fn *fn, void *ctx, struct pp_err *err)
 {
-    pp_status status;
-    if (!reader_has_table(r, "batch_use", &status, err) || status)
-        return status;
-    struct query q = reader_query(
-        r, "SELECT pid, loader, epoch, first_batch, batches, trained, step FROM batch_use ORDER BY id");
+    struct query q = reader_query_if(
+        r, "batch_use",
+        "SELECT pid, loader, epoch, first_batch, batches, trained, step FROM batch_use ORDER BY id");
     while (query_row(&q)) {
         uint64_t loader = col_num(&q, 1), epoch = col_num(&q, 2), first = col_num(&q, 3),
                  batches = col_num(&q, 4);
@@ -375,10 +367,8 @@ pp_status pp_reader_each_use(struct pp_reader *r, pp_use_fn *fn, void *ctx, stru
 
 pp_status pp_reader_each_fact(struct pp_reader *r, pp_fact_fn *fn, void *ctx, struct pp_err *err)
 {
-    pp_status status;
-    if (!reader_has_table(r, "iteration_fact", &status, err) || status)
-        return status;
-    struct query q = reader_query(r, "SELECT pid, loader, epoch, key, value FROM iteration_fact ORDER BY id");
+    struct query q = reader_query_if(r, "iteration_fact",
+                                     "SELECT pid, loader, epoch, key, value FROM iteration_fact ORDER BY id");
     while (query_row(&q))
         fn(ctx, &(struct pp_fact_row){.pid = (int64_t)col_num(&q, 0),
                                       .loader = (uint32_t)col_num(&q, 1),
@@ -390,11 +380,8 @@ pp_status pp_reader_each_fact(struct pp_reader *r, pp_fact_fn *fn, void *ctx, st
 
 pp_status pp_reader_each_state(struct pp_reader *r, pp_state_fn *fn, void *ctx, struct pp_err *err)
 {
-    pp_status status;
-    if (!reader_has_table(r, "state_event", &status, err) || status)
-        return status;
-    struct query q = reader_query(
-        r,
+    struct query q = reader_query_if(
+        r, "state_event",
         "SELECT pid, t_ns, dur_ns, action, via, path, place, value, iterations, batch, step FROM state_event"
         " ORDER BY pid, t_ns");
     while (query_row(&q))
@@ -414,11 +401,8 @@ pp_status pp_reader_each_state(struct pp_reader *r, pp_state_fn *fn, void *ctx, 
 
 pp_status pp_reader_each_content(struct pp_reader *r, pp_content_fn *fn, void *ctx, struct pp_err *err)
 {
-    pp_status status;
-    if (!reader_has_table(r, "batch_content", &status, err) || status)
-        return status;
-    struct query q = reader_query(
-        r, "SELECT pid, batch, samples, content, files FROM batch_content ORDER BY id");
+    struct query q = reader_query_if(
+        r, "batch_content", "SELECT pid, batch, samples, content, files FROM batch_content ORDER BY id");
     while (query_row(&q)) {
         uint64_t batch = col_num(&q, 1), samples = col_num(&q, 2);
         query_fetched(&q, 3);

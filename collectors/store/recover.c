@@ -221,7 +221,16 @@ pp_status pp_store_recover(const char *path, uint64_t *spans, struct pp_err *err
         goto out;
     case PP_RINGS_DEAD: break;
     }
-    *spans = pp_rings_waiting(&r);
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < pp_rings_threads(&r); i++) {
+        struct pp_ring_file ring;
+        int fd = pp_rings_open_ring(&r, i, &ring);
+        if (fd < 0)
+            continue;
+        n += ring.head - ring.tail;
+        close(fd);
+    }
+    *spans = n;
     status = open_to_append(path, &r, &s, err);
     if (!status)
         status = carry_over(s, &r, spans, err);

@@ -145,17 +145,3 @@ uint32_t pp_rings_threads(const struct pp_rings *r)
 {
     return r->file->threads < PP_THREADS_MAX ? r->file->threads : PP_THREADS_MAX;
 }
-
-uint64_t pp_rings_waiting(const struct pp_rings *r)
-{
-    uint64_t n = 0;
-    for (uint32_t i = 0; i < pp_rings_threads(r); i++) {
-        struct pp_ring_file ring;
-        int fd = pp_rings_open_ring(r, i, &ring);
-        if (fd < 0)
-            continue;
-        n += ring.head - ring.tail;
-        close(fd);
-    }
-    return n;
-}

@@ -29,7 +29,6 @@ void pp_rings_remove(const struct pp_rings *r);
 
 /* Of a session that can be read: */
 uint32_t pp_rings_threads(const struct pp_rings *r);
-uint64_t pp_rings_waiting(const struct pp_rings *r); /* spans that no commit has */
 /* Opens ring i and says which records are in it; -1 when there is none or it does not hold together. */
 int pp_rings_open_ring(const struct pp_rings *r, uint32_t i, struct pp_ring_file *ring);
 /* As pread, but n bytes or up to the end of the file; -1: failed. */

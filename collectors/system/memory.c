@@ -51,19 +51,14 @@ static int read_anonymous(int64_t pid, double *pages)
     return 1;
 }
 
-/* 0: it has gone. */
-static int64_t parent_of(int64_t pid)
-{
-    char text[512], *end;
-    long long parent;
-    pp_io_text(text, sizeof(text), "/proc/%lld/stat", (long long)pid);
-    end = strrchr(text, ')'); /* the name before it may be anything */
-    return end && sscanf(end + 1, " %*c %lld", &parent) == 1 ? parent : 0;
-}
-
 static int is_child(const struct memory *m, size_t n, int64_t pid)
 {
-    int64_t parent = parent_of(pid);
+    char text[512], *end;
+    long long parent = 0; /* it has gone */
+    pp_io_text(text, sizeof(text), "/proc/%lld/stat", (long long)pid);
+    end = strrchr(text, ')'); /* the name before it may be anything */
+    if (!end || sscanf(end + 1, " %*c %lld", &parent) != 1)
+        parent = 0;
     for (size_t i = 0; i < n; i++)
         if (m->pid[i] == parent)
             return 1;
@@ -102,16 +97,6 @@ static void read_copies(struct memory *m, uint64_t now, size_t n)
     m->private_ns = now + 500000000u + PRIVATE_COST(now - m->started_ns) * took;
 }
 
-/* Of the file system in which PyTorch's workers put their batches. */
-static void read_shared(struct pp_store *store, uint64_t now)
-{
-    struct statvfs fs;
-    if (statvfs("/dev/shm", &fs) != 0 || !fs.f_blocks)
-        return;
-    pp_store_counter(store, now, "shm_used_bytes", (double)(fs.f_blocks - fs.f_bfree) * (double)fs.f_frsize);
-    pp_store_counter(store, now, "shm_left_bytes", (double)fs.f_bavail * (double)fs.f_frsize);
-}
-
 static void memory_poll(void *state)
 {
     struct memory *m = state;
@@ -121,7 +106,13 @@ static void memory_poll(void *state)
     size_t n = m->opts->processes ? m->opts->processes(m->opts->processes_ctx, m->pid, PP_MEMORY_PROCESSES)
                                   : 0,
            most = n < PP_MEMORY_READINGS ? n : PP_MEMORY_READINGS;
-    read_shared(m->opts->store, now);
+    /* Of the file system in which PyTorch's workers put their batches. */
+    struct statvfs fs;
+    if (statvfs("/dev/shm", &fs) == 0 && fs.f_blocks) {
+        pp_store_counter(m->opts->store, now, "shm_used_bytes",
+                         (double)(fs.f_blocks - fs.f_bfree) * (double)fs.f_frsize);
+        pp_store_counter(m->opts->store, now, "shm_left_bytes", (double)fs.f_bavail * (double)fs.f_frsize);
+    }
     read_copies(m, now, n);
     for (size_t i = 0; i < most; i++) {
         char name[sizeof(PP_MEMORY_COUNTER) + 24];

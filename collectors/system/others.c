@@ -62,11 +62,6 @@ static struct pp_other *known_process(struct pp_others *o, int64_t pid)
     return NULL;
 }
 
-static uint64_t most(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static void look_at(struct pp_others *o, int64_t pid, int subprocess)
 {
     struct facts f;
@@ -83,8 +78,8 @@ static void look_at(struct pp_others *o, int64_t pid, int subprocess)
     }
     p->parent = f.parent;
     p->subprocess = p->subprocess && subprocess; /* what has recorded may live on without */
-    p->cpu_ns = most(p->cpu_ns, cpu_ns);
-    p->children_ns = most(p->children_ns, f.children_ns);
+    p->cpu_ns = p->cpu_ns > cpu_ns ? p->cpu_ns : cpu_ns;
+    p->children_ns = p->children_ns > f.children_ns ? p->children_ns : f.children_ns;
 }
 
 /* Those that have gone: into the time of a parent of their kind, or into that of all that have ended. */
@@ -164,6 +159,6 @@ struct pp_others_cpu pp_others_cpu(struct pp_others *o, const int64_t *pid, size
         sum[p->subprocess] += p->cpu_ns + p->children_ns - p->before_ns;
     }
     for (int kind = 0; kind < 2; kind++)
-        o->total_ns[kind] = most(o->total_ns[kind], sum[kind]);
+        o->total_ns[kind] = o->total_ns[kind] > sum[kind] ? o->total_ns[kind] : sum[kind];
     return (struct pp_others_cpu){o->total_ns[0], o->total_ns[1], ended};
 }

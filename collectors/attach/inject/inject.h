@@ -32,9 +32,6 @@ struct label {
     uint8_t of_process; /* other threads of the process do the work meanwhile: its CPU time is theirs */
 };
 
-/* domain: a number of pp_domain_number. text may be NULL (no message). Calls from one thread of enter() and
- * leave(). */
-struct label inject_label(unsigned domain, const char *text);
 /* Of the first of the three that is there. */
 struct label inject_label_of(unsigned domain, const struct nvtx_attributes *a, const char *text,
                              const wchar_t *wide);

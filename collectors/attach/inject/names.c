@@ -108,19 +108,6 @@ static int cache_get(uint64_t hash, struct label *out)
     }
 }
 
-/* With the lock held. */
-static void cache_put(uint64_t hash, struct label l)
-{
-    unsigned i = (unsigned)hash % CACHE_SLOTS;
-    if (cached == CACHE_SLOTS / 2)
-        return;
-    while (cache[i].hash)
-        i = (i + 1) % CACHE_SLOTS;
-    cache[i].label = pack(l);
-    __atomic_store_n(&cache[i].hash, hash, __ATOMIC_RELEASE); /* pairs with the acquire in cache_get */
-    cached++;
-}
-
 /* ---- texts -> labels ---- */
 
 /* Programs put counts into names ("iteration 17"). Once half of the session's names are used up, a new name
@@ -147,14 +134,24 @@ static struct label intern(unsigned domain, const char *text, const char *shown,
             __atomic_store_n(&folding, 1, __ATOMIC_RELAXED);
         if (!l.name)
             INJECT_COUNT(unnamed);
-        cache_put(hash, l);
+        unsigned i = (unsigned)hash % CACHE_SLOTS;
+        if (cached != CACHE_SLOTS / 2) {
+            while (cache[i].hash)
+                i = (i + 1) % CACHE_SLOTS;
+            cache[i].label = pack(l);
+            /* pairs with the acquire in cache_get */
+            __atomic_store_n(&cache[i].hash, hash, __ATOMIC_RELEASE);
+            cached++;
+        }
     }
     inject_unlock();
     errno = saved_errno;
     return l;
 }
 
-struct label inject_label(unsigned domain, const char *text)
+/* domain: a number of pp_domain_number. text may be NULL (no message). Calls from one thread of enter() and
+ * leave(). */
+static struct label label_of(unsigned domain, const char *text)
 {
     char cut[TEXT_BYTES], folded[TEXT_BYTES];
     struct label l = {.phase = PP_PHASE_USER};
@@ -195,7 +192,7 @@ void inject_utf8(const wchar_t *text, char *out, size_t size)
 
 void *inject_string_register(unsigned domain, const char *text, void *next)
 {
-    uint64_t packed = pack(inject_label(domain, text));
+    uint64_t packed = pack(label_of(domain, text));
     if (!next)
         return (void *)(uintptr_t)packed;
     inject_lock();
@@ -221,7 +218,7 @@ struct label inject_label_of(unsigned domain, const struct nvtx_attributes *a, c
             return (struct label){.phase = PP_PHASE_USER};
     }
     if (text)
-        return inject_label(domain, text);
+        return label_of(domain, text);
     inject_utf8(wide, utf8, sizeof(utf8));
-    return inject_label(domain, utf8);
+    return label_of(domain, utf8);
 }
