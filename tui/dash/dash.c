@@ -273,13 +273,6 @@ static void ask_moment(struct dash *d, struct pp_verdicts *moments)
         m->moment = NULL;
 }
 
-static struct pp_dash_state clicked(const struct dash *d, const struct pp_screen *screen)
-{
-    int row, col;
-    pp_screen_click(screen, &row, &col);
-    return pp_dash_click(d->state, &d->model, &d->grid, row, col);
-}
-
 /* Until the user quits or a signal comes. A frame is drawn after each key, and four times a second. */
 static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_verdicts *verdicts,
                          struct pp_verdicts *moments, struct pp_err *err)
@@ -308,7 +301,11 @@ static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_ver
             pp_screen_show(screen, &d->grid);
         int key = status == PP_OK ? pp_screen_key(screen, (int)(FRAME_NS / 1000000)) : PP_KEY_NONE;
         if (key != PP_KEY_NONE && key != PP_KEY_RESIZE) {
-            d->state = key == PP_KEY_CLICK ? clicked(d, screen) : pp_dash_key(d->state, key, &d->model);
+            int row, col;
+            if (key == PP_KEY_CLICK)
+                pp_screen_click(screen, &row, &col);
+            d->state = key == PP_KEY_CLICK ? pp_dash_click(d->state, &d->model, &d->grid, row, col)
+                                           : pp_dash_key(d->state, key, &d->model);
             /* What the key asked of the world around the state. */
             if (d->state.dump)
                 dump(d);

@@ -120,7 +120,8 @@ static int worst_first(const void *a, const void *b)
     return p != q ? PP_COMPARE(q, p) : PP_COMPARE(x->rank, y->rank);
 }
 
-void pp_job_refresh(struct pp_job *j, unsigned window_s)
+/* Looks for new files, reads what came, and puts the worst first. */
+static void refresh(struct pp_job *j, unsigned window_s)
 {
     struct pp_err err;
     struct pp_live_snapshot s;
@@ -152,7 +153,8 @@ const struct pp_job_row *pp_job_rows(const struct pp_job *j, size_t *n, size_t *
     return j->rows;
 }
 
-int pp_job_runs(const struct pp_job *j)
+/* one of them at least */
+static int any_runs(const struct pp_job *j)
 {
     for (size_t i = 0; i < j->n; i++)
         if (j->file[i].runs)
@@ -248,7 +250,7 @@ static pp_status draw(struct view *v, int rows, int cols, struct pp_err *err)
     v->grid.ascii = v->o->glyphs == PP_GLYPHS_ASCII;
     pp_heading(&c, "%s: %zu of %lld ranks", v->o->path, n, n ? (long long)all[0].world_size : 0LL);
     pp_put(&c, 1, 0, PP_STYLE_PLAIN, "%s, the last %u s; the rank that the others wait for is on top",
-           pp_job_runs(v->job) ? "LIVE" : "ENDED", window_of(v->o));
+           any_runs(v->job) ? "LIVE" : "ENDED", window_of(v->o));
     draw_rows(v, &c);
     pp_put(&c, rows - 1, 0, PP_STYLE_PLAIN, "Enter: its dashboard   q: quit");
     return PP_OK;
@@ -316,7 +318,7 @@ static pp_status open_view(struct view *v, const struct pp_dash_opts *o, struct 
     *v = (struct view){.o = o, .job = pp_job_open(o->path)};
     if (!v->job)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the ranks in %s", o->path);
-    pp_job_refresh(v->job, window_of(o));
+    refresh(v->job, window_of(o));
     return PP_OK;
 }
 
@@ -361,12 +363,12 @@ static pp_status every_interval(const struct pp_dash_opts *o, int (*put)(const s
 {
     struct view v;
     pp_status st = open_view(&v, o, err);
-    while (st == PP_OK && o->interrupted(NULL) == PP_OK && pp_job_runs(v.job)) {
+    while (st == PP_OK && o->interrupted(NULL) == PP_OK && any_runs(v.job)) {
         struct timespec wait = {.tv_sec = (time_t)(o->interval_ns / 1000000000u),
                                 .tv_nsec = (long)(o->interval_ns % 1000000000u)};
         nanosleep(&wait, NULL); /* a signal ends it */
-        pp_job_refresh(v.job, window_of(o));
-        if (pp_job_runs(v.job) && put(&v, out) != 0)
+        refresh(v.job, window_of(o));
+        if (any_runs(v.job) && put(&v, out) != 0)
             st = pp_fail(err, PP_E_IO, "writing a status line failed");
     }
     if (st == PP_OK) {
@@ -419,7 +421,7 @@ static int live_on(struct view *v, struct pp_screen *screen, pp_status *st, stru
     do {
         uint64_t now = pp_now_ns();
         if (now >= look_at) {
-            pp_job_refresh(v->job, window_of(v->o));
+            refresh(v->job, window_of(v->o));
             /* The row that is selected stays so while the order changes. */
             size_t n, not_shown;
             const struct pp_job_row *row = pp_job_rows(v->job, &n, &not_shown);

@@ -29,10 +29,7 @@ struct pp_job;
 /* The recordings of ranks in dir; n of *out is 0 where there are none. NULL: no memory. */
 struct pp_job *pp_job_open(const char *dir);
 void pp_job_close(struct pp_job *j); /* NULL is fine */
-/* Looks for new files, reads what came, and puts the worst first. */
-void pp_job_refresh(struct pp_job *j, unsigned window_s);
 const struct pp_job_row *pp_job_rows(const struct pp_job *j, size_t *n, size_t *not_shown);
-int pp_job_runs(const struct pp_job *j); /* one of them at least */
 
 /* o->path is the directory; view and at_ns do not count. */
 pp_status pp_job_screen(const struct pp_dash_opts *o, struct pp_err *err);

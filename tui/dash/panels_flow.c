@@ -159,14 +159,6 @@ void pp_panel_pipeline(const struct pp_canvas *c)
 
 /* ---- stages ---- */
 
-static const struct pp_report_phase *in_report(const struct pp_report *r, const struct pp_live_stage *g)
-{
-    for (size_t i = 0; r && i < r->n_phases; i++)
-        if (r->phases[i].phase == g->phase && r->phases[i].lane == g->lane)
-            return &r->phases[i];
-    return NULL;
-}
-
 enum stage_cell {
     ST_RATE,
     ST_MEAN,
@@ -190,7 +182,11 @@ static const struct {
 
 static char *stage_text(const struct pp_dash_model *m, const struct pp_live_stage *g, int cell, char *t)
 {
-    const struct pp_report_phase *p = in_report(m->report, g);
+    const struct pp_report *r = m->report;
+    const struct pp_report_phase *p = NULL;
+    for (size_t i = 0; r && i < r->n_phases && !p; i++)
+        if (r->phases[i].phase == g->phase && r->phases[i].lane == g->lane)
+            p = &r->phases[i];
     switch ((enum stage_cell)cell) {
     case ST_RATE: return pp_text_rate(t, PP_CELL, g->per_s);
     case ST_MEAN: return pp_text_duration(t, PP_CELL, g->mean_ns);

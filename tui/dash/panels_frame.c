@@ -278,22 +278,15 @@ static void next_of(const struct pp_report *r, char *buf)
              sure ? ")" : "");
 }
 
-/* The worker that has had its sample in hand for longest. */
-static const struct pp_live_worker *stuck_worker(const struct pp_live_snapshot *s)
-{
-    const struct pp_live_worker *worst = NULL;
-    for (size_t i = 0; i < s->n_workers; i++) {
-        const struct pp_live_worker *w = &s->workers[i];
-        if (!isnan(w->sample_age_ns) && (!worst || w->sample_age_ns > worst->sample_age_ns))
-            worst = w;
-    }
-    return worst && worst->sample_age_ns >= STALLED_NS / 2 ? worst : NULL;
-}
-
 static void say_stalled(const struct pp_live_snapshot *s, struct lines *out)
 {
     char wait[PP_CELL], age[PP_CELL];
-    const struct pp_live_worker *w = stuck_worker(s);
+    const struct pp_live_worker *w = NULL; /* the one that has had its sample in hand for longest */
+    for (size_t i = 0; i < s->n_workers; i++)
+        if (!isnan(s->workers[i].sample_age_ns) && (!w || s->workers[i].sample_age_ns > w->sample_age_ns))
+            w = &s->workers[i];
+    if (w && w->sample_age_ns < STALLED_NS / 2)
+        w = NULL;
     const struct pp_phase_info *phase = w ? pp_phase_info(w->state) : NULL;
     out->tone = PP_STYLE_BAD;
     pp_text_duration(wait, sizeof(wait), s->stalled_ns);

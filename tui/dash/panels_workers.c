@@ -428,21 +428,17 @@ static void draw_knob(const struct pp_canvas *c, int row, int i)
     pp_put(c, row, HELP, PP_STYLE_PLAIN, "%.*s", (int)strcspn(help, ";"), help);
 }
 
-static int answer_rows(int rows)
-{
-    return rows > ANSWER_ROWS + 3 ? ANSWER_ROWS : 1;
-}
-
 int pp_whatif_list(int rows)
 {
-    return 2 + answer_rows(rows);
+    return 2 + (rows > ANSWER_ROWS + 3 ? ANSWER_ROWS : 1);
 }
 
 void pp_panel_whatif(const struct pp_canvas *c)
 {
     struct pp_rows rows;
     pp_rows_of(c->s, c->m, &rows);
-    int answer = answer_rows(c->box.rows), list = pp_whatif_list(c->box.rows), room = c->box.rows - list;
+    int answer = c->box.rows > ANSWER_ROWS + 3 ? ANSWER_ROWS : 1, list = pp_whatif_list(c->box.rows),
+        room = c->box.rows - list;
     int selected = c->s->selected[c->s->view], top = pp_list_top(selected, rows.n, room);
     pp_heading(c, "What-if: the recording replayed with other knobs");
     const struct pp_predicted *a = c->m->predicted;
