@@ -89,20 +89,6 @@ static void stored_already(void *ctx, const struct pp_loaders_file *f)
 {
 }
 
-static void take_list(struct pp_store *store, int64_t pid, const struct pp_order_block *b,
-                      const uint8_t *list)
-{
-    pp_store_order(store, &(struct pp_order_row){.pid = pid,
-                                                 .loader = b->loader,
-                                                 .epoch = b->epoch,
-                                                 .first_batch = b->first_batch,
-                                                 .batches = b->batches,
-                                                 .samples = b->samples,
-                                                 .ended = (b->flags & PP_ORDER_ENDED) != 0,
-                                                 .list = list,
-                                                 .list_bytes = b->bytes});
-}
-
 /* Those that were trained on come first. */
 static void take_use(struct pp_store *store, int64_t pid, const struct pp_order_block *b)
 {
@@ -149,7 +135,17 @@ static void take_block(void *ctx, int64_t pid, const struct pp_order_block *b, c
     struct pp_store *store = ((const struct taking *)ctx)->store;
     const char *key = (const char *)behind;
     switch (b->magic) {
-    case PP_ORDER_MAGIC: take_list(store, pid, b, behind); break;
+    case PP_ORDER_MAGIC:
+        pp_store_order(store, &(struct pp_order_row){.pid = pid,
+                                                     .loader = b->loader,
+                                                     .epoch = b->epoch,
+                                                     .first_batch = b->first_batch,
+                                                     .batches = b->batches,
+                                                     .samples = b->samples,
+                                                     .ended = (b->flags & PP_ORDER_ENDED) != 0,
+                                                     .list = behind,
+                                                     .list_bytes = b->bytes});
+        break;
     case PP_USE_MAGIC: take_use(store, pid, b); break;
     case PP_STATE_MAGIC: take_state(store, pid, b, behind); break;
     case PP_FACT_MAGIC:

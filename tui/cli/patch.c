@@ -155,9 +155,13 @@ static void write_set(struct pp_json *j, const char *set)
     pp_json_object_end(j);
 }
 
-static void write_question(FILE *out, const struct pp_report_loader *l, const char *path, const char *name,
-                           const char *set)
+/* A file without a name, from its beginning; -1 with errno. */
+static int question_of(const struct pp_report_loader *l, const char *path, const char *name, const char *set)
 {
+    int fd = memfd_create("pipeprobe-patch", MFD_CLOEXEC);
+    FILE *out = fd < 0 ? NULL : fdopen(dup(fd), "w");
+    if (!out)
+        return -1;
     unsigned at[4] = {0};
     char sha256[65] = "";
     struct pp_json j;
@@ -176,16 +180,6 @@ static void write_question(FILE *out, const struct pp_report_loader *l, const ch
     pp_json_object_end(&j);
     pp_json_object_end(&j);
     pp_json_end(&j);
-}
-
-/* A file without a name, from its beginning; -1 with errno. */
-static int question_of(const struct pp_report_loader *l, const char *path, const char *name, const char *set)
-{
-    int fd = memfd_create("pipeprobe-patch", MFD_CLOEXEC);
-    FILE *out = fd < 0 ? NULL : fdopen(dup(fd), "w");
-    if (!out)
-        return -1;
-    write_question(out, l, path, name, set);
     return fclose(out) != 0 || lseek(fd, 0, SEEK_SET) != 0 ? -1 : fd;
 }
 

@@ -263,15 +263,6 @@ static void put_measured(struct asked *a, const char *path)
     put_loader(a);
 }
 
-static void put_limit(const struct pp_estimate *e)
-{
-    char most[32];
-    printf("  but %s %s %s samples/s at most, a step of %.3g ms: %s\n", e->most_of,
-           strncmp(e->most_of, "the c", 5) == 0 || strncmp(e->most_of, "the C", 5) == 0 ? "allow" : "allows",
-           pp_text_rate(most, sizeof(most), e->most_per_s), e->batch_size * 1e3 / e->most_per_s,
-           "no number of workers keeps up with that step");
-}
-
 /* What a team computes on the back of an envelope, from recorded costs. */
 static void put_estimate(const struct pp_estimate *e)
 {
@@ -286,9 +277,13 @@ static void put_estimate(const struct pp_estimate *e)
            e->cpu_ns / 1e6);
     printf("  %-14s %.0f %% of the step's time\n", "copies", 100 * e->copy_share);
     printf("  %-14s %.1f busy on average", "workers", e->busy_workers);
-    if (e->most_per_s < e->samples_per_s)
-        putchar('\n'), put_limit(e);
-    else if (!e->workers)
+    if (e->most_per_s < e->samples_per_s) {
+        char most[32];
+        int many = strncmp(e->most_of, "the c", 5) == 0 || strncmp(e->most_of, "the C", 5) == 0;
+        printf("\n  but %s %s %s samples/s at most, a step of %.3g ms: %s\n", e->most_of,
+               many ? "allow" : "allows", pp_text_rate(most, sizeof(most), e->most_per_s),
+               e->batch_size * 1e3 / e->most_per_s, "no number of workers keeps up with that step");
+    } else if (!e->workers)
         printf(": more workers than the replay supports\n");
     else
         printf(e->with_workers.data_wait_share > 0.05

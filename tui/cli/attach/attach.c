@@ -65,25 +65,6 @@ static struct attach_stacks *attach_stacks_begin(void)
     return NULL;
 }
 
-/* When the next look is due. */
-static uint64_t attach_stacks_due(const struct attach_stacks *s)
-{
-    return s->due_ns;
-}
-
-static size_t place_of_thread(struct attach_stacks *s, int64_t pid, int64_t tid, enum pp_looks_role role)
-{
-    size_t i = 0;
-    while (i < s->threads && (s->thread[i].tid != tid || s->thread[i].pid != pid))
-        i++;
-    if (i == s->threads && i < THREADS) {
-        s->thread[i] = (struct seen_thread){pid, tid};
-        s->role[i] = (unsigned char)role;
-        s->threads++;
-    }
-    return i;
-}
-
 /* Of a worker its main thread alone, of the job all: any of them may train. */
 static void look_at_process(struct attach_stacks *s, struct pp_stack_process *p, int is_worker)
 {
@@ -93,10 +74,15 @@ static void look_at_process(struct attach_stacks *s, struct pp_stack_process *p,
         if (!t->tid || (is_worker && !is_main))
             continue;
         enum pp_frames_result r = pp_process_sample(&s->all, p, i);
-        size_t at = place_of_thread(s, p->pid, t->tid,
-                                    is_worker ? PP_LOOKS_WORKER
-                                    : is_main ? PP_LOOKS_MAIN
-                                              : PP_LOOKS_BESIDE);
+        enum pp_looks_role role = is_worker ? PP_LOOKS_WORKER : is_main ? PP_LOOKS_MAIN : PP_LOOKS_BESIDE;
+        size_t at = 0;
+        while (at < s->threads && (s->thread[at].tid != t->tid || s->thread[at].pid != p->pid))
+            at++;
+        if (at == s->threads && at < THREADS) {
+            s->thread[at] = (struct seen_thread){p->pid, t->tid};
+            s->role[at] = (unsigned char)role;
+            s->threads++;
+        }
         if (r == PP_FRAMES_NONE || r == PP_FRAMES_GONE || !t->stack || at == THREADS ||
             !pp_grow(&s->samples, &s->cap, s->n + 1, sizeof(*s->samples)))
             continue;
@@ -236,8 +222,8 @@ static void on_counter(void *ctx, const char *name, double value)
 static void look_until(uint64_t ns, struct attach_stacks *s, const struct attach_rows *r,
                        const struct attach_enter *e)
 {
-    while (s && e->state != ATTACH_INSIDE && !interrupt_asked() && attach_stacks_due(s) < ns) {
-        sleep_until(attach_stacks_due(s));
+    while (s && e->state != ATTACH_INSIDE && !interrupt_asked() && s->due_ns < ns) {
+        sleep_until(s->due_ns);
         /* One look at the job and at the workers that rows know. */
         /* At a random moment of each period, so that no look keeps step with the job. */
         const uint64_t period = UINT64_C(1000000000) / ATTACH_STACKS_HZ, now = pp_now_ns();

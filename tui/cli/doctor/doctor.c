@@ -34,28 +34,17 @@ static const struct pp_opt opts[] = {
 };
 /* clang-format on */
 
-/* By its name, in the list of --only. */
-static int is_wanted(const struct options *o, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *at = o->only; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-        if (strncmp(at, name, n) == 0 && (at[n] == '\0' || at[n] == ','))
-            return 1;
-    return !o->only;
-}
-
-static const char *name_of(size_t i)
-{
-    return pp_checks[i].collector ? pp_checks[i].collector->name : pp_checks[i].name;
-}
-
-/* 0: it is not asked for, and f is left alone. */
+/* By its name, in the list of --only. 0: it is not asked for, and f is left alone. */
 static int run_wanted(const struct options *o, size_t i, struct pp_finding *f)
 {
-    if (!is_wanted(o, name_of(i)))
-        return 0;
-    pp_check_run(&pp_checks[i], f);
-    return 1;
+    const char *name = pp_checks[i].collector ? pp_checks[i].collector->name : pp_checks[i].name;
+    size_t n = strlen(name);
+    int wanted = !o->only;
+    for (const char *at = o->only; at && !wanted; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        wanted = strncmp(at, name, n) == 0 && (at[n] == '\0' || at[n] == ',');
+    if (wanted)
+        pp_check_run(&pp_checks[i], f);
+    return wanted;
 }
 
 /* Each name of --only is a check. */
@@ -64,7 +53,7 @@ static pp_status check_names(const struct options *o, struct pp_err *err)
     const char *names[64] = {NULL};
     char word[64], near[128];
     for (size_t i = 0; i < pp_checks_n && i < 63; i++)
-        names[i] = name_of(i);
+        names[i] = pp_checks[i].collector ? pp_checks[i].collector->name : pp_checks[i].name;
     for (const char *at = o->only; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         size_t i = 0;
         snprintf(word, sizeof(word), "%.*s", (int)strcspn(at, ","), at);

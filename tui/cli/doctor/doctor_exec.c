@@ -76,17 +76,6 @@ static int on_spans(void *ctx, uint32_t thread, const struct pp_span *spans, siz
     return 0;
 }
 
-static void read_recording(const char *file)
-{
-    struct pp_reader *r = NULL;
-    struct pp_err err;
-    if (pp_reader_open(file, &r, &err) != PP_OK)
-        return;
-    pp_reader_each_chunk(r, on_spans, NULL, NULL, &err);
-    pp_reader_each_meta(r, "process_note", on_note, NULL, &err);
-    pp_reader_close(r);
-}
-
 /* exec is this program itself. A job that does not end is ended. */
 static void run_job(const char *file, const char *words)
 {
@@ -146,7 +135,13 @@ static void probe_python(void)
     snprintf(file, sizeof(file), "%s/probe.sqlite", dir);
     snprintf(words, sizeof(words), "%s/words", dir);
     run_job(file, words);
-    read_recording(file);
+    struct pp_reader *r = NULL;
+    struct pp_err err;
+    if (pp_reader_open(file, &r, &err) == PP_OK) {
+        pp_reader_each_chunk(r, on_spans, NULL, NULL, &err);
+        pp_reader_each_meta(r, "process_note", on_note, NULL, &err);
+        pp_reader_close(r);
+    }
     if (!probe.recorded && !*probe.why && again_last_line(words, line, sizeof(line)))
         snprintf(probe.why, sizeof(probe.why), "%.239s",
                  strncmp(line, "pipeprobe exec: ", 16) == 0 ? line + 16 : line);

@@ -120,17 +120,6 @@ static void store_change(struct exec_tune *t, const struct told *c)
     pp_store_meta_text(t->store, "loader_change", key, text);
 }
 
-/* "num_workers 4 -> 16, prefetch_factor 2 -> 4" */
-static void change_words(char *out, size_t size, const struct told *c)
-{
-    int n = 0;
-    if (c->workers != c->old_workers)
-        n = snprintf(out, size, "num_workers %d -> %d", c->old_workers, c->workers);
-    if (c->prefetch != c->old_prefetch || !n)
-        snprintf(out + n, size - (size_t)n, "%sprefetch_factor %d -> %d", n ? ", " : "", c->old_prefetch,
-                 c->prefetch);
-}
-
 static void say_decision(const struct exec_tune *t, const struct told *c)
 {
     static const struct {
@@ -147,9 +136,15 @@ static void say_decision(const struct exec_tune *t, const struct told *c)
             end = ends[i].words;
     if (!end || t->quiet)
         return;
-    change_words(change, sizeof(change), c);
-    snprintf(loader, sizeof(loader), *t->place ? "loader %u (%s)" : "loader %u", t->loader, t->place);
+    /* "num_workers 4 -> 16, prefetch_factor 2 -> 4" */
     int n = 0;
+    if (c->workers != c->old_workers)
+        n = snprintf(change, sizeof(change), "num_workers %d -> %d", c->old_workers, c->workers);
+    if (c->prefetch != c->old_prefetch || !n)
+        snprintf(change + n, sizeof(change) - (size_t)n, "%sprefetch_factor %d -> %d", n ? ", " : "",
+                 c->old_prefetch, c->prefetch);
+    snprintf(loader, sizeof(loader), *t->place ? "loader %u (%s)" : "loader %u", t->loader, t->place);
+    n = 0;
     if (isfinite(c->gain))
         n = snprintf(measured, sizeof(measured), "%.3g -> %.3g samples/s, %+.0f %%", c->before, c->after,
                      100 * c->gain);
@@ -200,39 +195,6 @@ static void keep_proof(struct exec_tune *t, const struct told *c)
     t->n_proofs++;
 }
 
-static void take_told(struct exec_tune *t, const struct told *c)
-{
-    static const char *const decisions[] = {"kept", "undone", "found", "refused", "failed"};
-    int decided = 0;
-    if (strcmp(c->what, "left") == 0 && t->n_left < LEFT_MAX) {
-        snprintf(t->left[t->n_left].loader, sizeof(t->left->loader), "%s", c->loader);
-        snprintf(t->left[t->n_left++].why, sizeof(t->left->why), "%s", c->text);
-        say_left(t);
-    }
-    if (!is_ours(t, c->loader) || strcmp(c->what, "left") == 0)
-        return;
-    store_change(t, c);
-    for (size_t i = 0; i < sizeof(decisions) / sizeof(*decisions); i++)
-        decided |= strcmp(c->what, decisions[i]) == 0;
-    t->tries = !decided;
-    if (!decided)
-        return;
-    t->decisions++;
-    t->said++;
-    t->asked = strcmp(c->what, "kept") == 0 || !t->asked ? 0 : t->asked - 1;
-    say_decision(t, c);
-    keep_proof(t, c);
-    if (strcmp(c->what, "kept") == 0) { /* predict anew from how it is now */
-        t->since_ns = c->at_ns;
-        t->wait_ns = LOOK_FIRST_NS;
-        t->look_ns = pp_now_ns() + LOOK_FIRST_NS;
-    } else if (!t->asked) {
-        t->done = 1;
-    }
-    if (t->decisions >= DECISIONS_MAX)
-        t->done = 1;
-}
-
 /* Whole lines only; the job writes each at once. */
 static void read_told(struct exec_tune *t)
 {
@@ -247,8 +209,37 @@ static void read_told(struct exec_tune *t)
     for (; (end = strchr(line, '\n')); line = end + 1) {
         *end = '\0';
         t->told += end + 1 - line;
-        if (parse_told(line, &told))
-            take_told(t, &told);
+        if (parse_told(line, &told)) {
+            static const char *const decisions[] = {"kept", "undone", "found", "refused", "failed"};
+            int decided = 0;
+            if (strcmp(told.what, "left") == 0 && t->n_left < LEFT_MAX) {
+                snprintf(t->left[t->n_left].loader, sizeof(t->left->loader), "%s", told.loader);
+                snprintf(t->left[t->n_left++].why, sizeof(t->left->why), "%s", told.text);
+                say_left(t);
+            }
+            if (is_ours(t, told.loader) && strcmp(told.what, "left") != 0) {
+                store_change(t, &told);
+                for (size_t i = 0; i < sizeof(decisions) / sizeof(*decisions); i++)
+                    decided |= strcmp(told.what, decisions[i]) == 0;
+                t->tries = !decided;
+                if (decided) {
+                    t->decisions++;
+                    t->said++;
+                    t->asked = strcmp(told.what, "kept") == 0 || !t->asked ? 0 : t->asked - 1;
+                    say_decision(t, &told);
+                    keep_proof(t, &told);
+                    if (strcmp(told.what, "kept") == 0) { /* predict anew from how it is now */
+                        t->since_ns = told.at_ns;
+                        t->wait_ns = LOOK_FIRST_NS;
+                        t->look_ns = pp_now_ns() + LOOK_FIRST_NS;
+                    } else if (!t->asked) {
+                        t->done = 1;
+                    }
+                    if (t->decisions >= DECISIONS_MAX)
+                        t->done = 1;
+                }
+            }
+        }
     }
 }
 

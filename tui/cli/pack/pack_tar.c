@@ -41,17 +41,6 @@ static pp_status tar_begin(const struct pack_into *into, void **state, struct pp
     return PP_OK;
 }
 
-static pp_status open_shard(struct tar *t, struct pp_err *err)
-{
-    snprintf(t->path, sizeof(t->path), "%s/shard-%06llu.tar", t->into.dir, (unsigned long long)t->shards);
-    t->bytes = 0;
-    t->file = fopen(t->path, "wxe");
-    if (!t->file)
-        return fail_write(t, err);
-    t->shards++;
-    return PP_OK;
-}
-
 /* Two blocks of zeros end an archive. */
 static pp_status close_shard(struct tar *t, struct pp_err *err)
 {
@@ -100,7 +89,15 @@ static pp_status tar_add(void *state, const struct pack_sample *s, struct pp_err
 {
     struct tar *t = state;
     char name[40], label[24];
-    pp_status st = t->file ? PP_OK : open_shard(t, err);
+    pp_status st = PP_OK;
+    if (!t->file) {
+        snprintf(t->path, sizeof(t->path), "%s/shard-%06llu.tar", t->into.dir, (unsigned long long)t->shards);
+        t->bytes = 0;
+        t->file = fopen(t->path, "wxe");
+        if (!t->file)
+            return fail_write(t, err);
+        t->shards++;
+    }
     if (st == PP_OK && s->label >= 0) {
         snprintf(name, sizeof(name), "%09llu.cls", (unsigned long long)s->number);
         int n = snprintf(label, sizeof(label), "%lld", (long long)s->label);

@@ -103,19 +103,6 @@ static int code_of(const struct pp_resume *r)
                                           : pp_status_exit_code(PP_E_INCONCLUSIVE);
 }
 
-static pp_status check_outputs(const struct options *o, struct pp_err *err)
-{
-    pp_status st = takers_of_stdout(o) > 1
-                       ? pp_fail(err, PP_E_USAGE,
-                                 "only one of --json, --junit - and --md - writes to standard output")
-                       : PP_OK;
-    const char *files[] = {o->junit, o->markdown};
-    for (size_t i = 0; i < 2 && st == PP_OK; i++)
-        if (files[i] && !pp_output_is_stdout(files[i]))
-            st = pp_output_check(files[i], o->force, err);
-    return st;
-}
-
 /* ---- recordings made elsewhere ---- */
 
 /* A I [J ...] R: uninterrupted, killed, and those that resumed it. */
@@ -169,14 +156,6 @@ struct session {
     struct pp_resume_start start[RESUME_POINTS_MAX][3];
     char why[RESUME_POINTS_MAX][520], kill[RESUME_POINTS_MAX][200];
 };
-
-static int names_dir(const struct options *o, char *const *program)
-{
-    int found = o->resume_with && strstr(o->resume_with, "{dir}");
-    for (char *const *word = program; *word; word++)
-        found |= strstr(*word, "{dir}") != NULL;
-    return found;
-}
 
 static pp_status ask_to_start(const struct options *o, char *const *program, const char *dir,
                               struct pp_err *err)
@@ -421,7 +400,10 @@ static pp_status check_program(const struct options *o, char *const *program, st
         return err->code;
     if (exec_words_advice(program, words, sizeof(words), &why) == EXEC_ISOLATED)
         return pp_fail(err, PP_E_USAGE, "no DataLoader of the job could be seen: %s; leave them out", why);
-    if (!o->reset && !names_dir(o, program))
+    int names_dir = o->resume_with && strstr(o->resume_with, "{dir}");
+    for (char *const *word = program; *word; word++)
+        names_dir |= strstr(*word, "{dir}") != NULL;
+    if (!o->reset && !names_dir)
         return pp_fail(
             err, PP_E_USAGE,
             "each run must begin from nothing, and the job's output directory is a fixed one: write {dir} where its name goes "
@@ -483,7 +465,14 @@ static int resume_main(int argc, char **argv)
     int n, code = pp_cli_parse_job(&pp_cmd_resume_test, &set, argc, argv, &n, &job);
     if (code >= 0)
         return code;
-    pp_status st = check_outputs(&o, &err);
+    const char *files[] = {o.junit, o.markdown};
+    pp_status st = takers_of_stdout(&o) > 1
+                       ? pp_fail(&err, PP_E_USAGE,
+                                 "only one of --json, --junit - and --md - writes to standard output")
+                       : PP_OK;
+    for (size_t i = 0; i < 2 && st == PP_OK; i++)
+        if (files[i] && !pp_output_is_stdout(files[i]))
+            st = pp_output_check(files[i], o.force, &err);
     if (st == PP_OK && job && n)
         st = pp_fail(&err, PP_E_USAGE, "name recordings, or write a job after --, not both");
     else if (st == PP_OK && job)

@@ -141,35 +141,6 @@ static char *fill_word(struct pp_arena *arena, const char *word, const char *out
     return filled;
 }
 
-/* exec --quiet --output DIR/ [--content] -- PROGRAM..., or -- sh -c RESUME_WITH. */
-static pp_status start_exec(const struct resume_job *job, const struct resume_ask *ask,
-                            const struct resume_done *d, const char *mark, pid_t *pid, struct pp_err *err)
-{
-    char out[PATH_MAX], output[PATH_MAX + 2];
-    struct pp_arena arena = {0};
-    int log = pp_io_open(d->log, O_WRONLY | O_CREAT | O_APPEND, 0644);
-    struct again a = {.in = AGAIN_NULL, .out = log, .errors = log, .group = AGAIN_OWN_SESSION};
-    name_out(job, ask->chain, out);
-    snprintf(output, sizeof(output), "%s/", d->recordings);
-    again_add(&a, "pipeprobe", "exec", "--quiet", "--output", output, NULL);
-    again_add(&a, job->content ? "--content" : "--", job->content ? "--" : NULL, NULL);
-    if (ask->start > 1 && job->resume_with)
-        again_add(&a, "sh", "-c", fill_word(&arena, job->resume_with, out, ask->ckpt), NULL);
-    else
-        for (char *const *word = job->program; *word; word++)
-            again_add(&a, fill_word(&arena, *word, out, NULL), NULL);
-    if (pp_arena_failed(&arena))
-        a.failed = ENOMEM;
-    else if (log < 0 || setenv("PIPEPROBE_RESUME_RUN", strchr(mark, '=') + 1, 1) != 0)
-        a.failed = errno;
-    int e = again_start(&a, pid);
-    unsetenv("PIPEPROBE_RESUME_RUN");
-    pp_arena_free(&arena);
-    if (log >= 0)
-        close(log);
-    return e ? pp_fail_errno(err, e, "cannot start a run of %s", job->program[0]) : PP_OK;
-}
-
 /* ---- to its end ---- */
 
 /* What lost its parent is ours. */
@@ -245,7 +216,30 @@ pp_status resume_run_make(const struct resume_job *job, const struct resume_ask 
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (mkdir(d->recordings, 0777) != 0)
         return pp_fail_errno(err, errno, "cannot make %s", d->recordings);
-    pp_status st = start_exec(job, ask, d, mark, &exec, err);
+    /* exec --quiet --output DIR/ [--content] -- PROGRAM..., or -- sh -c RESUME_WITH. */
+    char out[PATH_MAX], output[PATH_MAX + 2];
+    struct pp_arena arena = {0};
+    int log = pp_io_open(d->log, O_WRONLY | O_CREAT | O_APPEND, 0644);
+    struct again a = {.in = AGAIN_NULL, .out = log, .errors = log, .group = AGAIN_OWN_SESSION};
+    name_out(job, ask->chain, out);
+    snprintf(output, sizeof(output), "%s/", d->recordings);
+    again_add(&a, "pipeprobe", "exec", "--quiet", "--output", output, NULL);
+    again_add(&a, job->content ? "--content" : "--", job->content ? "--" : NULL, NULL);
+    if (ask->start > 1 && job->resume_with)
+        again_add(&a, "sh", "-c", fill_word(&arena, job->resume_with, out, ask->ckpt), NULL);
+    else
+        for (char *const *word = job->program; *word; word++)
+            again_add(&a, fill_word(&arena, *word, out, NULL), NULL);
+    if (pp_arena_failed(&arena))
+        a.failed = ENOMEM;
+    else if (log < 0 || setenv("PIPEPROBE_RESUME_RUN", strchr(mark, '=') + 1, 1) != 0)
+        a.failed = errno;
+    int e = again_start(&a, &exec);
+    unsetenv("PIPEPROBE_RESUME_RUN");
+    pp_arena_free(&arena);
+    if (log >= 0)
+        close(log);
+    pp_status st = e ? pp_fail_errno(err, e, "cannot start a run of %s", job->program[0]) : PP_OK;
     if (st != PP_OK)
         return st;
     d->status = again_code(watch_over(job, ask, d, exec, mark));

@@ -56,19 +56,6 @@ static int decodes_on_gpu(const struct pp_report *r, struct pp_err *why)
     return pp_nvjpeg_look(BATCH, &found, why) == PP_OK;
 }
 
-static void claim_fix(const struct pp_report *r, const struct pp_report_fix *f, struct claim *c)
-{
-    c->row = (struct pp_proof_row){.kind = "fix",
-                                   .change = f->knob,
-                                   .value = f->to,
-                                   .base = r->samples_per_s,
-                                   .predicted = f->samples_per_s,
-                                   .predicted_low = r->samples_per_s * (1 + f->low),
-                                   .predicted_high = r->samples_per_s * (1 + f->high),
-                                   .ballast_cpus = NAN};
-    c->option[c->options++] = c->change;
-}
-
 /* Fixes come by what they gain: the best that an option of run does, and decoding on the GPU whatever else
  * gains more. */
 static int claim_fixes(const struct prove_opts *o, const struct pp_report *r, struct claim *c)
@@ -87,7 +74,16 @@ static int claim_fixes(const struct prove_opts *o, const struct pp_report *r, st
                 fprintf(stderr, "proving    not %s: %s\n", c[n].change, why.text);
             continue;
         }
-        claim_fix(r, f, &c[n++]);
+        c[n].row = (struct pp_proof_row){.kind = "fix",
+                                         .change = f->knob,
+                                         .value = f->to,
+                                         .base = r->samples_per_s,
+                                         .predicted = f->samples_per_s,
+                                         .predicted_low = r->samples_per_s * (1 + f->low),
+                                         .predicted_high = r->samples_per_s * (1 + f->high),
+                                         .ballast_cpus = NAN};
+        c[n].option[c[n].options++] = c[n].change;
+        n++;
         has_best = 1;
     }
     return n;

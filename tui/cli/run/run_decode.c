@@ -97,22 +97,6 @@ void run_decode_store(struct pp_store *s, const struct run_parts *p)
         pp_store_meta_text(s, "decode", "passed_over", i.note);
 }
 
-/* "4:2:0" is 420 in a key. */
-static void store_difference(struct pp_store *s, const struct pp_loader_difference *d)
-{
-    static const char *const names[] = {"images", "mean", "max"};
-    const double values[] = {(double)d->images, d->mean, d->largest};
-    char key[48], kind[16], *to = kind;
-    for (const char *c = d->sampling; *c && to < kind + sizeof(kind) - 1; c++)
-        if (*c != ':')
-            *to++ = *c;
-    *to = '\0';
-    for (int i = 0; i < 3; i++) {
-        snprintf(key, sizeof(key), "difference_%s_%s", kind, names[i]);
-        pp_store_meta_num(s, "decode", key, values[i], i ? "of 255" : "images");
-    }
-}
-
 void run_decode_store_result(struct pp_store *s, const struct pp_loader_decode *r)
 {
     if (!r->images && !r->refused && !r->too_large && !r->gave_up[0] && !r->lost[0])
@@ -134,6 +118,19 @@ void run_decode_store_result(struct pp_store *s, const struct pp_loader_decode *
     pp_store_meta_num(s, "decode", "compared", (double)r->compared, "images");
     pp_store_meta_num(s, "decode", "difference_mean", r->mean, "of 255");
     pp_store_meta_num(s, "decode", "difference_max", r->largest, "of 255");
-    for (size_t i = 0; i < r->differences; i++)
-        store_difference(s, &r->difference[i]);
+    for (size_t i = 0; i < r->differences; i++) {
+        /* "4:2:0" is 420 in a key. */
+        const struct pp_loader_difference *d = &r->difference[i];
+        static const char *const names[] = {"images", "mean", "max"};
+        const double values[] = {(double)d->images, d->mean, d->largest};
+        char key[48], kind[16], *to = kind;
+        for (const char *c = d->sampling; *c && to < kind + sizeof(kind) - 1; c++)
+            if (*c != ':')
+                *to++ = *c;
+        *to = '\0';
+        for (int k = 0; k < 3; k++) {
+            snprintf(key, sizeof(key), "difference_%s_%s", kind, names[k]);
+            pp_store_meta_num(s, "decode", key, values[k], k ? "of 255" : "images");
+        }
+    }
 }

@@ -25,14 +25,10 @@ int run_gpu_expected(void)
            access("/dev/dxg", F_OK) == 0;
 }
 
-static const struct pp_identity *named_by(const struct run_request *asked)
-{
-    return asked->named_by_rank ? &asked->identity : NULL;
-}
-
 pp_status run_record_name(struct run_record *r, const struct run_request *asked, struct pp_err *err)
 {
-    return pp_recording_name(asked->o.output, named_by(asked), asked->o.force, r->path, sizeof(r->path), err);
+    return pp_recording_name(asked->o.output, asked->named_by_rank ? &asked->identity : NULL, asked->o.force,
+                             r->path, sizeof(r->path), err);
 }
 
 /* Refuses where the rings of all threads find no room: a thread without one is not recorded, and the report
@@ -188,7 +184,8 @@ pp_status run_record_begin(struct run_record *r, const struct run_request *asked
     r->dataset = o->loader == RUN_LOADER_PYTORCH ? parts->dataset : NULL;
     pp_status st = check_room(r, parts->loader.workers, err);
     if (st == PP_OK)
-        st = pp_recording_create_named(o->output, named_by(asked), &opts, r->path, &r->recording, err);
+        st = pp_recording_create_named(o->output, asked->named_by_rank ? &asked->identity : NULL, &opts,
+                                       r->path, &r->recording, err);
     if (st != PP_OK)
         return st;
     struct pp_store *store = pp_recording_store(r->recording);

@@ -212,6 +212,8 @@ void tune_predict_again(struct tune_session *s, struct tune_candidate *c);
 pp_status tune_sum_up(struct tune_session *s, struct pp_err *err);
 /* "+41 % (+36 to +47 %)"; "not known" */
 char *tune_percent(const struct tune_gain *g, char *text, size_t size);
+struct pp_json;
+void tune_put_gain(struct pp_json *j, const char *key, const struct tune_gain *g); /* with its interval */
 /* "the DataLoader made first of 2: ImageFolder, 1,281 samples, batch_size=64, num_workers=2" */
 char *tune_loader_text(const struct tune_session *s, char *text, size_t size);
 void tune_print(const struct tune_session *s, FILE *out);

@@ -32,11 +32,6 @@ static long number_of(const char *text)
     return *text && !*end ? n : -1;
 }
 
-static void copy(char *out, size_t size, const char *text)
-{
-    snprintf(out, size, "%s", text);
-}
-
 /* made PID NUMBER iterable sharded has_in_order workers prefetch pin persistent in_order batch dataset order
  * like */
 static void add_made(struct reading *r, char **f, size_t n)
@@ -63,9 +58,9 @@ static void add_made(struct reading *r, char **f, size_t n)
                                   .batch = number_of(f[11])};
         for (int k = 0; k < PP_KNOBS_TUNED; k++)
             l->value[k] = (int)number_of(f[6 + k]);
-        copy(l->dataset, sizeof(l->dataset), f[12]);
-        copy(l->order, sizeof(l->order), f[13]);
-        copy(l->like, sizeof(l->like), f[14]);
+        snprintf(l->dataset, sizeof(l->dataset), "%s", f[12]);
+        snprintf(l->order, sizeof(l->order), "%s", f[13]);
+        snprintf(l->like, sizeof(l->like), "%s", f[14]);
     }
     log->loader[at].count++;
     log->made = (size_t)number + 1 > log->made ? (size_t)number + 1 : log->made;
@@ -107,7 +102,7 @@ static void add_change(struct reading *r, char **f, size_t n)
         r->log->set[key]++;
     } else {
         r->log->left[key]++;
-        copy(r->log->why[key], sizeof(r->log->why[key]), f[4]);
+        snprintf(r->log->why[key], sizeof(r->log->why[key]), "%s", f[4]);
     }
 }
 
@@ -194,14 +189,6 @@ const struct tune_loader *tune_log_choose(const struct tune_log *log, long numbe
 
 /* ---- arguments of a DataLoader ---- */
 
-static struct tune_set none(void)
-{
-    struct tune_set set;
-    for (int k = 0; k < PP_KNOBS_TUNED; k++)
-        set.value[k] = -1;
-    return set;
-}
-
 int tune_key_of(const char *name, size_t length)
 {
     const struct pp_knob *knob = pp_knob_find(name, length);
@@ -251,7 +238,8 @@ static pp_status parse_pair(const char *pair, size_t length, struct tune_set *se
 pp_status tune_set_parse(const char *text, struct tune_set *set, struct pp_err *err)
 {
     pp_status st = PP_OK;
-    *set = none();
+    for (int k = 0; k < PP_KNOBS_TUNED; k++)
+        set->value[k] = -1;
     for (const char *p = text; st == PP_OK; p++) {
         p += strspn(p, " ");
         size_t length = strcspn(p, ",");

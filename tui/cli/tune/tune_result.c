@@ -222,7 +222,7 @@ void tune_print_md(const struct tune_session *s, FILE *out)
 
 /* ---- JSON ---- */
 
-static void put_gain(struct pp_json *j, const char *key, const struct tune_gain *g)
+void tune_put_gain(struct pp_json *j, const char *key, const struct tune_gain *g)
 {
     pp_json_key(j, key), pp_json_object(j);
     pp_json_key(j, "gain"), pp_json_num(j, g->gain);
@@ -284,8 +284,8 @@ void tune_print_json(const struct tune_session *s, FILE *out)
         const struct tune_candidate *c = &s->candidate[i];
         pp_json_object(&j);
         put_set(&j, "set", c->set.value);
-        put_gain(&j, "predicted", &c->predicted);
-        put_gain(&j, "measured", &c->measured);
+        tune_put_gain(&j, "predicted", &c->predicted);
+        tune_put_gain(&j, "measured", &c->measured);
         put_rates(&j, &c->sample);
         pp_json_key(&j, "not_measured"), pp_json_str(&j, c->why[0] ? c->why : NULL);
         pp_json_key(&j, "not_applied"), pp_json_str(&j, c->left[0] ? c->left : NULL);

@@ -128,23 +128,19 @@ static pp_status ask_to_start(const struct verify *v, char *const *program, cons
 
 /* ---- what is put back ---- */
 
-static int recorded_value(const struct pp_report_loader *l, int key)
-{
-    const double values[PP_KNOBS_TUNED] = {[PP_KNOB_NUM_WORKERS] = l->num_workers,
-                                           [PP_KNOB_PREFETCH_FACTOR] = l->prefetch_factor,
-                                           [PP_KNOB_PIN_MEMORY] = l->pin_memory,
-                                           [PP_KNOB_PERSISTENT_WORKERS] = l->persistent_workers,
-                                           [PP_KNOB_IN_ORDER] = l->in_order};
-    return isnan(values[key]) ? -1 : (int)values[key];
-}
-
 /* What FILE has otherwise; without workers nothing else counts. 0: nothing. */
 static int find_put_back(struct verify *v)
 {
     const struct pp_report_loader *l = verify_loader_of(v->recorded);
+    const double recorded[PP_KNOBS_TUNED] = {[PP_KNOB_NUM_WORKERS] = l->num_workers,
+                                             [PP_KNOB_PREFETCH_FACTOR] = l->prefetch_factor,
+                                             [PP_KNOB_PIN_MEMORY] = l->pin_memory,
+                                             [PP_KNOB_PERSISTENT_WORKERS] = l->persistent_workers,
+                                             [PP_KNOB_IN_ORDER] = l->in_order};
     int n = 0;
     for (int k = 0; k < PP_KNOBS_TUNED; k++) {
-        int was = recorded_value(l, k), needs_workers = k != PP_KNOB_NUM_WORKERS && k != PP_KNOB_PIN_MEMORY;
+        int was = isnan(recorded[k]) ? -1 : (int)recorded[k],
+            needs_workers = k != PP_KNOB_NUM_WORKERS && k != PP_KNOB_PIN_MEMORY;
         int differs = was >= 0 && was != v->loader.value[k] && !(needs_workers && !(l->num_workers > 0));
         v->put_back.value[k] = differs ? was : -1;
         n += differs;
@@ -354,15 +350,6 @@ static void put_side(struct pp_json *j, const char *key, const struct tune_sampl
     pp_json_object_end(j);
 }
 
-static void put_gain(struct pp_json *j, const char *key, double gain, double low, double high)
-{
-    pp_json_key(j, key), pp_json_object(j);
-    pp_json_key(j, "gain"), pp_json_num(j, gain);
-    pp_json_key(j, "low"), pp_json_num(j, low);
-    pp_json_key(j, "high"), pp_json_num(j, high);
-    pp_json_object_end(j);
-}
-
 static void print_json(const struct verify *v, FILE *out)
 {
     const struct pp_report_fix *f = v->fix;
@@ -372,8 +359,10 @@ static void print_json(const struct verify *v, FILE *out)
     pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.verify/1");
     pp_json_key(&j, "outcome"), pp_json_str(&j, outcomes[v->outcome].code);
     pp_json_key(&j, "why"), pp_json_str(&j, v->why[0] ? v->why : NULL);
-    put_gain(&j, "measured", v->measured.gain, v->measured.low, v->measured.high);
-    put_gain(&j, "predicted", f ? f->gain : NAN, f ? f->low : NAN, f ? f->high : NAN);
+    const struct tune_gain predicted = f ? (struct tune_gain){f->gain, f->low, f->high}
+                                         : (struct tune_gain){NAN, NAN, NAN};
+    tune_put_gain(&j, "measured", &v->measured);
+    tune_put_gain(&j, "predicted", &predicted);
     put_side(&j, "before", &v->before, v->stall_before);
     put_side(&j, "after", &v->after, v->stall_after);
     pp_json_key(&j, "same_work"), pp_json_array(&j);
