@@ -96,20 +96,6 @@ static uint64_t *new_page(struct pp_seen *s, uint64_t number)
     return s->page[s->pages++];
 }
 
-static enum pp_watch_answer add_to_page(struct pp_seen *s, uint64_t sample)
-{
-    uint64_t number = sample / PP_SEEN_PAGE, bit = UINT64_C(1) << sample % 64, *page = page_of(s, number);
-    if (!page && s->pages == PP_SEEN_PAGES)
-        return pp_watch_see(&s->watch, sample, 0);
-    if (!page && !(page = new_page(s, number)))
-        return PP_WATCH_NO_MEMORY;
-    uint64_t *word = &page[sample % PP_SEEN_PAGE / 64];
-    if (*word & bit)
-        return PP_WATCH_AGAIN;
-    *word |= bit;
-    return PP_WATCH_FIRST;
-}
-
 uint64_t pp_seen_weight(const struct pp_seen *s, uint64_t sample)
 {
     return sample < PP_AUDIT_EXACT || page_of(s, sample / PP_SEEN_PAGE) ? 1
@@ -120,15 +106,23 @@ uint64_t pp_seen_weight(const struct pp_seen *s, uint64_t sample)
 
 enum pp_watch_answer pp_seen_add(struct pp_seen *s, uint64_t sample)
 {
-    uint64_t word = sample / 64, bit = UINT64_C(1) << sample % 64;
-    if (sample >= PP_AUDIT_EXACT)
-        return add_to_page(s, sample);
-    if (word >= s->words && !grow(s, word))
-        return PP_WATCH_NO_MEMORY;
-    if (s->bits[word] & bit)
+    uint64_t *word, bit = UINT64_C(1) << sample % 64;
+    if (sample >= PP_AUDIT_EXACT) {
+        uint64_t number = sample / PP_SEEN_PAGE, *page = page_of(s, number);
+        if (!page && s->pages == PP_SEEN_PAGES)
+            return pp_watch_see(&s->watch, sample, 0);
+        if (!page && !(page = new_page(s, number)))
+            return PP_WATCH_NO_MEMORY;
+        word = &page[sample % PP_SEEN_PAGE / 64];
+    } else {
+        if (sample / 64 >= s->words && !grow(s, sample / 64))
+            return PP_WATCH_NO_MEMORY;
+        word = &s->bits[sample / 64];
+        s->touched[sample / 64 / BLOCK] = 1;
+    }
+    if (*word & bit)
         return PP_WATCH_AGAIN;
-    s->bits[word] |= bit;
-    s->touched[word / BLOCK] = 1;
+    *word |= bit;
     return PP_WATCH_FIRST;
 }
 

@@ -68,28 +68,6 @@ static int count_spans(void *ctx, uint32_t thread, const struct pp_span *spans, 
     return 0;
 }
 
-static void sum_epochs(struct pp_reader *r, const struct epoch_walk *w, struct epoch_counts *out)
-{
-    const char *resumed = pp_reader_meta(r, "config", "resume");
-    if (!w->any)
-        return;
-    const char *text = pp_reader_meta(r, "result", "ended_by");
-    int begun_before = resumed && resumed[0], ended = text && strcmp(text, "epochs") == 0;
-    unsigned from = w->first + (begun_before ? 1 : 0); /* it began in the middle */
-    unsigned to = w->last + (ended ? 1 : 0);
-    out->whole = ended && !begun_before;
-    for (unsigned e = from; e < to; e++) {
-        const struct epoch_sums *t = &w->epoch[e];
-        if (!t->batches)
-            continue;
-        out->bytes += (double)t->bytes;
-        out->batches += (double)t->batches;
-        out->samples += (double)t->samples;
-        out->errors += (double)t->errors;
-        out->epochs++;
-    }
-}
-
 static pp_status count_epochs(const char *path, struct epoch_counts *out, struct pp_err *err)
 {
     struct epoch_walk w = {.epoch = calloc(EPOCHS, sizeof(struct epoch_sums))};
@@ -111,8 +89,26 @@ static pp_status count_epochs(const char *path, struct epoch_counts *out, struct
     if (!pp_reader_meta_num(r, "result", "opens", &out->opens) ||
         !pp_reader_meta_num(r, "result", "reads", &out->reads))
         out->opens = out->reads = NAN;
-    if (!pp_reader_meta_num(r, "result", "epoch", &epoch) || epoch < EPOCHS - 1)
-        sum_epochs(r, &w, out);
+    if (!pp_reader_meta_num(r, "result", "epoch", &epoch) || epoch < EPOCHS - 1) {
+        const char *resumed = pp_reader_meta(r, "config", "resume");
+        if (w.any) {
+            const char *text = pp_reader_meta(r, "result", "ended_by");
+            int begun_before = resumed && resumed[0], ended = text && strcmp(text, "epochs") == 0;
+            unsigned from = w.first + (begun_before ? 1 : 0); /* it began in the middle */
+            unsigned to = w.last + (ended ? 1 : 0);
+            out->whole = ended && !begun_before;
+            for (unsigned e = from; e < to; e++) {
+                const struct epoch_sums *t = &w.epoch[e];
+                if (!t->batches)
+                    continue;
+                out->bytes += (double)t->bytes;
+                out->batches += (double)t->batches;
+                out->samples += (double)t->samples;
+                out->errors += (double)t->errors;
+                out->epochs++;
+            }
+        }
+    }
 out:
     pp_reader_close(r);
     free(w.epoch);

@@ -340,27 +340,6 @@ static void write_next(struct answer *a)
 
 /* ---- the document ---- */
 
-static int write_answer(struct answer *a, FILE *out)
-{
-    a->n_strange = 0;
-    pp_json_begin(&a->j, out, 0);
-    pp_json_object(&a->j);
-    pp_json_put_str(&a->j, "schema", "pipeprobe.answer/1");
-    pp_json_put_str(&a->j, "pipeprobe", PP_VERSION);
-    write_recording(a);
-    write_verdict(a);
-    write_trust(a);
-    write_loader(a);
-    write_changes(a);
-    pp_json_put_str(&a->j, "stop", stop_of(a->r));
-    write_evidence(a);
-    write_refuted(a);
-    write_next(a);
-    write_untrusted(a);
-    pp_json_object_end(&a->j);
-    return pp_json_end(&a->j);
-}
-
 /* With as many rows as fit. */
 int pp_render_answer(const struct pp_report *r, const char *file, FILE *out)
 {
@@ -372,7 +351,23 @@ int pp_render_answer(const struct pp_report *r, const char *file, FILE *out)
         FILE *memory = open_memstream(&text, &size);
         if (!memory)
             return -1;
-        failed = write_answer(&a, memory);
+        a.n_strange = 0;
+        pp_json_begin(&a.j, memory, 0);
+        pp_json_object(&a.j);
+        pp_json_put_str(&a.j, "schema", "pipeprobe.answer/1");
+        pp_json_put_str(&a.j, "pipeprobe", PP_VERSION);
+        write_recording(&a);
+        write_verdict(&a);
+        write_trust(&a);
+        write_loader(&a);
+        write_changes(&a);
+        pp_json_put_str(&a.j, "stop", stop_of(a.r));
+        write_evidence(&a);
+        write_refuted(&a);
+        write_next(&a);
+        write_untrusted(&a);
+        pp_json_object_end(&a.j);
+        failed = pp_json_end(&a.j);
         failed |= fclose(memory) != 0;
         if (failed == 0 && (size <= MOST_BYTES || a.rows == 1)) {
             failed = fwrite(text, 1, size, out) == size ? 0 : -1;

@@ -93,17 +93,6 @@ static size_t slot_of(const struct walk *w, uint64_t sample, uint32_t epoch)
     return pp_mix64(sample + pp_mix64(epoch)) & (w->slots - 1);
 }
 
-static struct pp_cost_sample *find_in_table(const struct walk *w, uint64_t sample, uint32_t epoch)
-{
-    size_t at = slot_of(w, sample, epoch);
-    for (int i = 0; i < MOST_STEPS && w->slot[at]; i++, at = (at + 1) & (w->slots - 1)) {
-        struct pp_cost_sample *x = &w->c->samples[w->slot[at] - 1];
-        if (x->sample == sample && x->epoch == epoch)
-            return x;
-    }
-    return NULL;
-}
-
 /* 0: no memory, or they crowd. */
 static int make_table(struct walk *w)
 {
@@ -140,8 +129,15 @@ static int make_order(struct walk *w)
 
 static struct pp_cost_sample *find(const struct walk *w, uint64_t sample, uint32_t epoch)
 {
-    if (w->slot)
-        return find_in_table(w, sample, epoch);
+    if (w->slot) {
+        size_t at = slot_of(w, sample, epoch);
+        for (int i = 0; i < MOST_STEPS && w->slot[at]; i++, at = (at + 1) & (w->slots - 1)) {
+            struct pp_cost_sample *found = &w->c->samples[w->slot[at] - 1];
+            if (found->sample == sample && found->epoch == epoch)
+                return found;
+        }
+        return NULL;
+    }
     size_t low = 0, high = w->c->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;

@@ -171,11 +171,6 @@ static const char *line_of(const struct pp_resume_start *s, size_t rank)
     return NULL;
 }
 
-static int begins_at(const struct pp_resume_run *a, const struct pp_resume_run *r, size_t at)
-{
-    return r->n && at < a->n && a->batch[at].order == r->batch[0].order;
-}
-
 /* A start that should go on behind `from` batches, or behind `before` of them, or between. 1: it does. */
 static int judge_start(struct judging *j, const struct pp_resume_start *s, size_t *from, size_t before,
                        int how)
@@ -186,7 +181,8 @@ static int judge_start(struct judging *j, const struct pp_resume_start *s, size_
         in_save = how & PP_RESUME_TORN;
     int ok = (worlds ? resume_compare_worlds : resume_compare)(control, s, *from, &c);
     for (size_t at = before; ok && c.first != PP_RESUME_NOWHERE && at < *from; at = late ? at + 1 : *from) {
-        if (late && !begins_at(&control->rank[0], &s->rank[0], at))
+        if (late && !(s->rank[0].n && at < control->rank[0].n &&
+                      control->rank[0].batch[at].order == s->rank[0].batch[0].order))
             continue;
         ok = (worlds ? resume_compare_worlds : resume_compare)(control, s, at, &other);
         if (ok && other.first == PP_RESUME_NOWHERE) {

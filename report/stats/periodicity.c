@@ -102,22 +102,17 @@ static struct peak scan_levels(struct scan *s, size_t n)
 
 /* ---- significance ---- */
 
-/* Each event in a random slot at most `reach` away from where it was; the run's ends send it back. */
-static void scatter(struct scan *s, const struct pp_stats_event *order, size_t n, double reach, uint64_t draw)
-{
-    struct pp_rng rng = pp_rng_key(draw, n, 0, 91);
-    for (size_t i = 0; i < n; i++) {
-        double from = fmax(order[i].t - reach, 0), to = fmin(order[i].t + reach, s->span);
-        s->times[i] = floor((from + pp_rng_unit(&rng) * (to - from)) / s->slot) * s->slot;
-    }
-}
-
 static double significance(struct scan *s, const struct pp_stats_event *order, size_t n, double reach,
                            double score)
 {
     int as_large = 0, draws = 0;
     while (draws < SHUFFLES && as_large < ENOUGH) {
-        scatter(s, order, n, reach, (uint64_t)++draws);
+        /* Each event in a random slot at most `reach` away from where it was; the run's ends send it back. */
+        struct pp_rng rng = pp_rng_key((uint64_t)++draws, n, 0, 91);
+        for (size_t i = 0; i < n; i++) {
+            double from = fmax(order[i].t - reach, 0), to = fmin(order[i].t + reach, s->span);
+            s->times[i] = floor((from + pp_rng_unit(&rng) * (to - from)) / s->slot) * s->slot;
+        }
         as_large += scan_levels(s, n).score >= score;
     }
     return as_large < ENOUGH ? (double)(as_large + 1) / (SHUFFLES + 1) : (double)as_large / draws;
