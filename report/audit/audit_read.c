@@ -172,17 +172,13 @@ static void read_part(struct pass *p, struct pp_audit_part *part)
                          : NULL;
 }
 
-/* Resumed in the middle of its first epoch. */
-static int begins_inside(const struct pp_source *s)
-{
-    const char *resume = s->meta(s->ctx, "config", "resume");
-    return resume && resume[0] && pp_source_number(s, "config", "start_position", 1) > 0;
-}
-
 static pp_status list_epochs(struct pass *p, struct pp_audit_file *file, struct pp_err *err)
 {
     const char *by = p->source->meta(p->source->ctx, "result", "ended_by");
-    int all = by && strcmp(by, "epochs") == 0, inside = begins_inside(p->source);
+    /* Resumed in the middle of its first epoch. */
+    const char *resume = p->source->meta(p->source->ctx, "config", "resume");
+    int all = by && strcmp(by, "epochs") == 0,
+        inside = resume && resume[0] && pp_source_number(p->source, "config", "start_position", 1) > 0;
     struct pp_audit_part *part = &file->part;
     size_t n = 0;
     for (unsigned e = 0; e <= UINT16_MAX; e++)

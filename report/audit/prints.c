@@ -7,11 +7,6 @@
 
 #include <stdlib.h>
 
-static int are_alike(const struct pp_audit_prints *a, const struct pp_audit_prints *b)
-{
-    return pp_visit_prints_alike(a->print, a->n, b->print, b->n);
-}
-
 /* From *at on the rows of one epoch, and *at behind them. *first: the first of them that tells; NULL: none.
  * Whether there are others, and all are like it. */
 static int next_epoch(const struct pp_audit_part *p, size_t *at, const struct pp_audit_prints **first)
@@ -24,7 +19,7 @@ static int next_epoch(const struct pp_audit_part *p, size_t *at, const struct pp
         if (!pp_visit_prints_tell(row->print, row->n))
             continue;
         others += *first != NULL;
-        same += *first && are_alike(*first, row);
+        same += *first && pp_visit_prints_alike((*first)->print, (*first)->n, row->print, row->n);
         *first = *first ? *first : row;
     }
     return others && same == others;
@@ -46,7 +41,7 @@ static int ranks_are_alike(const struct audit_facts *f, const struct pp_audit_pr
 {
     for (size_t i = 1; i < f->n_ranks; i++) {
         const struct pp_audit_prints *p = first_in(&f->in->parts[f->ranks[i].first_part], of_first->epoch);
-        if (!p || !are_alike(of_first, p))
+        if (!p || !pp_visit_prints_alike(of_first->print, of_first->n, p->print, p->n))
             return 0;
     }
     return f->n_ranks > 1;

@@ -1,5 +1,6 @@
 #include "report/audit/facts.h"
 
+#include "probe/base/array.h"
 #include "report/audit/audit.h"
 
 #include <stdlib.h>
@@ -67,17 +68,6 @@ static int grow_places(struct pp_seen *s)
     return 1;
 }
 
-static int grow_pages(struct pp_seen *s)
-{
-    size_t room = s->room ? 2 * s->room : 256;
-    void *grown = s->pages == s->room ? realloc(s->page, room * sizeof(*s->page)) : s->page;
-    if (!grown)
-        return 0;
-    s->room = s->pages == s->room ? room : s->room;
-    s->page = grown;
-    return 2 * s->pages < s->places || grow_places(s);
-}
-
 /* The page of that number, NULL: it has none. */
 static uint64_t *page_of(const struct pp_seen *s, uint64_t number)
 {
@@ -87,7 +77,8 @@ static uint64_t *page_of(const struct pp_seen *s, uint64_t number)
 
 static uint64_t *new_page(struct pp_seen *s, uint64_t number)
 {
-    if (!grow_pages(s))
+    if (!pp_grow(&s->page, &s->room, s->pages + 1, sizeof(*s->page)) ||
+        (2 * s->pages >= s->places && !grow_places(s)))
         return NULL;
     size_t i = place_of(s, number);
     s->number[i] = number + 1;

@@ -117,31 +117,6 @@ static void spread_text(char *buf, size_t size, const struct pp_cmp_metric *m, d
         snprintf(buf, size, "%s", value);
 }
 
-static const char *change_text(char *buf, size_t size, const struct pp_compare *c, int id)
-{
-    const struct pp_compare_metric *m = &c->metric[id];
-    const struct pp_run_spread *a = &c->base_spread, *b = &c->head_spread;
-    int spread = a->known && b->known && !isnan(a->low[id]) && !isnan(b->low[id]);
-    int overlap = spread && a->low[id] <= b->high[id] && b->low[id] <= a->high[id];
-    if (m->answer == PP_NOT_MEASURED || isnan(m->change) || overlap)
-        return "~";
-    if (m->change == 0)
-        return m->exact ? "=" : "~";
-    pp_cmp_change_text(buf, size, m->change);
-    return buf;
-}
-
-static const char *basis_text(const struct pp_compare *c, int id)
-{
-    const struct pp_compare_metric *m = &c->metric[id];
-    if (m->exact)
-        return m->answer == PP_REGRESSED ? "exact: REGRESSED" : "exact";
-    if (c->base_spread.known && c->head_spread.known && !isnan(c->base_spread.low[id]) &&
-        !isnan(c->head_spread.low[id]))
-        return "windows of the run";
-    return "one value each";
-}
-
 /* A page too narrow for the tables, where a terminal would break numbers in two. */
 static int is_narrow(const struct pp_page *page)
 {
@@ -172,13 +147,22 @@ static void put_single_table(const struct pp_compare *c, const struct pp_page *p
         const struct pp_cmp_metric *row = &pp_cmp_metrics[m->id];
         if (m->answer == PP_NOT_MEASURED)
             continue;
-        spread_text(base, sizeof(base), row, m->base_median, &c->base_spread, i);
-        spread_text(head, sizeof(head), row, m->head_median, &c->head_spread, i);
-        const char *by = change_text(change, sizeof(change), c, i);
+        const struct pp_run_spread *a = &c->base_spread, *b = &c->head_spread;
+        int spread = a->known && b->known && !isnan(a->low[i]) && !isnan(b->low[i]);
+        int overlap = spread && a->low[i] <= b->high[i] && b->low[i] <= a->high[i];
+        const char *by = "~", *from = spread ? "windows of the run" : "one value each";
+        if (!isnan(m->change) && !overlap && m->change != 0)
+            by = pp_cmp_change_text(change, sizeof(change), m->change);
+        else if (!isnan(m->change) && !overlap && m->exact)
+            by = "=";
+        if (m->exact)
+            from = m->answer == PP_REGRESSED ? "exact: REGRESSED" : "exact";
+        spread_text(base, sizeof(base), row, m->base_median, a, i);
+        spread_text(head, sizeof(head), row, m->head_median, b, i);
         if (is_narrow(page))
             put_narrow(page, row->title, base, head, by);
         else
-            fprintf(out, "%-20s %17s %17s %8s  %s\n", row->title, base, head, by, basis_text(c, i));
+            fprintf(out, "%-20s %17s %17s %8s  %s\n", row->title, base, head, by, from);
     }
 }
 

@@ -119,12 +119,6 @@ static const char *item_of(const struct csv *c, const struct pp_field *fields, c
     return buf;
 }
 
-static int in_item(const struct csv *c, const char *key)
-{
-    const char *at = c->section->item ? strstr(c->section->item, key) : NULL;
-    return at && at[-1] == '{' && at[strlen(key)] == '}';
-}
-
 static void put_map(const struct csv *c, const char *item, const struct pp_field *f, const void *in)
 {
     const char *row;
@@ -142,7 +136,8 @@ static void put_map(const struct csv *c, const char *item, const struct pp_field
 static void put_fields(const struct csv *c, const char *item, const struct pp_field *fields, const void *row)
 {
     for (const struct pp_field *f = fields; f->type != PP_FIELD_END; f++) {
-        if (pp_field_is_scalar(f) && !in_item(c, f->key)) {
+        const char *at = c->section->item ? strstr(c->section->item, f->key) : NULL;
+        if (pp_field_is_scalar(f) && !(at && at[-1] == '{' && at[strlen(f->key)] == '}')) {
             struct pp_value v = pp_field_value(f, row, c->report);
             put_row(c, item, f->key, &v);
         } else if (f->type == PP_FIELD_OBJECT && c->section->path[0]) {

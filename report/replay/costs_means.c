@@ -22,12 +22,6 @@ enum { USER, SYSTEM, PROCESS, THROTTLED, FAULTS, NICE, DISK_BYTES, DISK_READS, R
 /* The machine's CPU time is asked for a moment after that of the run. Where the run has ended it stands
  * alone, and has up to a second of the run's. */
 #define A_MOMENT_NS UINT64_C(100000000)
-static int stands_alone(const struct counted *k, size_t i, uint64_t t_ns)
-{
-    return (i == USER || i == SYSTEM || i == NICE) && k->row[PROCESS].n &&
-           t_ns > k->row[PROCESS].last_ns + A_MOMENT_NS;
-}
-
 static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
 {
     static const char *const names[] = {"machine_cpu_user_ns_total",    "machine_cpu_system_ns_total",
@@ -38,7 +32,9 @@ static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
     struct counted *k = ctx;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (strcmp(name, names[i]) == 0) {
-            if ((k->row[i].n && k->row[i].last_ns >= k->to_ns) || stands_alone(k, i, t_ns))
+            if ((k->row[i].n && k->row[i].last_ns >= k->to_ns) ||
+                ((i == USER || i == SYSTEM || i == NICE) && k->row[PROCESS].n &&
+                 t_ns > k->row[PROCESS].last_ns + A_MOMENT_NS))
                 continue;
             int new_job = i == PROCESS && k->row[i].n == 1 && k->row[i].last_ns < k->from_ns;
             if (new_job) /* which may have had no process then that was counted */

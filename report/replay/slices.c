@@ -87,21 +87,16 @@ static double middle_of(const double *from, const double *per, size_t n, double 
 
 #define USUAL 0.9 /* of the slices: the rest was cut wrong, where a thread woke up late */
 
-static double mean_of_usual(const float *v, size_t n)
-{
-    size_t usual = (size_t)ceil(USUAL * (double)n);
-    double sum = 0;
-    for (size_t i = 0; i < usual; i++)
-        sum += v[i];
-    return usual ? sum / (double)usual : 0;
-}
-
 /* Mean distance from the median, as a part of it, of the usual ones; per: of the ratio. */
 static double spread_of(const double *x, const double *per, size_t n, float *v)
 {
     double middle = middle_of(x, per, n, 0, v);
     middle_of(x, per, n, middle, v); /* leaves the distances in order */
-    return middle > 0 ? mean_of_usual(v, n) / middle : INFINITY;
+    size_t usual = (size_t)ceil(USUAL * (double)n);
+    double sum = 0;
+    for (size_t i = 0; i < usual; i++)
+        sum += v[i];
+    return middle > 0 ? (usual ? sum / (double)usual : 0) / middle : INFINITY;
 }
 
 /* How far the sum of x over the slices strays from a straight line over time (least squares), in means of x:

@@ -152,14 +152,6 @@ static void drift_of(struct pp_costs *c, const struct pp_cost_sample **order, fl
  * back; slow reads without a quota come back the more often the more are asked for. One recording shows which
  * it is only by the times of its reads: answered one after another, or let go in slices. */
 
-/* How long a read would be blocked behind the one before it, in the order of their ends, if each takes the
- * storage `gap`. */
-static double in_line(const struct pp_cost_sample *r, const struct pp_cost_sample *before, double gap)
-{
-    return gap +
-           (before->read_end_ns > r->read_start_ns ? (double)(before->read_end_ns - r->read_start_ns) : 0);
-}
-
 /* A quota of operations (a throttled volume, a metadata server) answers one read after another at a fixed
  * pace: how long a read is blocked then says how many were before it. Reads that are slow by themselves take
  * their time whatever the other workers read; they, too, may end at a fixed pace, when what paces them is the
@@ -181,8 +173,15 @@ static double at_a_pace(const struct pp_costs *c, const struct pp_cost_sample **
         v[i] = fabsf((float)(order[i]->read_blocked - usual));
     off_usual = pp_stats_middle(v, c->n);
     v[0] = 0;
-    for (size_t i = 1; i < c->n; i++)
-        v[i] = fabsf((float)(order[i]->read_blocked - in_line(order[i], order[i - 1], gap)));
+    for (size_t i = 1; i < c->n; i++) {
+        /* How long a read would be blocked behind the one before it, in the order of their ends, if each
+         * takes the storage `gap`. */
+        const struct pp_cost_sample *before = order[i - 1];
+        v[i] = fabsf((float)(order[i]->read_blocked -
+                             (gap + (before->read_end_ns > order[i]->read_start_ns
+                                         ? (double)(before->read_end_ns - order[i]->read_start_ns)
+                                         : 0))));
+    }
     double off_line = pp_stats_middle(v, c->n);
     if (!(gap * c->samples_per_s > 0.25e9))
         return 0; /* so quick a line delays no read: reads that are let go together end so close */
@@ -386,21 +385,18 @@ static int by_time(const void *a, const void *b)
     return (*(const uint64_t *)a > *(const uint64_t *)b) - (*(const uint64_t *)a < *(const uint64_t *)b);
 }
 
-static int waits(const struct pp_cost_sample *x)
-{
-    return x->read_blocked > 0 && x->read_blocked >= 0.5 * (double)(x->read_end_ns - x->read_start_ns);
-}
-
 /* At the start of each read that waited, how many were under way, itself among them. */
 static double parallel_of(const struct pp_costs *c, float *v)
 {
     uint64_t *start = malloc(2 * (c->n + 1) * sizeof(*start)), *end = start ? start + c->n + 1 : NULL;
     size_t n = 0, ended = 0;
-    for (size_t i = 0; start && i < c->n; i++)
-        if (waits(&c->samples[i])) {
-            start[n] = c->samples[i].read_start_ns;
-            end[n++] = c->samples[i].read_end_ns;
+    for (size_t i = 0; start && i < c->n; i++) {
+        const struct pp_cost_sample *x = &c->samples[i];
+        if (x->read_blocked > 0 && x->read_blocked >= 0.5 * (double)(x->read_end_ns - x->read_start_ns)) {
+            start[n] = x->read_start_ns;
+            end[n++] = x->read_end_ns;
         }
+    }
     if (n < FEWEST_WAITING) {
         free(start);
         return NAN;

@@ -95,15 +95,6 @@ static double warmer_ns(const struct pp_knobs *k, const struct pp_cold *cold)
     return k->workers != PP_NO_WORKERS || k->cold > 0 ? 0 : k->cold < 0 ? cold->most_ns : cold->ns;
 }
 
-/* Of the CPU time of decoding and transforming, what is left then. */
-static double warm_part(const struct pp_costs *c, const struct pp_knobs *k)
-{
-    double work_ns = 0;
-    for (size_t i = 0; i < c->n; i++)
-        work_ns += (c->samples[i].decode_cpu + c->samples[i].transform_cpu) / (double)c->n * c->batch_size;
-    return work_ns > 0 ? fmax(1 - warmer_ns(k, &c->cold_work) / work_ns, 0) : 1;
-}
-
 static struct walk walk_of(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *s,
                            size_t n)
 {
@@ -112,9 +103,13 @@ static struct walk walk_of(const struct pp_costs *c, const struct pp_knobs *k, c
     for (size_t i = 0; h.quantile > 0 && i < HEDGES_SETTLE; i++)
         if (s[i % n].requests)
             hedged(c, &h, s[i % n].first_byte, i + n);
+    /* Of the CPU time of decoding and transforming, what is left then. */
+    double work_ns = 0;
+    for (size_t i = 0; i < c->n; i++)
+        work_ns += (c->samples[i].decode_cpu + c->samples[i].transform_cpu) / (double)c->n * c->batch_size;
     return (struct walk){.hedge = h,
                          .shards = k->shard_bytes > 0 ? pp_shards_factor(c, k->shard_bytes) : 1,
-                         .warm = warm_part(c, k)};
+                         .warm = (work_ns > 0 ? fmax(1 - warmer_ns(k, &c->cold_work) / work_ns, 0) : 1)};
 }
 
 /* Of opening connections, what is CPU time and gone with them. */

@@ -490,15 +490,6 @@ static void fill_fact(void *ctx, const struct pp_fact_row *f)
 
 /* ---- all of it ---- */
 
-static const char *why_unknown(const struct reading *g)
-{
-    return g->lost       ? "some of its spans were lost or are damaged"
-           : !g->loaders ? "no batch that was taken is recorded (not a PyTorch job, or an older version)"
-           : g->unlisted ? "some batches have no list of samples; an iterable data set needs --content"
-           : !g->run->n  ? "no batch was trained on"
-                         : NULL;
-}
-
 static void read_identity(const struct pp_source *s, struct pp_resume_run *run)
 {
     const char *section = pp_source_number(s, "rank", "rank", -1) >= 0 ? "rank" : "config",
@@ -549,7 +540,12 @@ static pp_status read_source(const struct pp_source *source, struct pp_resume_ru
     put_saves(&g, PP_NO_BATCH, 1);
     pp_resume_spread(out);
     READ(each_fact, fill_fact);
-    out->unknown = why_unknown(&g);
+    out->unknown = g.lost ? "some of its spans were lost or are damaged"
+                   : !g.loaders
+                       ? "no batch that was taken is recorded (not a PyTorch job, or an older version)"
+                   : g.unlisted ? "some batches have no list of samples; an iterable data set needs --content"
+                   : !g.run->n  ? "no batch was trained on"
+                                : NULL;
     out->idle = !g.loaders && !g.lost && (out->failed || (out->finished && out->restored == 1));
     for (size_t i = 0; i < g.saves; i++)
         free(g.save[i].path);

@@ -149,11 +149,6 @@ struct walk {
     int stopped;
 };
 
-static uint64_t end_of(const struct pp_span *s)
-{
-    return s->dur_ns > UINT64_MAX - s->start_ns ? UINT64_MAX : s->start_ns + s->dur_ns;
-}
-
 static int on_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     struct walk *w = ctx;
@@ -164,7 +159,10 @@ static int on_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, siz
         struct pp_span *s = &j->span[i];
         *s = spans[i];
         s->start_ns = common(w->p, spans[i].start_ns);
-        uint64_t end = common(w->p, end_of(&spans[i])); /* what touched, touches */
+        const struct pp_span *span = &spans[i];
+        uint64_t end = common(w->p, span->dur_ns > UINT64_MAX - span->start_ns
+                                        ? UINT64_MAX
+                                        : span->start_ns + span->dur_ns); /* what touched, touches */
         s->dur_ns = end > s->start_ns ? end - s->start_ns : 0;
         s->name = name_id(j, w->p, spans[i].name);
     }

@@ -83,20 +83,16 @@ struct update {
     int met, other;
 };
 
-static int same(const struct pp_request_row *a, const struct pp_request_row *b)
-{
-    return a->id == b->id && a->start_ns == b->start_ns && a->first_byte_ns == b->first_byte_ns &&
-           a->transfer_ns == b->transfer_ns && a->cpu_ns == b->cpu_ns && a->bytes == b->bytes &&
-           a->sample == b->sample && a->status == b->status && a->place == b->place;
-}
-
 static void on_row(void *ctx, const struct pp_request_row *r)
 {
     struct update *u = ctx;
     u->k->read++;
     if (u->newest && !u->met) {
         u->met = 1;
-        u->other = !same(u->newest, r);
+        const struct pp_request_row *a = u->newest;
+        u->other = !(a->id == r->id && a->start_ns == r->start_ns && a->first_byte_ns == r->first_byte_ns &&
+                     a->transfer_ns == r->transfer_ns && a->cpu_ns == r->cpu_ns && a->bytes == r->bytes &&
+                     a->sample == r->sample && a->status == r->status && a->place == r->place);
         return;
     }
     if (!u->other) {
