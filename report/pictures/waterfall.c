@@ -166,12 +166,7 @@ static int keep_of_chunk(void *ctx, uint32_t thread, const struct pp_span *spans
     return p->no_memory || c->too_many;
 }
 
-static int by_thread_and_start(const void *a, const void *b)
-{
-    const struct kept *x = a, *y = b;
-    return x->thread != y->thread ? PP_COMPARE(x->thread, y->thread)
-                                  : PP_COMPARE(x->span.start_ns, y->span.start_ns);
-}
+PP_BY_BOTH(by_thread_and_start, struct kept, thread, span.start_ns)
 
 /* ---- one batch ---- */
 

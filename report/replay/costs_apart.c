@@ -2,6 +2,8 @@
  * slower. */
 #include "report/replay/costs_impl.h"
 
+#include "probe/base/array.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,17 +166,11 @@ void pp_costs_apart(struct pp_costs_pass *p)
  * workers (docs/internals/replay.md). */
 #define COLDEST 0.75
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* What the mean of the values has beyond the quickest tenth of them. */
 static struct pp_cold beyond_the_quickest(double *value, size_t n, double taking_ns)
 {
     double mean = 0, beyond;
-    qsort(value, n, sizeof(*value), by_value);
+    qsort(value, n, sizeof(*value), pp_by_double);
     for (size_t i = 0; i < n; i++)
         mean += value[i] / (double)n;
     beyond = n ? fmax(mean - value[n / 10], 0) : 0;

@@ -1,5 +1,7 @@
 #include "report/replay/costs_impl.h"
 
+#include "probe/base/array.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,19 +212,9 @@ void pp_costs_cut(struct pp_costs_pass *pass)
 
 /* ---- means ---- */
 
-static int by_claim(const void *a, const void *b)
-{
-    const struct pp_cost_sample *x = a, *y = b;
-    if (x->batch != y->batch)
-        return x->batch < y->batch ? -1 : 1;
-    return (x->read_start_ns > y->read_start_ns) - (x->read_start_ns < y->read_start_ns);
-}
+PP_BY_BOTH(by_claim, struct pp_cost_sample, batch, read_start_ns)
 
-static int by_length(const void *a, const void *b)
-{
-    const struct pp_costs_step *x = a, *y = b;
-    return (x->ns > y->ns) - (x->ns < y->ns);
-}
+PP_BY(by_length, struct pp_costs_step, ns)
 
 static double per(double sum, double n)
 {

@@ -88,11 +88,7 @@ struct point {
     double by, bytes, ns;
 };
 
-static int by_by(const void *a, const void *b)
-{
-    const struct point *x = a, *y = b;
-    return (x->by > y->by) - (x->by < y->by);
-}
+PP_BY(by_by, struct point, by)
 
 static struct point sum_of(const struct point *p, size_t n)
 {
@@ -200,11 +196,7 @@ struct moment {
     size_t read; /* twice its place, and 1 at its end */
 };
 
-static int by_at(const void *a, const void *b)
-{
-    const struct moment *x = a, *y = b;
-    return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : (x->read > y->read) - (x->read < y->read);
-}
+PP_BY_BOTH(by_at, struct moment, at, read)
 
 /* Until its thread has a CPU again: its worker asks for nothing before. */
 static uint64_t done_ns(const struct pp_cost_sample *r)
@@ -272,37 +264,28 @@ struct line {
     double slope, error, spread; /* spread: of y, its standard deviation */
 };
 
-static struct line line_of(const struct piece *p, size_t n, double (*x_of)(const struct piece *),
-                           double (*y_of)(const struct piece *))
+enum logarithm { SHARE, PACE, BYTES, WORK };
+
+static double log_of(const struct piece *p, enum logarithm of)
+{
+    switch (of) {
+    case SHARE: return log(p->share / p->took);
+    case PACE: return log(p->blocked / p->bytes);
+    case BYTES: return log(p->bytes);
+    default: return log(p->share);
+    }
+}
+
+static struct line line_of(const struct piece *p, size_t n, enum logarithm x_of, enum logarithm y_of)
 {
     double sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0, m = (double)n;
     for (size_t i = 0; i < n; i++) {
-        double x = x_of(&p[i]), y = y_of(&p[i]);
+        double x = log_of(&p[i], x_of), y = log_of(&p[i], y_of);
         sx += x, sy += y, sxx += x * x, syy += y * y, sxy += x * y;
     }
     sxx -= sx * sx / m, syy -= sy * sy / m, sxy -= sx * sy / m;
     double slope = sxx > 0 ? sxy / sxx : NAN;
     return (struct line){slope, sqrt(fmax(syy - slope * sxy, 0) / (m - 2) / sxx), sqrt(fmax(syy, 0) / m)};
-}
-
-static double log_share(const struct piece *p)
-{
-    return log(p->share / p->took);
-}
-
-static double log_pace(const struct piece *p)
-{
-    return log(p->blocked / p->bytes);
-}
-
-static double log_bytes(const struct piece *p)
-{
-    return log(p->bytes);
-}
-
-static double log_work(const struct piece *p)
-{
-    return log(p->share);
 }
 
 static int is_computed(const struct pp_costs *c)
@@ -328,10 +311,10 @@ double pp_link_shared(const struct pp_costs *c, const struct pp_cost_sample *con
             all.bytes += p[i].bytes, all.took += p[i].took, all.share += p[i].share;
         if (n < 2 * FEWEST_BLOCKS || all.took < BESIDE_EACH_OTHER * all.share)
             break;
-        struct line line = line_of(p, n, log_share, log_pace), sizes = line_of(p, n, log_bytes, log_work);
+        struct line line = line_of(p, n, SHARE, PACE), sizes = line_of(p, n, BYTES, WORK);
         /* Of several sizes, the larger takes longer; else it is the number of reads that is limited. */
-        int changes = line_of(p, n, log_share, log_share).spread >= LEAST_CHANGE;
-        int of_bytes = !(line_of(p, n, log_bytes, log_bytes).spread > 0.05 && sizes.slope < FOLLOWS);
+        int changes = line_of(p, n, SHARE, SHARE).spread >= LEAST_CHANGE;
+        int of_bytes = !(line_of(p, n, BYTES, BYTES).spread > 0.05 && sizes.slope < FOLLOWS);
         if (changes && of_bytes && line.error <= MOST_ERROR &&
             line.slope + SHARING_ERRORS * line.error < surest) {
             surest = line.slope + SHARING_ERRORS * line.error;
@@ -369,11 +352,7 @@ struct event {
     int begins;
 };
 
-static int by_time(const void *a, const void *b)
-{
-    const struct event *x = a, *y = b;
-    return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : x->begins - y->begins;
-}
+PP_BY_BOTH(by_time, struct event, at, begins)
 
 /* Bytes per ns in the median, and how far half of the transfers are from that, as a part of it. A few that
  * were held up by something else move neither. v: room for n. */

@@ -9,12 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int by_end(const void *a, const void *b)
-{
-    const struct pp_cost_sample *x = *(const struct pp_cost_sample *const *)a,
-                                *y = *(const struct pp_cost_sample *const *)b;
-    return (x->read_end_ns > y->read_end_ns) - (x->read_end_ns < y->read_end_ns);
-}
+PP_BY_POINTER(by_end, struct pp_cost_sample, read_end_ns)
 
 static void sort_by_end(const struct pp_costs *c, const struct pp_cost_sample **order)
 {
@@ -316,18 +311,9 @@ struct read {
     float blocked;
 };
 
-static int by_worker(const void *a, const void *b)
-{
-    const struct read *x = a, *y = b;
-    return x->worker != y->worker ? (x->worker > y->worker) - (x->worker < y->worker)
-                                  : (x->blocked > y->blocked) - (x->blocked < y->blocked);
-}
+PP_BY_BOTH(by_worker, struct read, worker, blocked)
 
-static int by_blocked(const void *a, const void *b)
-{
-    const struct read *x = a, *y = b;
-    return (x->blocked > y->blocked) - (x->blocked < y->blocked);
-}
+PP_BY(by_blocked, struct read, blocked)
 
 /* Sorted reads into one of each worker, the median one, at the front. */
 static size_t medians(struct read *r, size_t n)
@@ -380,11 +366,6 @@ double pp_slow_worker_ns(const struct pp_costs *c, uint32_t worker)
 enum { FEWEST_WAITING = 20 };
 #define BUSIEST 0.95 /* of the reads: beyond it a few that came together by chance */
 
-static int by_time(const void *a, const void *b)
-{
-    return (*(const uint64_t *)a > *(const uint64_t *)b) - (*(const uint64_t *)a < *(const uint64_t *)b);
-}
-
 /* At the start of each read that waited, how many were under way, itself among them. */
 static double parallel_of(const struct pp_costs *c, float *v)
 {
@@ -401,8 +382,8 @@ static double parallel_of(const struct pp_costs *c, float *v)
         free(start);
         return NAN;
     }
-    qsort(start, n, sizeof(*start), by_time);
-    qsort(end, n, sizeof(*end), by_time);
+    qsort(start, n, sizeof(*start), pp_by_u64);
+    qsort(end, n, sizeof(*end), pp_by_u64);
     for (size_t i = 0; i < n; i++) {
         while (ended < i && end[ended] <= start[i])
             ended++;

@@ -18,18 +18,7 @@ void pp_stream_reads_free(struct pp_stream_reads *r)
     *r = (struct pp_stream_reads){0};
 }
 
-static int compare(const struct pp_stream_read *x, uint64_t sample, uint32_t epoch)
-{
-    if (x->epoch != epoch)
-        return x->epoch < epoch ? -1 : 1;
-    return (x->sample > sample) - (x->sample < sample);
-}
-
-static int by_sample(const void *a, const void *b)
-{
-    const struct pp_stream_read *x = a, *y = b;
-    return compare(x, y->sample, y->epoch);
-}
+PP_BY_BOTH(by_sample, struct pp_stream_read, epoch, sample)
 
 void pp_stream_reads_join(struct pp_stream_reads *r, struct pp_costs *c)
 {
@@ -37,19 +26,17 @@ void pp_stream_reads_join(struct pp_stream_reads *r, struct pp_costs *c)
     if (r->n)
         qsort(r->at, r->n, sizeof(*r->at), by_sample);
     for (size_t i = 0; i < c->n; i++) {
+        const struct pp_stream_read key = {.sample = c->samples[i].sample, .epoch = c->samples[i].epoch};
         size_t low = 0, high = r->n;
         while (low < high) {
             size_t middle = low + (high - low) / 2;
-            if (compare(&r->at[middle], c->samples[i].sample, c->samples[i].epoch) < 0)
+            if (by_sample(&r->at[middle], &key) < 0)
                 low = middle + 1;
             else
                 high = middle;
         }
-        const struct pp_stream_read *read = low < r->n && compare(&r->at[low], c->samples[i].sample,
-                                                                  c->samples[i].epoch) == 0
-                                                ? &r->at[low]
-                                                : NULL;
-        if (!read)
+        const struct pp_stream_read *read = low < r->n ? &r->at[low] : NULL;
+        if (!read || by_sample(read, &key) != 0)
             continue;
         c->samples[kept] = c->samples[i];
         /* The reader is whose reads they are: no worker reads slower than another. */

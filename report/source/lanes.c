@@ -1,5 +1,7 @@
 #include "report/source/lanes.h"
 
+#include "probe/base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,13 +46,7 @@ struct order {
     size_t row;
 };
 
-static int by_start(const void *a, const void *b)
-{
-    const struct order *x = a, *y = b;
-    if (x->first_ns != y->first_ns)
-        return x->first_ns < y->first_ns ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
+PP_BY_BOTH(by_start, struct order, first_ns, row)
 
 struct lane {
     size_t row, generation, number;

@@ -42,11 +42,7 @@ static void count_loader(void *ctx, const char *key, const char *value, const ch
     ++*(size_t *)ctx;
 }
 
-static int by_from(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
+PP_BY(by_from, struct pp_batch_range, from)
 
 pp_status pp_other_batches_read(const struct pp_source *source, struct pp_other_batches *out,
                                 struct pp_err *err)
