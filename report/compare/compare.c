@@ -141,10 +141,18 @@ static pp_status collect_parts(struct pp_compare *c, const struct pp_runs *base,
     return PP_OK;
 }
 
-static void describe_parts(struct pp_compare *c)
+static pp_status attribute_difference(struct pp_compare *c, const struct pp_runs *base,
+                                      const struct pp_runs *head, struct pp_err *err)
 {
+    c->base_batch_s = median_of(base, NULL);
+    c->head_batch_s = median_of(head, NULL);
+    if (isnan(c->base_batch_s) || isnan(c->head_batch_s))
+        return PP_OK;
+    pp_status st = collect_parts(c, base, head, err);
+    if (st != PP_OK)
+        return st;
     double moved = c->head_batch_s - c->base_batch_s;
-    char base[32], head[32], by[32];
+    char was[32], is[32], by[32];
     /* When the trainer's data wait is what moved, the cause is among the work of the lanes that feed it; else
      * on the trainer's own lane. */
     double wait = 0;
@@ -154,11 +162,11 @@ static void describe_parts(struct pp_compare *c)
     int feeding = (fabs(wait) >= fabs(moved) / 2 && wait * moved > 0), named = 0;
     size_t at = 0, size = sizeof(c->attribution);
     if (!(fabs(moved) >= WORTH_SAYING * c->base_batch_s))
-        return;
+        return PP_OK;
     at += (size_t)snprintf(c->attribution, size, "%c%s per batch (%s -> %s)", moved < 0 ? '-' : '+',
                            pp_text_duration(by, sizeof(by), fabs(moved) * 1e9),
-                           pp_text_duration(base, sizeof(base), c->base_batch_s * 1e9),
-                           pp_text_duration(head, sizeof(head), c->head_batch_s * 1e9));
+                           pp_text_duration(was, sizeof(was), c->base_batch_s * 1e9),
+                           pp_text_duration(is, sizeof(is), c->head_batch_s * 1e9));
     for (size_t i = 0; i < c->n_parts && named < PARTS_NAMED && at < size; i++) {
         const struct pp_compare_part *p = &c->part[i];
         const char *part = pp_part_name(p->part);
@@ -172,19 +180,7 @@ static void describe_parts(struct pp_compare *c)
                                pp_phase_info(p->phase)->name, part[0] ? " " : "", part, moved < 0 ? '-' : '+',
                                pp_text_duration(by, sizeof(by), fabs(difference_of(p)) * 1e9));
     }
-}
-
-static pp_status attribute_difference(struct pp_compare *c, const struct pp_runs *base,
-                                      const struct pp_runs *head, struct pp_err *err)
-{
-    c->base_batch_s = median_of(base, NULL);
-    c->head_batch_s = median_of(head, NULL);
-    if (isnan(c->base_batch_s) || isnan(c->head_batch_s))
-        return PP_OK;
-    pp_status st = collect_parts(c, base, head, err);
-    if (st == PP_OK)
-        describe_parts(c);
-    return st;
+    return PP_OK;
 }
 
 /* ---- where the time of a sample goes ---- */

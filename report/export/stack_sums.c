@@ -72,25 +72,6 @@ static int add_row(struct pp_stack_sums *s, struct pp_stack_sum row)
 }
 
 /* Samples of a thread lie side by side. A sample stands for the time to the next, on average. */
-static int add_thread(struct pp_stack_sums *s, const struct pp_stack_sample *x, size_t n, uint64_t *seen)
-{
-    size_t at = pp_scan_thread(s->run, x->thread);
-    uint64_t each_ns = n > 1 ? (x[n - 1].t_ns - x[0].t_ns) / (n - 1) : 0;
-    int fine = 1;
-    if (at >= s->run->n_threads) /* it records no spans */
-        return 1;
-    for (size_t i = 0; i < n; i++)
-        seen[x[i].frame]++;
-    for (size_t i = 0; i < n && fine; i++)
-        if (seen[x[i].frame]) {
-            uint64_t times = seen[x[i].frame];
-            seen[x[i].frame] = 0;
-            fine = add_row(s,
-                           (struct pp_stack_sum){&s->run->threads[at], x[i].frame, times, times * each_ns});
-        }
-    return fine;
-}
-
 static pp_status sum_stacks(struct pp_stack_sums *s, struct pp_err *err)
 {
     const struct pp_stack_sample *x = s->stacks.samples;
@@ -99,7 +80,19 @@ static pp_status sum_stacks(struct pp_stack_sums *s, struct pp_err *err)
     for (size_t i = 0, n; fine && i < s->stacks.n_samples; i += n) {
         for (n = 1; i + n < s->stacks.n_samples && x[i + n].thread == x[i].thread; n++)
             ;
-        fine = add_thread(s, &x[i], n, seen);
+        size_t at = pp_scan_thread(s->run, x[i].thread);
+        uint64_t each_ns = n > 1 ? (x[i + n - 1].t_ns - x[i].t_ns) / (n - 1) : 0;
+        if (at >= s->run->n_threads) /* it records no spans */
+            continue;
+        for (size_t k = i; k < i + n; k++)
+            seen[x[k].frame]++;
+        for (size_t k = i; k < i + n && fine; k++)
+            if (seen[x[k].frame]) {
+                uint64_t times = seen[x[k].frame];
+                seen[x[k].frame] = 0;
+                fine = add_row(s, (struct pp_stack_sum){&s->run->threads[at], x[k].frame, times,
+                                                        times * each_ns});
+            }
     }
     free(seen);
     return fine ? PP_OK : no_memory(s, err);

@@ -46,18 +46,6 @@ static void add_depth(struct pp_live *l, const struct pp_span *s)
     l->queue_n[i]++;
 }
 
-static void see_span(struct live_seen *seen, const struct pp_span *s, uint64_t end_ns)
-{
-    if (end_ns < seen->end_ns)
-        return;
-    seen->end_ns = end_ns;
-    if (s->sample == PP_NO_SAMPLE || s->flags & PP_SPAN_COUNT)
-        return;
-    if (seen->sample != s->sample)
-        seen->sample_start_ns = s->start_ns;
-    seen->sample = s->sample;
-}
-
 static int see_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     struct near_walk *w = ctx;
@@ -65,13 +53,18 @@ static int see_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, si
     long row = live_thread_row(l, thread);
     for (size_t i = 0; row >= 0 && i < n; i++) {
         const struct pp_span *s = &spans[i];
+        struct live_seen *seen = &l->seen[row];
         uint64_t end_ns = s->start_ns + s->dur_ns;
         int inside = end_ns >= w->from_ns && end_ns < w->to_ns;
         if (s->phase == PP_PHASE_COUNTER) {
             if (inside)
                 add_depth(l, s);
-        } else if (end_ns < w->to_ns) {
-            see_span(&l->seen[row], s, end_ns);
+        } else if (end_ns < w->to_ns && end_ns >= seen->end_ns) {
+            seen->end_ns = end_ns;
+            if (s->sample != PP_NO_SAMPLE && !(s->flags & PP_SPAN_COUNT)) {
+                seen->sample_start_ns = seen->sample == s->sample ? seen->sample_start_ns : s->start_ns;
+                seen->sample = s->sample;
+            }
         }
         if (inside && s->phase == PP_PHASE_DATA_WAIT && s->batch != PP_NO_BATCH &&
             s->dur_ns >= l->batch_wait_ns) {
