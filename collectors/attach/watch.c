@@ -195,19 +195,3 @@ pp_status pp_watch_check(int64_t pid, struct pp_err *err)
             look.name, (long long)child);
     return pp_fail(err, PP_E_USAGE, "process %lld is %s and not a Python interpreter", id, look.name);
 }
-
-int pp_watch_machine(double *busy_s, double *all_s)
-{
-    char text[512];
-    unsigned long long t[8] = {0};
-    if (pp_io_text(text, sizeof(text), "/proc/stat") <= 0 ||
-        sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5],
-               &t[6], &t[7]) < 5)
-        return 0;
-    double all = 0, idle = (double)(t[3] + t[4]), ticks_per_s = (double)sysconf(_SC_CLK_TCK);
-    for (size_t i = 0; i < 8; i++)
-        all += (double)t[i];
-    *all_s = all / ticks_per_s;
-    *busy_s = (all - idle) / ticks_per_s;
-    return 1;
-}

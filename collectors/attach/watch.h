@@ -48,7 +48,4 @@ enum pp_watch_kind pp_watch_kind_of(const struct pp_watch_look *look, const char
  * no Python; where a child of it is one, the sentence names that. */
 pp_status pp_watch_check(int64_t pid, struct pp_err *err);
 
-/* CPU time of the machine that was not idle, and all of it, in s since boot. 0: not to be had. */
-int pp_watch_machine(double *busy_s, double *all_s);
-
 #endif

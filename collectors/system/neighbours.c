@@ -70,15 +70,10 @@ static double own_cpu_ns(const int64_t *pid, size_t n)
 /* Of the machine's CPUs since the last time; NAN: there was none, or /proc cannot be read. */
 static double used_by_others(struct neighbours *s, const int64_t *pid, size_t n)
 {
-    char text[256];
-    double t[8] = {0}, all = 0, own = own_cpu_ns(pid, n);
-    if (pp_io_text(text, sizeof(text), "/proc/stat") <= 0 ||
-        sscanf(text, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6],
-               &t[7]) < 5)
+    double busy, all, own = own_cpu_ns(pid, n);
+    if (!pp_io_machine_ticks(&busy, &all))
         return NAN;
-    for (size_t i = 0; i < 8; i++)
-        all += t[i];
-    double busy = all - t[3] - t[4], of_others = (busy - s->busy) * s->tick_ns - (own - s->own_ns);
+    double of_others = (busy - s->busy) * s->tick_ns - (own - s->own_ns);
     double share = s->all > 0 && all > s->all ? of_others / ((all - s->all) * s->tick_ns) : NAN;
     s->busy = busy;
     s->all = all;

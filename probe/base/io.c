@@ -79,6 +79,21 @@ int pp_io_line(char *line, size_t size, const char *path)
     return n > 0;
 }
 
+int pp_io_machine_ticks(double *busy, double *all)
+{
+    char text[512];
+    double t[8] = {0};
+    if (pp_io_text(text, sizeof(text), "/proc/stat") <= 0 ||
+        sscanf(text, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6],
+               &t[7]) < 5)
+        return 0;
+    *all = 0;
+    for (size_t i = 0; i < 8; i++)
+        *all += t[i];
+    *busy = *all - t[3] - t[4]; /* idle, and idle with I/O outstanding */
+    return 1;
+}
+
 /* Evaluates call until it is not interrupted by a signal; every try asks the fault layer. */
 #define RETRY(kind, result, call) \
     do { \

@@ -43,6 +43,8 @@ pp_status pp_io_read_file(int dirfd, const char *path, struct pp_io_file *f, str
 ssize_t pp_io_text(char *text, size_t size, const char *path, ...) __attribute__((format(printf, 3, 4)));
 /* Its first line without the newline; 0: there is none. */
 int pp_io_line(char *line, size_t size, const char *path);
+/* CPU time of the machine that was not idle, and all of it, in clock ticks since boot. 0: not to be had. */
+int pp_io_machine_ticks(double *busy, double *all);
 
 /* Writes path atomically: temporary file beside it, fsync, rename. */
 pp_status pp_io_write_atomic(const char *path, const void *buf, size_t n, struct pp_err *err);

@@ -5,6 +5,7 @@
 #include "probe/base/array.h"
 #include "probe/base/clock.h"
 #include "probe/base/rng.h"
+#include "probe/base/io.h"
 #include "probe/base/text.h"
 #include "tui/cli/attach/attach_words.h"
 #include "tui/cli/cli.h"
@@ -355,7 +356,7 @@ static int attach_main(int argc, char **argv)
     struct attach_gpu gpu = {.memory_bytes = NAN};
     struct pp_cpus cpus;
     struct pp_err err;
-    double busy_s[2], all_s[2];
+    double busy[2], all[2];
     int n, code = pp_cli_parse(&pp_cmd_attach, &set, argc, argv, operands, &n);
     int64_t pid = 0;
     pp_err_clear(&err);
@@ -381,14 +382,14 @@ static int attach_main(int argc, char **argv)
     interrupt_catch(INTERRUPT_WAKES, NULL);
     pp_cpus_read(&cpus);
     machine.usable_cpus = cpus.usable;
-    int has_machine = pp_watch_machine(&busy_s[0], &all_s[0]);
+    int has_machine = pp_io_machine_ticks(&busy[0], &all[0]);
     exec_words_speak_as("attach");
     if (!o.outside)
         begin_inside(enter, rows, &o);
     (void)pp_nvml_open(NULL, &gpu.nvml, &gpu.why); /* without it the sentence says so */
     int there = watch_job(rows, enter, stacks, &gpu, &o);
-    if (has_machine && pp_watch_machine(&busy_s[1], &all_s[1]) && all_s[1] > all_s[0])
-        machine.busy_cpus = cpus.online * (busy_s[1] - busy_s[0]) / (all_s[1] - all_s[0]);
+    if (has_machine && pp_io_machine_ticks(&busy[1], &all[1]) && all[1] > all[0])
+        machine.busy_cpus = cpus.online * (busy[1] - busy[0]) / (all[1] - all[0]);
     attach_enter_end(enter, rows, there);
     print_answer(rows, enter, stacks, &machine, &gpu, there);
     if (o.tune && !enter->tuned)
