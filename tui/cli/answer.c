@@ -6,8 +6,6 @@
 #include "tui/cli/recording_name.h"
 #include "tui/cli/trace_report.h"
 
-#include "collectors/import/import.h"
-
 struct options {
     const char *loader;
 };
@@ -44,8 +42,7 @@ static int run(int argc, char **argv)
         return code;
     pp_status st = pp_choose_recording(operands, n, path, sizeof(path), &err);
     if (st == PP_OK)
-        st = pp_import_trace_format(path) ? pp_trace_report(path, &report, &err)
-                                          : pp_report_build_of(path, o.loader, &report, &err);
+        st = pp_trace_report(path, o.loader, &report, &err);
     if (st == PP_OK)
         st = pp_output_write(NULL, "answer", render, &(struct shown){report, path}, &err);
     code = st == PP_OK ? pp_report_exit_code(report) : pp_cli_fail(&pp_cmd_answer, &err);

@@ -6,8 +6,6 @@
 #include "tui/cli/recording_name.h"
 #include "tui/cli/trace_report.h"
 
-#include "collectors/import/import.h"
-
 #include <strings.h>
 
 struct options {
@@ -127,8 +125,7 @@ static int run(int argc, char **argv)
     if (st == PP_OK)
         st = choose_format(&o, path, &err);
     if (st == PP_OK)
-        st = pp_import_trace_format(path) ? pp_trace_report(path, &report, &err)
-                                          : pp_report_build_of(path, o.loader, &report, &err);
+        st = pp_trace_report(path, o.loader, &report, &err);
     if (st == PP_OK)
         pp_report_price(report, o.gpu_hour);
     if (st == PP_OK)

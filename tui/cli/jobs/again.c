@@ -252,10 +252,7 @@ static int is_this_program(pid_t pid)
            theirs.st_dev == ours.st_dev;
 }
 
-enum visited { ALL, OTHERS, CHILD };
-
-/* CHILD: in the group alone and up to one that the leader started, which is *child. */
-static int visit(const struct job_group *g, int sig, enum visited which, pid_t *child)
+int job_group_visit(const struct job_group *g, enum job_visited which, int sig, pid_t *child)
 {
     int count = 0;
     DIR *d = opendir("/proc");
@@ -263,8 +260,8 @@ static int visit(const struct job_group *g, int sig, enum visited which, pid_t *
         pid_t pid = isdigit((unsigned char)e->d_name[0]) ? (pid_t)atoi(e->d_name) : 0;
         int parent = 0, group = 0;
         if (pid <= 0 || pid == g->leader || pid == getpid() || !job_stat(pid, &parent, &group) ||
-            !(group == g->leader || (which != CHILD && has_mark(pid, g->mark))) ||
-            (which == OTHERS && is_this_program(pid)))
+            !(group == g->leader || (which != JOB_CHILD && has_mark(pid, g->mark))) ||
+            (which == JOB_OTHERS && is_this_program(pid)))
             continue;
         count++;
         if (child && parent == g->leader)
@@ -275,21 +272,4 @@ static int visit(const struct job_group *g, int sig, enum visited which, pid_t *
     if (d)
         closedir(d);
     return count;
-}
-
-int job_group_visit(const struct job_group *g, int sig)
-{
-    return visit(g, sig, ALL, NULL);
-}
-
-int job_group_visit_others(const struct job_group *g, int sig)
-{
-    return visit(g, sig, OTHERS, NULL);
-}
-
-pid_t job_group_child(const struct job_group *g)
-{
-    pid_t child = 0;
-    visit(g, 0, CHILD, &child);
-    return child;
 }

@@ -66,11 +66,12 @@ struct job_group {
 
 /* Of /proc/PID/stat; the name in parentheses may hold anything. 0: it is gone, or a zombie. */
 int job_stat(pid_t pid, int *parent, int *group);
-/* Each living process but the leader: how many there are; each gets sig, unless that is 0. */
-int job_group_visit(const struct job_group *g, int sig);
-/* The same for those that are not this program itself: what the leader has beside the job. */
-int job_group_visit_others(const struct job_group *g, int sig);
-/* A process of the group that the leader started; 0: none. */
-pid_t job_group_child(const struct job_group *g);
+enum job_visited {
+    JOB_ALL,    /* each living process but the leader */
+    JOB_OTHERS, /* of them those that are not this program itself: what the leader has beside the job */
+    JOB_CHILD   /* those of the group, up to one that the leader started, which is *child (else 0) */
+};
+/* How many there are; each gets sig, unless that is 0. child: of JOB_CHILD, else NULL. */
+int job_group_visit(const struct job_group *g, enum job_visited which, int sig, pid_t *child);
 
 #endif

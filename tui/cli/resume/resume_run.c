@@ -181,22 +181,23 @@ static int watch_over(const struct resume_job *job, const struct resume_ask *ask
         if (!kill_ns && (d->end = what_is_due(job, ask, d, started)) != RESUME_END_ITSELF) {
             int gently = job->with_term && d->end == RESUME_END_KILLED;
             if (gently)
-                job_group_visit_others(&group, SIGTERM);
+                job_group_visit(&group, JOB_OTHERS, SIGTERM, NULL);
             kill_ns = pp_now_ns() + (gently ? job->grace_ns : 0);
         }
-        if (kill_ns && pp_now_ns() >= kill_ns && job_group_visit_others(&group, 0)) {
+        if (kill_ns && pp_now_ns() >= kill_ns && job_group_visit(&group, JOB_OTHERS, 0, NULL)) {
             d->hung |= job->with_term && d->end == RESUME_END_KILLED && !killed_ns;
             killed_ns = killed_ns ? killed_ns : pp_now_ns();
             /* All at once: a launcher that sees one rank end would start it again. */
-            job_group_visit_others(&group, SIGSTOP);
-            job_group_visit_others(&group, SIGKILL);
+            job_group_visit(&group, JOB_OTHERS, SIGSTOP, NULL);
+            job_group_visit(&group, JOB_OTHERS, SIGKILL, NULL);
         }
         if (killed_ns && pp_now_ns() > killed_ns + EXEC_ENDS_NS)
             kill(group.leader, SIGKILL);
         reap_orphans(exec);
         pp_sleep_until_ns(pp_now_ns() + TICK_NS);
     }
-    for (int i = 0; i < GONE_TICKS && job_group_visit(&group, i % 200 == 0 ? SIGKILL : 0); i++) {
+    for (int i = 0; i < GONE_TICKS && job_group_visit(&group, JOB_ALL, i % 200 == 0 ? SIGKILL : 0, NULL);
+         i++) {
         reap_orphans(0);
         pp_sleep_until_ns(pp_now_ns() + TICK_NS);
     }

@@ -104,15 +104,16 @@ static void end_further(struct ending *e, const struct tune_job *job, struct tun
     }
     r->signal = signals[e->sent];
     if (e->sent > 0) {
-        job_group_visit(&e->group, signals[e->sent]);
+        job_group_visit(&e->group, JOB_ALL, signals[e->sent], NULL);
     } else {
         /* SIGINT goes to the program, through exec, and to the processes that made DataLoaders: the
          * interpreter below a shell script. Not to workers: they end with their loader, and what they
          * recorded stays free of errors. */
         struct tune_log *log = malloc(sizeof(*log));
         struct pp_err err;
-        pid_t program = job_group_child(&e->group), leader = e->group.leader;
+        pid_t program = 0, leader = e->group.leader;
         int parent, group = 0;
+        job_group_visit(&e->group, JOB_CHILD, 0, &program);
         kill(leader, SIGINT);
         if (log && tune_log_read(notes, log, &err) == PP_OK)
             for (size_t i = 0; i < log->pids; i++)
@@ -177,14 +178,14 @@ static int watch_over(const struct tune_job *job, const struct tune_ask *ask, st
     struct ending *e = &ending;
     if (!e->sent)
         *e = (struct ending){e->group, 1, pp_now_ns() + job->grace_ns};
-    while (e->sent < SIGNALS && job_group_visit(&e->group, 0)) {
+    while (e->sent < SIGNALS && job_group_visit(&e->group, JOB_ALL, 0, NULL)) {
         if (pp_now_ns() >= e->next_ns) {
-            job_group_visit(&e->group, signals[e->sent++]);
+            job_group_visit(&e->group, JOB_ALL, signals[e->sent++], NULL);
             e->next_ns = pp_now_ns() + job->grace_ns;
         }
         wait_a_tick();
     }
-    for (int i = 0; i < GONE_TICKS && job_group_visit(&e->group, 0); i++)
+    for (int i = 0; i < GONE_TICKS && job_group_visit(&e->group, JOB_ALL, 0, NULL); i++)
         wait_a_tick();
     if (r->end == TUNE_END_ITSELF && has_ranks(job, ask->name))
         r->end = TUNE_END_RANKS;
