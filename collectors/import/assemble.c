@@ -28,12 +28,13 @@ struct made {
     int any;
 };
 
-int pp_import_by_start(const void *a, const void *b)
+/* In the order of starts; of equals the longer first. */
+static int by_start(const void *a, const void *b)
 {
     const struct pp_span *x = a, *y = b;
     if (x->start_ns != y->start_ns)
         return x->start_ns < y->start_ns ? -1 : 1;
-    return (x->dur_ns < y->dur_ns) - (x->dur_ns > y->dur_ns); /* the longer first: it holds the other */
+    return (x->dur_ns < y->dur_ns) - (x->dur_ns > y->dur_ns); /* it holds the other */
 }
 
 /* The most steps; of equals the one that waits more, then the first. Without steps, the most waits. */
@@ -89,7 +90,7 @@ static int split_trainer(struct pp_imported *im, struct parts *p)
 static size_t flatten(struct pp_imported *im, struct pp_span *a, size_t n)
 {
     size_t kept = 0;
-    qsort(a, n, sizeof(*a), pp_import_by_start);
+    qsort(a, n, sizeof(*a), by_start);
     for (size_t i = 0; i < n; i++) {
         struct pp_span *last = kept ? &a[kept - 1] : NULL;
         if (last && import_end_of(&a[i]) <= import_end_of(last)) {
@@ -180,10 +181,10 @@ static void put_steps(struct made *m, const struct parts *p)
     m->im->dropped_waits = p->n_holes - h; /* that no step followed */
 }
 
-int pp_import_by_thread_and_start(const void *a, const void *b)
+static int by_thread_and_start(const void *a, const void *b)
 {
     const struct import_span *x = a, *y = b;
-    return x->thread != y->thread ? (x->thread < y->thread ? -1 : 1) : pp_import_by_start(&x->s, &y->s);
+    return x->thread != y->thread ? (x->thread < y->thread ? -1 : 1) : by_start(&x->s, &y->s);
 }
 
 static pp_status assemble_steps(struct pp_imported *im, struct pp_err *err)
@@ -227,53 +228,6 @@ static pp_status assemble_steps(struct pp_imported *im, struct pp_err *err)
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the steps of the trace");
     free(p.steps);
     free(p.holes);
-    return status;
-}
-
-pp_status pp_imported_assemble(struct pp_imported *im, const char *what, struct pp_err *err)
-{
-    pp_status status = PP_OK;
-    im->trainer = choose_trainer(im);
-    if (im->trainer == PP_IMPORT_NO_THREAD || (!im->threads[im->trainer].waits && !im->facts.fetches)) {
-        /* A range of the program's own that says "wait" counts where nothing better does. */
-        for (size_t i = 0; i < im->n_spans; i++) {
-            struct import_span *s = &im->spans[i];
-            if (s->role != PP_ROLE_MAYBE_WAIT ||
-                (im->trainer != PP_IMPORT_NO_THREAD && s->thread != im->trainer))
-                continue;
-            s->s.phase = PP_PHASE_DATA_WAIT;
-            im->threads[s->thread].waits++;
-            im->facts.waits = PP_WAITS_ANNOTATED;
-        }
-        im->trainer = choose_trainer(im);
-    }
-    if (im->no_memory)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the events of %s", what);
-    if (im->trainer == PP_IMPORT_NO_THREAD)
-        return pp_fail(
-            err, PP_E_EMPTY,
-            "%s: none of its %llu events is a step (%s) or a wait for data (%s); %s, or record the job: "
-            "pipeprobe exec -- python train.py",
-            what, (unsigned long long)im->facts.events,
-            im->facts.steps_are ? im->facts.steps_are : "ProfilerStep#N",
-            im->facts.waits_are ? im->facts.waits_are : "enumerate(DataLoader)#...",
-            im->facts.instead ? im->facts.instead : "profile the training loop with prof.step()");
-    if (im->facts.stages)
-        pp_import_adopt_waits(im);
-    if (im->facts.waits == PP_WAITS_NONE)
-        im->facts.waits = im->threads[im->trainer].waits ? PP_WAITS_LOADER
-                          : im->facts.fetches            ? PP_WAITS_ELSEWHERE
-                                                         : PP_WAITS_NONE;
-    if (im->facts.processes)
-        pp_import_join_processes(im);
-    if (im->facts.stages)
-        pp_import_part_stages(im);
-    if (im->no_memory)
-        status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the processes of %s", what);
-    else if (!im->facts.numbered)
-        status = assemble_steps(im, err);
-    if (im->n_spans)
-        qsort(im->spans, im->n_spans, sizeof(*im->spans), pp_import_by_thread_and_start);
     return status;
 }
 
@@ -363,7 +317,9 @@ static void join_workers(struct pp_imported *im, struct life *lives, uint32_t *b
         im->spans[i].thread = become[im->spans[i].thread];
 }
 
-void pp_import_join_processes(struct pp_imported *im)
+/* Of a trace of many processes, whose trainer is known: keeps its process and those that it started, and
+ * gives workers that follow each other, as those of epochs do, one thread. */
+static void join_processes(struct pp_imported *im)
 {
     size_t n = im->n_threads, n_trainers = 0, kept = 0;
     uint8_t *foreign = calloc(n, sizeof(*foreign));
@@ -405,7 +361,9 @@ out:
 
 /* ---- waits ---- */
 
-void pp_import_adopt_waits(struct pp_imported *im)
+/* The executor of TensorFlow waits on a thread of its own for what a step on the trainer's thread needs: such
+ * a wait becomes the trainer's. */
+static void adopt_waits(struct pp_imported *im)
 {
     struct import_thread *trainer = &im->threads[im->trainer];
     size_t n = 0;
@@ -417,7 +375,7 @@ void pp_import_adopt_waits(struct pp_imported *im)
         if (im->spans[i].thread == im->trainer && im->spans[i].s.phase == PP_PHASE_STEP)
             steps[n++] = im->spans[i].s;
     if (n)
-        qsort(steps, n, sizeof(*steps), pp_import_by_start);
+        qsort(steps, n, sizeof(*steps), by_start);
     for (size_t i = 0; n && i < im->n_spans; i++) {
         struct import_span *s = &im->spans[i];
         size_t low = 0, high = n; /* the step that begins last before it */
@@ -472,7 +430,8 @@ static void part_thread(struct pp_imported *im, const struct import_span *all, s
     }
 }
 
-void pp_import_part_stages(struct pp_imported *im)
+/* Of ranges that hold each other, on other threads than the trainer's: each keeps the time of its own. */
+static void part_stages(struct pp_imported *im)
 {
     size_t n = im->n_spans, kept = 0;
     struct import_span *all = malloc((n + 1) * sizeof(*all));
@@ -480,7 +439,7 @@ void pp_import_part_stages(struct pp_imported *im)
     for (size_t i = 0; all && i < n; i++)
         all[i] = im->spans[i];
     if (all && n)
-        qsort(all, n, sizeof(*all), pp_import_by_thread_and_start);
+        qsort(all, n, sizeof(*all), by_thread_and_start);
     im->n_spans = all ? 0 : im->n_spans;
     for (size_t end; all && kept < n; kept = end) {
         for (end = kept; end < n && all[end].thread == all[kept].thread; end++)
@@ -490,4 +449,53 @@ void pp_import_part_stages(struct pp_imported *im)
             part_thread(im, &all[kept], end - kept);
     }
     free(all);
+}
+
+/* ---- all of it ---- */
+
+pp_status pp_imported_assemble(struct pp_imported *im, const char *what, struct pp_err *err)
+{
+    pp_status status = PP_OK;
+    im->trainer = choose_trainer(im);
+    if (im->trainer == PP_IMPORT_NO_THREAD || (!im->threads[im->trainer].waits && !im->facts.fetches)) {
+        /* A range of the program's own that says "wait" counts where nothing better does. */
+        for (size_t i = 0; i < im->n_spans; i++) {
+            struct import_span *s = &im->spans[i];
+            if (s->role != PP_ROLE_MAYBE_WAIT ||
+                (im->trainer != PP_IMPORT_NO_THREAD && s->thread != im->trainer))
+                continue;
+            s->s.phase = PP_PHASE_DATA_WAIT;
+            im->threads[s->thread].waits++;
+            im->facts.waits = PP_WAITS_ANNOTATED;
+        }
+        im->trainer = choose_trainer(im);
+    }
+    if (im->no_memory)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the events of %s", what);
+    if (im->trainer == PP_IMPORT_NO_THREAD)
+        return pp_fail(
+            err, PP_E_EMPTY,
+            "%s: none of its %llu events is a step (%s) or a wait for data (%s); %s, or record the job: "
+            "pipeprobe exec -- python train.py",
+            what, (unsigned long long)im->facts.events,
+            im->facts.steps_are ? im->facts.steps_are : "ProfilerStep#N",
+            im->facts.waits_are ? im->facts.waits_are : "enumerate(DataLoader)#...",
+            im->facts.instead ? im->facts.instead : "profile the training loop with prof.step()");
+    if (im->facts.stages)
+        adopt_waits(im);
+    if (im->facts.waits == PP_WAITS_NONE)
+        im->facts.waits = im->threads[im->trainer].waits ? PP_WAITS_LOADER
+                          : im->facts.fetches            ? PP_WAITS_ELSEWHERE
+                                                         : PP_WAITS_NONE;
+    if (im->facts.processes)
+        join_processes(im);
+    if (im->facts.stages)
+        part_stages(im);
+    if (im->no_memory)
+        status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the processes of %s", what);
+    else if (!im->facts.numbered)
+        status = assemble_steps(im, err);
+    if (im->n_spans)
+        qsort(im->spans, im->n_spans, sizeof(*im->spans), by_thread_and_start);
+    return status;
 }

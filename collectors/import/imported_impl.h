@@ -50,19 +50,6 @@ struct pp_imported {
 /* Room for n + 1 of size bytes in an array that grows by doubling up to most; 0: none. */
 int pp_import_room(struct pp_imported *im, void *array, size_t n, size_t *room, size_t size);
 
-/* Of a trace of many processes, whose trainer is known: keeps its process and those that it started, and
- * gives workers that follow each other, as those of epochs do, one thread. */
-void pp_import_join_processes(struct pp_imported *im);
-
-/* The executor of TensorFlow waits on a thread of its own for what a step on the trainer's thread needs: such
- * a wait becomes the trainer's. */
-void pp_import_adopt_waits(struct pp_imported *im);
-/* Of ranges that hold each other, on other threads than the trainer's: each keeps the time of its own. */
-void pp_import_part_stages(struct pp_imported *im);
-/* In the order of starts; of equals the longer first. */
-int pp_import_by_start(const void *a, const void *b);            /* of struct pp_span */
-int pp_import_by_thread_and_start(const void *a, const void *b); /* of struct import_span */
-
 static inline uint64_t import_end_of(const struct pp_span *s)
 {
     return s->start_ns + s->dur_ns;

@@ -187,7 +187,7 @@ pp_status pp_dataset_open(const struct pp_dataset_opts *opts, struct pp_dataset 
     struct pp_listing listing = {0};
     struct pp_err missing = {0};
     const char *name = opts->format;
-    char *path = NULL;
+    char *path = NULL, *last;
     *out = NULL;
     pp_err_clear(err);
     if (!p.spec && p.options->synthetic) {
@@ -217,7 +217,9 @@ pp_status pp_dataset_open(const struct pp_dataset_opts *opts, struct pp_dataset 
     if (st != PP_OK)
         return st;
     pp_err_clear(err);
-    pp_warnings_end(&(*out)->warnings);
+    struct pp_warnings *w = &(*out)->warnings;
+    if (w->dropped > 0 && w->text && asprintf(&last, "and %zu more warnings of this kind", w->dropped) >= 0)
+        w->text[w->n++] = last;
     return PP_OK;
 }
 
@@ -522,11 +524,4 @@ void pp_warnings_free(struct pp_warnings *w)
         free(w->text[i]);
     free(w->text);
     *w = (struct pp_warnings){0};
-}
-
-void pp_warnings_end(struct pp_warnings *w)
-{
-    char *text;
-    if (w->dropped > 0 && w->text && asprintf(&text, "and %zu more warnings of this kind", w->dropped) >= 0)
-        w->text[w->n++] = text;
 }

@@ -29,8 +29,6 @@ struct pp_warnings {
 void pp_warn(struct pp_warnings *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Appends; from is empty afterwards. */
 void pp_warnings_move(struct pp_warnings *to, struct pp_warnings *from);
-/* After the last one: a sentence that counts those that were dropped. */
-void pp_warnings_end(struct pp_warnings *w);
 void pp_warnings_free(struct pp_warnings *w);
 
 /* What is to be opened. A format may take root and listing over (and leave them zeroed); the opener frees

@@ -18,9 +18,6 @@ pp_panel_draw pp_panel_events, pp_panel_environment, pp_panel_lines; /* panels_w
 pp_panel_draw pp_panel_whatif;                                       /* panel_whatif.c */
 pp_panel_want pp_want_verdict, pp_want_pipeline, pp_want_workers, pp_want_meters;
 
-/* What the verdict panel says first, as one line. */
-void pp_verdict_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size);
-
 /* Rows above the knobs in a panel of this many. */
 int pp_whatif_list(int rows);
 

@@ -164,20 +164,6 @@ void pp_panel_meters(const struct pp_canvas *c)
     }
 }
 
-void pp_line_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size)
-{
-    char part[PARTS][96];
-    int n = status_parts(s, m, 0, part);
-    size_t at = 0;
-    buf[0] = '\0';
-    for (int i = 0; i < n && at < size; i++)
-        at += (size_t)snprintf(buf + at, size - at, "%s%s", i ? "  " : "", part[i]);
-    if (at + 2 < size)
-        strcpy(buf + at, "  "), at += 2;
-    if (at < size)
-        pp_verdict_text(s, m, buf + at, size - at);
-}
-
 /* ---- footer ---- */
 
 void pp_panel_footer(const struct pp_canvas *c)
@@ -412,11 +398,20 @@ static void compose(const struct pp_dash_state *s, const struct pp_dash_model *m
         next_of(m->report, out->next);
 }
 
-void pp_verdict_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size)
+void pp_line_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size)
 {
+    char part[PARTS][96];
     struct lines l;
+    int n = status_parts(s, m, 0, part);
+    size_t at = 0;
+    buf[0] = '\0';
+    for (int i = 0; i < n && at < size; i++)
+        at += (size_t)snprintf(buf + at, size - at, "%s%s", i ? "  " : "", part[i]);
+    if (at + 2 < size)
+        strcpy(buf + at, "  "), at += 2;
     compose(s, m, &l);
-    snprintf(buf, size, "%s%s%s", l.head, l.head[0] ? ": " : "", l.first);
+    if (at < size)
+        snprintf(buf + at, size - at, "%s%s%s", l.head, l.head[0] ? ": " : "", l.first);
 }
 
 static int rows_of(const char *text, int cols, int most)

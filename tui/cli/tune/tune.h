@@ -44,8 +44,6 @@ char *tune_set_words(const struct tune_set *set, char text[TUNE_TEXT]);
 char *tune_set_arguments(const struct tune_set *set, char text[TUNE_TEXT]);
 /* "8", "True" */
 char *tune_value(int knob, int value, char *text, size_t size);
-/* Its place in the set; -1: it is none of them. */
-int tune_key_of(const char *name, size_t length);
 
 /* Loaders made with the same arguments, for they have the same role: a script may make one per epoch. */
 struct tune_loader {

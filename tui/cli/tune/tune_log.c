@@ -92,10 +92,17 @@ static void add_epoch(struct reading *r, char **f, size_t n)
     log->rows++;
 }
 
+/* Its place in the set; -1: it is none of them. */
+static int key_of(const char *name, size_t length)
+{
+    const struct pp_knob *knob = pp_knob_find(name, length);
+    return knob && knob - pp_knob_rows < PP_KNOBS_TUNED ? (int)(knob - pp_knob_rows) : -1;
+}
+
 /* set PID NUMBER key value; left PID NUMBER key why */
 static void add_change(struct reading *r, char **f, size_t n)
 {
-    int key = n > 4 ? tune_key_of(f[3], strlen(f[3])) : -1;
+    int key = n > 4 ? key_of(f[3], strlen(f[3])) : -1;
     if (key < 0)
         return;
     if (f[0][0] == 's') {
@@ -189,12 +196,6 @@ const struct tune_loader *tune_log_choose(const struct tune_log *log, long numbe
 
 /* ---- arguments of a DataLoader ---- */
 
-int tune_key_of(const char *name, size_t length)
-{
-    const struct pp_knob *knob = pp_knob_find(name, length);
-    return knob && knob - pp_knob_rows < PP_KNOBS_TUNED ? (int)(knob - pp_knob_rows) : -1;
-}
-
 /* -1: the knob does not take it. */
 static int value_of(const struct pp_knob *knob, const char *text, size_t length)
 {
@@ -211,14 +212,14 @@ static pp_status parse_pair(const char *pair, size_t length, struct tune_set *se
     char name[40];
     const char *eq = memchr(pair, '=', length);
     snprintf(name, sizeof(name), "%.*s", (int)(eq ? (size_t)(eq - pair) : length), pair);
-    int key = tune_key_of(name, strlen(name));
+    int key = key_of(name, strlen(name));
     if (key < 0) {
         char all[TUNE_TEXT] = "";
         const char *near = pp_knob_nearest(name);
         for (int k = 0; k < PP_KNOBS_TUNED; k++)
             snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", k ? ", " : "",
                      pp_knob_rows[k].name);
-        if (near && tune_key_of(near, strlen(near)) < 0)
+        if (near && key_of(near, strlen(near)) < 0)
             near = NULL;
         return pp_fail(err, PP_E_USAGE, "--try '%.*s': tune sets %s%s%s%s", (int)length, pair, all,
                        near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
