@@ -1,6 +1,7 @@
 /* Properties of all tables of rules: what they name exists, each limit decides, each remedy is said by
  * somebody; the engine itself; and that a finding is a row and its measurement. */
 #include "report/findings/findings.h"
+#include "report/rules/advice.h"
 #include "report/rules/remedies.h"
 #include "report/verdict/labels.h"
 #include "report/verdict/verdict_rules.h"
@@ -257,9 +258,33 @@ static void test_a_finding_is_a_row_and_its_measurement(void **state)
     }
 }
 
+/* What a stack was in, as measure/ops.c lists it, has the advice of that library or module. */
+static void test_code_has_its_advice(void **state)
+{
+    static const struct {
+        const char *code, *begins;
+    } cases[] = {
+        {"/home/u/train.py:Scans.path_of /usr/lib/python3.11/genericpath.py:exists", "List the folder once"},
+        {"<frozen genericpath>:exists", "List the folder once"},
+        {"/usr/lib/python3.13/glob.py:glob", "List the folder once"},
+        {"/usr/lib/python3.11/pathlib.py:Path.stat", "List the folder once"},
+        {"/usr/lib/python3.11/pathlib.py:Path.read_bytes", NULL},
+        {"numpy/lib/_npyio_impl.py:loadtxt", "Parse the file once"},
+        {"zarr/core/array.py:Array.__getitem__", "Read a batch in one slice"},
+        {"/home/u/train.py:globs", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const char *advice = pp_op_advice_find(cases[i].code), *begins = cases[i].begins;
+        assert_int_equal(advice != NULL, begins != NULL);
+        assert_true(!begins || strncmp(advice, begins, strlen(begins)) == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_code_has_its_advice),
         cmocka_unit_test(test_names_commands_and_options_exist),
         cmocka_unit_test(test_facts_have_names_of_their_own),
         cmocka_unit_test(test_every_remedy_is_reached),
