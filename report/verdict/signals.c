@@ -442,6 +442,8 @@ static pp_status add_own(const struct pp_costs *c, struct pp_signals *s, struct 
         add_gains(own);
         memcpy(s->own, own->metric, sizeof(s->own));
         s->own[PP_METRIC_CONTENDED] = s->own[PP_METRIC_G_CPUS_WORKERS] = 0;
+        const struct pp_fix *none = pp_signals_fix(s, "no-workers"); /* what it saves holds waits for a CPU */
+        s->own[PP_METRIC_G_NO_WORKERS] *= none && none->p.gain_low > 0;
         /* alone it uses more of them, as much as it is faster */
         double busy = (s->metric[PP_METRIC_BUSY_CPUS] - others) * fmax(rate / pp_whatif_measured(c), 1);
         s->own[PP_METRIC_BUSY_CPUS] = fmin(busy, 1);

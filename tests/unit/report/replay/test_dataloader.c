@@ -216,6 +216,15 @@ static void without_workers_the_trainer_makes_its_batches(void **state)
     assert_string_equal(none->set, "num_workers=0");
     assert_near(none->p.gain, 55.0 / 21 - 1, 0.1);
     assert_near(s.metric[PP_METRIC_G_NO_WORKERS], none->p.gain, 1e-9);
+    for (int sure = 1; sure >= 0;
+         sure--) { /* beside others: the hand-over that it saves holds waits for a CPU */
+        c.outside_cpus = 1, c.machine_cpus = 2, c.others = 1;
+        c.cold_step = (struct pp_cold){0, sure ? 0 : -90e6};
+        s = made_costs_signals(&c);
+        none = pp_signals_fix(&s, "no-workers");
+        assert_true(none->p.gain > 1 && (none->p.gain_low > 0) == sure);
+        assert_int_equal(s.has_own && s.own[PP_METRIC_G_NO_WORKERS] > 1, sure);
+    }
     pp_costs_free(&c);
 }
 
