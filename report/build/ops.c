@@ -35,9 +35,7 @@ static int by_gain(const void *a, const void *b)
 {
     const struct pp_report_op *x = a, *y = b;
     double gx = isnan(x->gain) ? -1 : x->gain, gy = isnan(y->gain) ? -1 : y->gain;
-    if (gx != gy)
-        return (gx < gy) - (gx > gy);
-    return (x->share < y->share) - (x->share > y->share);
+    return gx != gy ? (gx < gy) - (gx > gy) : (x->share < y->share) - (x->share > y->share);
 }
 
 static void predict(const struct pp_costs *c, const struct pp_op *op, struct pp_report_op *to)
@@ -280,19 +278,16 @@ static void name_step(struct pp_report *r, struct pp_arena *arena)
     char share[CELL];
     if (!r->n_step_lines || s->low < PP_LARGE_LINE || r->gpu || v->outside || r->ended_remedy)
         return;
-    const struct pp_report_step_line *next = r->n_step_lines > 1 && s[1].low >= PP_LARGE_LINE ? &s[1] : NULL;
     const char *line = pp_arena_printf(arena, "What takes most of a step: %s, %s, %s",
                                        s->callee ? s->callee : s->name, s->place,
                                        pp_text_share(share, CELL, s->share));
-    const char *then = next ? pp_arena_printf(arena, "; then %s, %s, %s",
-                                              next->callee ? next->callee : next->name, next->place,
-                                              pp_text_share(share, CELL, next->share))
-                            : "";
-    line = pp_arena_printf(arena, "%s%s.", line, then);
+    if (r->n_step_lines > 1 && s[1].low >= PP_LARGE_LINE)
+        line = pp_arena_printf(arena, "%s; then %s, %s, %s", line, s[1].callee ? s[1].callee : s[1].name,
+                               s[1].place, pp_text_share(share, CELL, s[1].share));
     if (strcmp(v->l0, "not-input-bound") == 0)
-        v->next_step = pp_arena_printf(arena, "%s %s", v->next_step, line);
+        v->next_step = pp_arena_printf(arena, "%s %s.", v->next_step, line);
     else if (strcmp(v->l0, "cpu-starved") == 0 && !v->then && !(r->data_wait_share >= PP_LEAST_SHARE))
-        v->then = pp_arena_printf(arena, "the step itself. %s", line);
+        v->then = pp_arena_printf(arena, "the step itself. %s.", line);
 }
 
 void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
@@ -302,9 +297,12 @@ void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
     name_step(r, arena);
     const struct pp_report_op *second, *op = hottest(r, &second);
     char share[CELL], gain[CELL];
-    int then = v->then && v->then_l1 && strcmp(v->then_l1, "transform") == 0,
-        now = v->remedy && (pp_remedy_is_done_by(v->remedy, "work") ||
-                            v->remedy == &pp_remedies[PP_REMEDY_WHAT_BLOCKS]); /* less for each sample */
+    const struct pp_remedy *asked = v->remedy;
+    int now = asked && (pp_remedy_is_done_by(asked, "work") || asked == &pp_remedies[PP_REMEDY_WHAT_BLOCKS]),
+        beside = op && !v->then && v->l2 && strcmp(v->l2, "cpu-contended") == 0 &&
+                 op->gain >= PP_WORTH_SAYING;
+    v->then_l1 = beside ? v->l1 : v->then_l1; /* the job's own, which stays to be done */
+    int then = beside || (v->then && v->then_l1 && strcmp(v->then_l1, "transform") == 0);
     if (!op || !v->cause || r->why_no_ops || (!now && !then))
         return;
     pp_text_share(share, CELL, op->share + (second ? second->share : 0));
@@ -312,10 +310,11 @@ void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
     const char *gains = op->gain >= PP_WORTH_SAYING ? pp_arena_printf(arena, "; half of %s gains %s",
                                                                       second ? "the first" : "it", gain)
                                                     : "";
-    const char *cause = second ? pp_arena_printf(arena, "%s and %s are %s of the stall%s",
-                                                 named(op, 0, arena), named(second, 0, arena), share, gains)
-                               : pp_arena_printf(arena, "%s %s %s of the stall%s", named(op, 1, arena),
-                                                 strstr(op->name, " and ") ? "are" : "is", share, gains);
+    const char *who = second
+                          ? pp_arena_printf(arena, "%s and %s", named(op, 0, arena), named(second, 0, arena))
+                          : named(op, 1, arena),
+               *are = second || strstr(op->name, " and ") ? "are" : "is",
+               *cause = pp_arena_printf(arena, "%s %s %s of the stall%s", who, are, share, gains);
     const char *step = pp_arena_printf(arena, "Make %s cheaper. %s", with_place(op, " (", ")", arena),
                                        advice_on(op, v, now));
     if (!now) {

@@ -891,6 +891,41 @@ static void test_the_line_of_the_step_is_named(void **state)
     }
 }
 
+/* Where other processes take the CPUs and nothing else is said, the line that costs the workers most comes
+ * second. */
+static void test_beside_others_the_line_comes_second(void **state)
+{
+    static const struct {
+        const char *cause, *then;
+        double gain;
+        int said;
+    } rows[] = {{"cpu-contended", NULL, 0.3, 1},
+                {"cpu-contended", NULL, 0.001, 0},
+                {"cpu-contended", "use more workers", 0.3, 0},
+                {"latency", NULL, 0.3, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pp_arena arena = {0};
+        struct pp_report_op op = {.name = "moved",
+                                  .place = "flow.py:26",
+                                  .word = "moved",
+                                  .judged = 1,
+                                  .share = 0.89,
+                                  .low = 0.8,
+                                  .high = 0.94,
+                                  .gain = rows[i].gain};
+        struct pp_report r = {.ops = &op, .n_ops = 1};
+        r.verdict.l0 = "cpu-starved", r.verdict.l1 = "transform", r.verdict.l2 = rows[i].cause;
+        r.verdict.then = rows[i].then, r.verdict.cause = "CPUs are short",
+        r.verdict.next_step = "Move others.";
+        pp_ops_speak(&r, &arena);
+        assert_int_equal(r.verdict.then && strstr(r.verdict.then, "moved, flow.py:26, is 89 % of the stall"),
+                         rows[i].said);
+        assert_string_equal(r.verdict.next_step, "Move others.");
+        pp_arena_free(&arena);
+    }
+}
+
 /* As long as a recording of a few hours is missing the lines are listed, with why none is the cause. */
 static void test_lines_are_listed_where_more_recording_is_no_help(void **state)
 {
@@ -970,6 +1005,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_line_of_the_step_is_named),
         cmocka_unit_test(test_reading_less_is_what_to_do),
+        cmocka_unit_test(test_beside_others_the_line_comes_second),
         cmocka_unit_test(test_window_and_totals),
         cmocka_unit_test(test_lane_shares_add_up),
         cmocka_unit_test(test_the_time_of_a_sample_adds_up),
