@@ -39,6 +39,7 @@ struct grouping {
     struct frame_sum *sum; /* by frame */
     struct op_key *key;    /* by frame with samples; of the loader in hand */
     unsigned depth;
+    int whole; /* all lines of a function below __getitem__ are one op: too few samples were seen of each */
 };
 
 /* ---- which op a stack is of ---- */
@@ -63,7 +64,8 @@ static struct op_key key_of(const struct grouping *g, uint32_t frame)
         return (struct op_key){OP_MEMBER, g->s->frames[v->member].op, 0, v->member, 0};
     uint32_t user = user_at(g, frame, v->collates ? 0 : g->depth, &there);
     if (user != PP_STACK_NONE)
-        return (struct op_key){OP_LINE, g->s->frames[user].function, g->s->frames[user].line, user,
+        return (struct op_key){OP_LINE, g->s->frames[user].function,
+                               g->whole && g->v[user].entry != user ? 0 : g->s->frames[user].line, user,
                                v->collates};
     uint32_t entry = v->entry, below = PP_STACK_NONE;
     for (uint32_t at = frame; at != PP_STACK_NONE && at != entry; at = g->s->frames[at].parent)
@@ -72,44 +74,7 @@ static struct op_key key_of(const struct grouping *g, uint32_t frame)
     return (struct op_key){OP_LIBRARY, g->s->frames[below].function, 0, below, v->collates};
 }
 
-/* Functions of the user's code that only hand on are passed over: how deep the first is that does not. */
-static unsigned depth_of(const struct grouping *g)
-{
-    unsigned depth = 0;
-    for (; depth + 1 < DEEPEST; depth++) {
-        double all = 0, most = 0, on = 0, votes = 0; /* Boyer and Moore's: the one line that can have most */
-        uint32_t function = PP_STACK_NONE, line = 0;
-        int there;
-        for (uint32_t i = 0; i < g->s->n_frames; i++) {
-            if (!(g->sum[i].n > 0) || g->v[i].collates || g->v[i].member != PP_STACK_NONE)
-                continue;
-            uint32_t u = user_at(g, i, depth, &there);
-            if (!there)
-                continue;
-            all += g->sum[i].n;
-            const struct pp_stack_frame *f = &g->s->frames[u];
-            int same = f->function == function && f->line == line;
-            if (!same && g->sum[i].n > votes)
-                function = f->function, line = f->line, votes = g->sum[i].n - votes;
-            else
-                votes += same ? g->sum[i].n : -g->sum[i].n;
-        }
-        for (uint32_t i = 0; i < g->s->n_frames && all > 0; i++) {
-            if (!(g->sum[i].n > 0) || g->v[i].collates || g->v[i].member != PP_STACK_NONE)
-                continue;
-            uint32_t u = user_at(g, i, depth, &there);
-            if (!there || g->s->frames[u].function != function || g->s->frames[u].line != line)
-                continue;
-            most += g->sum[i].n;
-            on += pp_stack_next_user(g->s, g->v, u, i) != PP_STACK_NONE ? g->sum[i].n : 0;
-        }
-        if (!(all > 0) || most < MOSTLY * all || on < MOSTLY * most)
-            break;
-    }
-    return depth;
-}
-
-/* ---- names ---- */
+/* ---- votes ---- */
 
 /* What has most of an op: few different ones in all, and the rest is not looked at. */
 struct votes {
@@ -147,6 +112,35 @@ static size_t most_of(const struct votes *v, uint32_t function)
             best = i;
     return best;
 }
+
+/* Functions of the user's code that only hand on are passed over: how deep the first is that does not. */
+static unsigned depth_of(const struct grouping *g)
+{
+    unsigned depth = 0;
+    for (; depth + 1 < DEEPEST; depth++) {
+        struct votes lines = {0}, on = {0}; /* of samples of a line; of those that it hands on */
+        double all = 0;
+        int there;
+        for (uint32_t i = 0; i < g->s->n_frames; i++) {
+            uint32_t u = g->sum[i].n > 0 && !g->v[i].collates && g->v[i].member == PP_STACK_NONE
+                             ? user_at(g, i, depth, &there)
+                             : PP_STACK_NONE;
+            if (u == PP_STACK_NONE || !there)
+                continue;
+            const struct pp_stack_frame *f = &g->s->frames[u];
+            int passes = pp_stack_next_user(g->s, g->v, u, i) != PP_STACK_NONE;
+            all += g->sum[i].n;
+            vote(&lines, f->function, f->line, g->sum[i].n);
+            vote(&on, f->function, f->line, passes ? g->sum[i].n : 0);
+        }
+        size_t most = most_of(&lines, PP_STACK_NONE);
+        if (!(all > 0) || lines.row[most].n < MOSTLY * all || on.row[most].n < MOSTLY * lines.row[most].n)
+            break;
+    }
+    return depth;
+}
+
+/* ---- names ---- */
 
 static const char *place_of(const struct grouping *g, uint32_t function, uint32_t line)
 {
@@ -197,11 +191,12 @@ static void name_member(const struct grouping *g, const struct op_key *key, cons
 
 /* A line is named by what it calls: a function of the user's, whose own line counts then, or of a library's
  * in the user's. */
-static void name_line(const struct grouping *g, const struct op_key *key, const struct votes *next,
-                      const struct votes *lines, const struct votes *callee, struct pp_op *op)
+static void name_line(const struct grouping *g, const struct op_key *key, const struct votes *own,
+                      const struct votes *next, const struct votes *lines, const struct votes *callee,
+                      struct pp_op *op)
 {
     size_t to = most_of(next, PP_STACK_NONE), lib = most_of(callee, PP_STACK_NONE);
-    op->place = place_of(g, key->what, key->line);
+    op->place = place_of(g, key->what, own->row[most_of(own, PP_STACK_NONE)].b);
     op->name = op->word = name_of(g, key->what);
     if (next->n && next->row[to].n >= NAMES_IT * op->n) {
         size_t hot = most_of(lines, next->row[to].a);
@@ -214,8 +209,8 @@ static void name_line(const struct grouping *g, const struct op_key *key, const 
 }
 
 /* Of a line that calls two dear functions: both names, and the line that calls them. */
-static void name_both(const struct grouping *g, const struct op_key *key, const struct votes *calls,
-                      struct pp_op *op)
+static void name_both(const struct grouping *g, const struct op_key *key, const struct votes *own,
+                      const struct votes *calls, struct pp_op *op)
 {
     size_t one = most_of(calls, PP_STACK_NONE), two = SIZE_MAX;
     for (size_t i = 0; i < calls->n; i++)
@@ -226,7 +221,7 @@ static void name_both(const struct grouping *g, const struct op_key *key, const 
         return;
     op->name = pp_arena_printf(&g->out->arena, "%s and %s in %s", library_name_of(g, calls->row[one].a),
                                library_name_of(g, calls->row[two].a), name_of(g, key->what));
-    op->place = place_of(g, key->what, key->line);
+    op->place = place_of(g, key->what, own->row[most_of(own, PP_STACK_NONE)].b);
 }
 
 /* Which code most of it is spent in, as "PIL/Image.py:Image.resize". */
@@ -265,7 +260,7 @@ static void describe(const struct grouping *g, size_t first_op, const uint32_t *
                      const struct op_key *key)
 {
     struct pp_op *to = &g->out->ops[first_op + op];
-    struct votes next = {0}, lines = {0}, callee = {0}, user = {0}, calls = {0};
+    struct votes next = {0}, lines = {0}, callee = {0}, user = {0}, calls = {0}, own = {0};
     const struct pp_stack_frame *frames = g->s->frames;
     for (uint32_t i = 0; i < g->s->n_frames; i++) {
         if (op_of[i] != op || !(g->sum[i].n > 0))
@@ -283,24 +278,24 @@ static void describe(const struct grouping *g, size_t first_op, const uint32_t *
         if (lib != PP_STACK_NONE && lib != begins &&
             !pp_function_is_private(g->s->functions[frames[lib].function].name))
             vote(&callee, frames[lib].function, 0, g->sum[i].n);
-        if (key->kind == OP_LINE && i != begins) {
-            u = lib != PP_STACK_NONE && (u == PP_STACK_NONE || frames[lib].depth < frames[u].depth) ? lib : u;
-            if (u != PP_STACK_NONE && !pp_function_is_private(g->s->functions[frames[u].function].name))
-                vote(&calls, frames[u].function, 0, g->sum[i].n);
-        }
+        if (key->kind == OP_LINE)
+            vote(&own, key->what, frames[begins].line, g->sum[i].n);
+        u = lib != PP_STACK_NONE && (u == PP_STACK_NONE || frames[lib].depth < frames[u].depth) ? lib : u;
+        if (key->kind == OP_LINE && i != begins && u != PP_STACK_NONE &&
+            !pp_function_is_private(g->s->functions[frames[u].function].name))
+            vote(&calls, frames[u].function, 0, g->sum[i].n);
     }
     if (key->kind == OP_MEMBER)
         name_member(g, key, &user, to);
     else if (key->kind == OP_LINE) {
-        name_line(g, key, &next, &lines, &callee, to);
-        name_both(g, key, &calls, to);
+        name_line(g, key, &own, &next, &lines, &callee, to);
+        name_both(g, key, &own, &calls, to);
     } else
         to->name = to->word = name_of(g, key->what);
     size_t lib = most_of(&callee, PP_STACK_NONE);
-    if (callee.n && callee.row[lib].n >= COMMON * to->n && to->place)
-        to->callee = library_name_of(g, callee.row[lib].a);
-    if (to->callee && to->name && strstr(to->name, to->callee))
-        to->callee = NULL;
+    const char *name = callee.n && to->place ? library_name_of(g, callee.row[lib].a) : NULL;
+    if (name && callee.row[lib].n >= COMMON * to->n && to->name && !strstr(to->name, name))
+        to->callee = name;
     to->code = code_of(g, first_op, op_of, op);
 }
 
@@ -335,6 +330,8 @@ static void add_up(struct grouping *g, size_t loader)
         sum->weight += j->weight;
         sum->weight2 += (double)j->weight * j->weight;
         sum->waited_for += j->weight > 0;
+        if (g->whole)
+            continue; /* the rest was summed before */
         o->loaders[loader].n[of_batch]++;
         o->loaders[loader].cpu[of_batch] += cpu;
         o->frame_n[x->frame]++;
@@ -457,8 +454,9 @@ static int by_n(const void *a, const void *b)
     return (x->n < y->n) - (x->n > y->n);
 }
 
-/* By the innermost frame of the user's code: who calls whom above it is the loop. The loop's lines are told
- * apart; of a function that it calls all lines count as one, and its place is the line that has most. */
+/* By the innermost frame of the user's code, of a lambda that which calls it: who calls whom above it is the
+ * loop. The loop's lines are told apart; of a function that it calls all lines count as one, and its place is
+ * the line that has most. */
 static void add_steps(struct grouping *g)
 {
     struct pp_ops *o = g->out;
@@ -469,7 +467,10 @@ static void add_steps(struct grouping *g)
         if (g->joined[i].phase != PP_PHASE_STEP)
             continue;
         o->step_n++;
-        for (; user != PP_STACK_NONE && g->v[user].kind != PP_CODE_USER; user = g->s->frames[user].parent)
+        for (;
+             user != PP_STACK_NONE && (g->v[user].kind != PP_CODE_USER ||
+                                       strstr(g->s->functions[g->s->frames[user].function].name, "<lambda>"));
+             user = g->s->frames[user].parent)
             lib = g->v[user].kind == PP_CODE_LIBRARY &&
                           !pp_function_is_private(g->s->functions[g->s->frames[user].function].name)
                       ? user
@@ -578,10 +579,13 @@ pp_status pp_ops_group(struct pp_ops *out, const struct pp_ops_joined *joined, d
     out->frame_n = pp_arena_alloc(&out->arena, (n + 1) * sizeof(*out->frame_n));
     out->frame_weight = pp_arena_alloc(&out->arena, (n + 1) * sizeof(*out->frame_weight));
     int fine = g.sum && g.key && !pp_arena_failed(&out->arena);
-    for (size_t i = 0; i < out->n_loaders && fine; i++)
-        fine = group_loader(&g, i);
-    if (fine) {
+    for (; fine && g.whole < 2 && (!g.whole || out->missing_s > 0); g.whole++) { /* lines; else functions */
+        out->n_ops = 0, out->n = 0;
+        for (size_t i = 0; i < out->n_loaders && fine; i++)
+            fine = group_loader(&g, i);
         set_shares(out, window_s);
+    }
+    if (fine) {
         pp_ops_set_words(out);
         add_steps(&g);
         add_between(&g);

@@ -19,10 +19,7 @@
 /* Samples that were waited for, below which nothing is said; below PP_OPS_LEAST no more than where the
  * largest share can be told from the next one (their 80 % intervals are apart), below PP_OPS_FEW where it is
  * surely most of the stall. */
-#define PP_OPS_FEWEST 20
-#define PP_OPS_FEW 50
-#define PP_OPS_LEAST 200
-enum { PP_OPS_NEIGHBOURS = 4, PP_OPS_LOADERS = 16 };
+enum { PP_OPS_FEWEST = 20, PP_OPS_FEW = 50, PP_OPS_LEAST = 200, PP_OPS_NEIGHBOURS = 4, PP_OPS_LOADERS = 16 };
 
 struct pp_op {
     const char *name; /* "Blur(radius=2)", "noise", "Image.resize in Birds.__getitem__" */

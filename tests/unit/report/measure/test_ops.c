@@ -43,6 +43,7 @@ static const struct pp_stack_function_row functions[] = {
     {.id = 15, .function = "all", .file = "/v/site-packages/numpy/_core/fromnumeric.py"},
     {.id = 16, .function = "Birds.__init__", .file = "/home/u/train.py"},
     {.id = 17, .function = "evaluate", .file = "/home/u/train.py"},
+    {.id = 18, .function = "evaluate.<locals>.<lambda>", .file = "/home/u/train.py"},
 };
 static const struct pp_stack_op_row members[] = {
     {.id = 1, .path = "dataset", .class = "Birds", .arguments = ""},
@@ -64,7 +65,9 @@ enum {
     EVALUATE,
     LOOP,
     EVALUATE_TOO, /* another line of it */
-    CSV_TOO = 26, /* by another line of Birds.__getitem__ */
+    LOAD_TOO,     /* another line of what reads with CSV */
+    EVALUATE_KEY, /* a function without a name in it */
+    CSV_TOO = 28, /* by another line of Birds.__getitem__ */
     LEAVES
 };
 static const struct pp_stack_row frames[] = {
@@ -91,9 +94,11 @@ static const struct pp_stack_row frames[] = {
     {EVALUATE, 18, 17, 90, 0},
     {LOOP, 0, 13, 71, 0},
     {EVALUATE_TOO, 18, 17, 93, 0},
-    {24, 3, 4, 41, 1},
-    {25, 24, 9, 7, 0},
-    {CSV_TOO, 25, 10, 111, 0},
+    {LOAD_TOO, 4, 9, 8, 0},
+    {EVALUATE_KEY, EVALUATE, 18, 90, 0},
+    {26, 3, 4, 41, 1},
+    {27, 26, 9, 7, 0},
+    {CSV_TOO, 27, 10, 111, 0},
 };
 
 struct made {
@@ -251,7 +256,7 @@ static void test_what_runs_between_epochs_is_named(void **state)
  * loop is a row of its own. */
 static void test_a_function_of_a_step_is_one(void **state)
 {
-    static const uint32_t turn[] = {EVALUATE, EVALUATE_TOO, EVALUATE_TOO, STEP, LOOP};
+    static const uint32_t turn[] = {EVALUATE_KEY, EVALUATE_TOO, EVALUATE_TOO, STEP, LOOP};
     (void)state;
     struct made m = make(6);
     for (size_t i = 0, k = 0; i < m.n; i++)
@@ -480,6 +485,33 @@ static void test_too_few_samples_are_silent(void **state)
     }
 }
 
+/* Of a function whose lines take turns, one line has most only of many samples; the function has it of few.
+ */
+static void test_a_function_is_named_before_its_lines(void **state)
+{
+    static const struct {
+        size_t n, ops; /* ops: of the function */
+        double share;
+    } rows[] = {{100, 1, 0.85}, {1200, 2, 0.4}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct made m = make(5);
+        size_t ops_of = 0;
+        m.n = rows[i].n;
+        for (size_t k = 0; k < m.n; k++)
+            m.samples[k].stack = m.samples[k].stack == NOISE  ? LOAD_TOO
+                                 : m.samples[k].stack == BLUR ? CSV
+                                                              : m.samples[k].stack;
+        struct pp_ops ops = read_ops(&m);
+        for (size_t k = 0; k < ops.n_ops; k++)
+            ops_of += ops.ops[k].place && strncmp(ops.ops[k].place, "files.py:", 9) == 0;
+        assert_true(ops.missing_s == 0 && ops.ops[0].share >= rows[i].share);
+        assert_true(ops_of == rows[i].ops && strstr(ops.ops[0].name, "load"));
+        pp_ops_free(&ops);
+        drop(&m);
+    }
+}
+
 /* Rows that name what there is not, or themselves, are left out with what hangs on them. */
 static void test_rows_that_do_not_hold_together(void **state)
 {
@@ -540,6 +572,7 @@ int main(void)
         cmocka_unit_test(test_a_function_of_a_step_is_one),
         cmocka_unit_test(test_a_job_without_steps_has_its_line),
         cmocka_unit_test(test_too_few_samples_are_silent),
+        cmocka_unit_test(test_a_function_is_named_before_its_lines),
         cmocka_unit_test(test_rows_that_do_not_hold_together),
         cmocka_unit_test(test_code_is_told_by_its_file),
     };
