@@ -16,6 +16,7 @@ void pp_changes_list(const struct pp_diagnosis *d, struct pp_arena *arena, struc
 {
     struct pp_report_verdict *v = &r->verdict;
     struct pp_report_fix *changes = NULL;
+    const char *inner = pp_loaders_inner(r);
     v->late_samples_per_s = NAN;
     if (!d->replayed) {
         v->why_no_fixes = d->why_not.text[0] ? pp_arena_copy(arena, d->why_not.text) : NULL;
@@ -48,6 +49,12 @@ void pp_changes_list(const struct pp_diagnosis *d, struct pp_arena *arena, struc
                                      .high = f->p.gain_high,
                                      .samples_per_s = isnan(r->samples_per_s) ? NAN : f->p.samples_per_s,
                                      .assumes = pp_arena_copy(arena, assumed)};
+        if (inner && strcmp(f->knob, "workers") == 0) { /* that setting alone fails */
+            to->remedy = &pp_remedies[PP_REMEDY_INNER_LOADER];
+            to->change = "workers that make these samples";
+            to->set = NULL;
+            to->is_argument = 0;
+        }
         v->fixes = changes;
         if (!isnan(d->signals.metric[PP_METRIC_CONTENDED_AT]) && !isnan(r->samples_per_s))
             v->late_samples_per_s = f->p.samples_per_s / (1 + f->p.gain);

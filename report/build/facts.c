@@ -194,6 +194,7 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
         m[PP_METRIC_STREAM_WORKERS] = stream_workers;
         m[PP_METRIC_STREAM_DELIVER] = stream_workers - m[PP_METRIC_STREAM_IDLE];
     }
+    f->text[PP_METRIC_INNER] = pp_loaders_inner(r);
     const struct pp_handed_use *handed = &from->gathered->checks.handed;
     m[PP_METRIC_HANDED_FACTOR] = pp_handed_factor(handed);
     m[PP_METRIC_HANDED_BYTES] = handed->puts > 0 ? handed->put_bytes / handed->puts : NAN;

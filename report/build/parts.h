@@ -131,6 +131,9 @@ const char *pp_slow_samples_worst(const struct pp_report *r, struct pp_arena *ar
 /* After the rows of loaders and of workers; texts from arena. */
 void pp_loaders_tell(const struct pp_timeline *tl, const struct pp_tally *tally, struct pp_arena *arena,
                      struct pp_report *r);
+/* Where a training thread that makes its own batches takes their samples of another DataLoader, with workers,
+ * the place of that one: it was begun, and gave the loop no batch. NULL: there is none. */
+const char *pp_loaders_inner(const struct pp_report *r);
 /* Where the line to paste belongs, once it is chosen. */
 void pp_loaders_place_line(struct pp_report *r);
 

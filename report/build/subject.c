@@ -229,6 +229,18 @@ void pp_loaders_tell(const struct pp_timeline *tl, const struct pp_tally *tally,
         r->judged_loader = pp_arena_printf(arena, "the DataLoader at %s", judged->at);
 }
 
+const char *pp_loaders_inner(const struct pp_report *r)
+{
+    const struct pp_report_loader *inner = NULL;
+    int in_trainer = 0;
+    for (size_t i = 0; i < r->n_loaders; i++) {
+        const struct pp_report_loader *l = &r->loaders[i];
+        in_trainer |= l->judged && l->num_workers == 0;
+        inner = l->num_workers > 0 && l->epochs > 0 && l->batches == 0 ? l : inner;
+    }
+    return !in_trainer || !inner ? NULL : inner->at ? inner->at : inner->row;
+}
+
 void pp_loaders_place_line(struct pp_report *r)
 {
     struct pp_report_action *a = &r->verdict.action;

@@ -141,6 +141,22 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                               WORDS(NULL, "`DataLoader(num_workers=0)`", "`wds.WebLoader(num_workers=0)`",
                                     NULL),
                               .set = "num_workers=0"},
+    [PP_REMEDY_HAND_LESS] =
+        {.by = "no-workers",
+         .sentence =
+             "Hand fewer bytes over: leave out of a sample what the step does not use, and keep bytes bytes (uint8) until the device; else leave out the workers (num_workers=0).",
+         WORDS(
+             NULL,
+             "a sample without the parts that no step uses, neither made nor returned by `__getitem__`; `uint8` in place of `float32`",
+             "the same in `.map()` and `.to_tuple()`", NULL)},
+    [PP_REMEDY_INNER_LOADER] =
+        {.by = "workers",
+         .sentence =
+             "Have the workers of the training loader (num_workers) make the samples that its data set takes of another loader: an IterableDataset yields them as they come. Under such workers the other one has none (num_workers=0): a worker cannot start workers.",
+         WORDS(
+             NULL,
+             "`__iter__` with `yield` in place of a list that `__getitem__` fills and empties; `DataLoader(data, num_workers=N)`",
+             "`.compose()` of the same generator, and `wds.WebLoader(num_workers=N)`", NULL)},
     [PP_REMEDY_PREFETCH] = {"prefetch", "a deeper prefetch",
                             "Deepen the prefetch (prefetch_factor): storage is fast enough on average.",
                             PREFETCH, .set = "prefetch_factor={to}"},

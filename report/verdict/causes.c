@@ -78,19 +78,15 @@ static int says_less(const struct pp_values *v, const struct pp_rule *rules, siz
     return 0;
 }
 
-static int is_verdict(const struct pp_report_verdict *v, const struct pp_rule *r)
-{
-    return v->l1 && v->l2 && strcmp(v->l1, r->l1) == 0 && strcmp(v->l2, r->l2) == 0;
-}
-
 static void reject(const struct pp_values *v, const struct pp_rule *rules, size_t n, struct pp_arena *arena,
                    struct pp_report_verdict *verdict)
 {
     struct pp_report_rejected *all = verdict->rejected;
     for (size_t i = 0; i < n; i++) {
         const struct pp_rule *r = &rules[i];
-        if (!r->l2 || is_verdict(verdict, r) || named_already(verdict, r->l1, r->l2) ||
-            says_less(v, rules, n, i))
+        int is_verdict = r->l2 && verdict->l1 && verdict->l2 && strcmp(verdict->l1, r->l1) == 0 &&
+                         strcmp(verdict->l2, r->l2) == 0;
+        if (!r->l2 || is_verdict || named_already(verdict, r->l1, r->l2) || says_less(v, rules, n, i))
             continue;
         struct pp_report_rejected *to = pp_arena_push(arena, (void **)&all, &verdict->n_rejected,
                                                       sizeof(*to));

@@ -79,6 +79,7 @@ enum pp_metric_from {
     X(HANDED, "handed", "handed over per batch", BYTES, RUN) \
     X(HANDED_FACTOR, "handed_factor", "handed over for each byte of tensors", FACTOR, RUN) \
     X(HANDED_BYTES, "tensor_bytes", "tensors of a batch", BYTES, RUN) \
+    X(INNER, "inner", "a DataLoader that samples are taken of", NONE, RUN) \
     X(SAMPLER, "sampler", "the sampler", NONE, RUN) \
     X(CPU_USERS, "cpu_users", "whose the CPUs in use are, where others are left out", NONE, RUN) \
     X(SAMPLER_SHARE, "sampler_share", "the sampler draws in the training thread", SHARE, RUN) \

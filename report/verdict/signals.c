@@ -202,6 +202,11 @@ OFFERED(has_one_buffer, c->copy_buffers == 1)
 OFFERED(syncs_every_step, c->sync_every_step)
 OFFERED(has_other_ranks, c->n_others > 0)
 OFFERED(has_slow_worker, m[PP_METRIC_WORKER_SKEW] >= UNEVEN)
+OFFERED(copies_pageable, c->pageable || m[PP_METRIC_COPY_BLOCKS] >= WORTH_PINNING)
+OFFERED(is_refused, m[PP_METRIC_W_ERRORS] > LEAST_FAILED && is_throttled(c))
+OFFERED(reads_fail, m[PP_METRIC_W_ERRORS] > LEAST_FAILED && !is_throttled(c))
+OFFERED(has_late_requests, many_requests(c) && !c->streaming && c->requests.answers >= HEDGED_AFTER &&
+                               m[PP_METRIC_REMOTE_TAIL] >= LEAST_TAIL)
 
 /* Half of the requests only ask how large an object is, and the others bring it. */
 static int asks_first(const struct pp_costs *c, const double *m)
@@ -209,17 +214,6 @@ static int asks_first(const struct pp_costs *c, const double *m)
     const struct pp_requests *q = &c->requests;
     return many_requests(c) && fabs(m[PP_METRIC_REMOTE_EMPTY] - 0.5) < 0.1 &&
            q->bytes > 4.0 * PP_EMPTY_ANSWER * (q->n - q->empty);
-}
-
-static int has_late_requests(const struct pp_costs *c, const double *m)
-{
-    return many_requests(c) && !c->streaming && c->requests.answers >= HEDGED_AFTER &&
-           m[PP_METRIC_REMOTE_TAIL] >= LEAST_TAIL;
-}
-
-static int copies_pageable(const struct pp_costs *c, const double *m)
-{
-    return c->pageable || m[PP_METRIC_COPY_BLOCKS] >= WORTH_PINNING;
 }
 
 static int restarts_workers(const struct pp_costs *c, const double *m)
@@ -233,16 +227,6 @@ static int draws_long(const struct pp_costs *c, const double *m)
     double epoch_ns = (double)c->epoch_samples * 1e9 / c->samples_per_s;
     return c->epoch_sampler_ns > WORTH_KEEPING * epoch_ns ||
            c->draw_ns > WORTH_KEEPING * c->batch_size * 1e9 / c->samples_per_s;
-}
-
-static int is_refused(const struct pp_costs *c, const double *m)
-{
-    return m[PP_METRIC_W_ERRORS] > LEAST_FAILED && is_throttled(c);
-}
-
-static int reads_fail(const struct pp_costs *c, const double *m)
-{
-    return m[PP_METRIC_W_ERRORS] > LEAST_FAILED && !is_throttled(c);
 }
 
 /* The work of the CPUs is the largest cause, most of it is decoding, and the GPU has an engine for it. */
@@ -259,16 +243,9 @@ static int unpickles_long(const struct pp_costs *c, const double *m)
 
 #define LEAST_TENSORS 1.5 /* a mean over batches, of which a few may not have been counted */
 
-static int unpickles_many(const struct pp_costs *c, const double *m)
-{
-    return unpickles_long(c, m) && c->batch_tensors >= LEAST_TENSORS;
-}
-
+OFFERED(unpickles_many, unpickles_long(c, m) && c->batch_tensors >= LEAST_TENSORS)
 /* Without a count of the tensors it is an amount. */
-static int unpickles_uncounted(const struct pp_costs *c, const double *m)
-{
-    return unpickles_long(c, m) && !(c->batch_tensors >= LEAST_TENSORS);
-}
+OFFERED(unpickles_uncounted, unpickles_long(c, m) && !(c->batch_tensors >= LEAST_TENSORS))
 
 /* Offered where the row says so and a replay can know it; what is set is the remedy's, or set. */
 static const struct {

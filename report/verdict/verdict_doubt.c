@@ -15,17 +15,11 @@
 
 /* Few batches of a second and more (language models) say on which side of 5 % the wait is, if it lies twice
  * its standard error away; what they gain has an interval as wide. */
-static int is_long_and_clear(const struct pp_facts *f)
-{
-    double off = fabs(f->metric[PP_METRIC_DATA_WAIT] - PP_LEAST_SHARE);
-    return f->metric[PP_METRIC_BATCH_TIME] >= 1e9 && off > 2 * f->data_wait_se;
-}
-
 static double limit_of(const struct pp_facts *f, const struct pp_guard_rule *g)
 {
-    return f->trace && g->of_trace > 0              ? g->of_trace
-           : g->of_long > 0 && is_long_and_clear(f) ? g->of_long
-                                                    : g->limit;
+    double off = fabs(f->metric[PP_METRIC_DATA_WAIT] - PP_LEAST_SHARE);
+    int clear = f->metric[PP_METRIC_BATCH_TIME] >= 1e9 && off > 2 * f->data_wait_se;
+    return f->trace && g->of_trace > 0 ? g->of_trace : g->of_long > 0 && clear ? g->of_long : g->limit;
 }
 
 const struct pp_guard_rule *pp_judge_guard(const struct pp_facts *f)

@@ -60,6 +60,12 @@ const struct pp_rule pp_cause_rules_replay[] = {
          "the workers cost more than they save. A batch of {batch_size} takes {handover_time} to hand over, and a larger one (batch_size) hardly more",
      .remedy = PP_REMEDY_NO_WORKERS},
     {"loader", "worker-overhead",
+     WHEN(OWNER(BIT(NONE)), AT_LEAST(G_NO_WORKERS, WORTH_A_FIX), AT_LEAST(LEAD_NO_WORKERS, OPTION_FIRST),
+          AT_LEAST(HANDED, PP_VIEW_BYTES, "less is handed over in a millisecond")),
+     .said =
+         "the workers cost more than they save. They hand over {handed} per batch, which takes {handover_time}, and a sample takes {sample_cost} to make",
+     .remedy = PP_REMEDY_HAND_LESS},
+    {"loader", "worker-overhead",
      WHEN(OWNER(BIT(NONE)), AT_LEAST(G_NO_WORKERS, WORTH_A_FIX), AT_LEAST(LEAD_NO_WORKERS, OPTION_FIRST)),
      .said =
          "the workers cost more than they save. A sample takes {sample_cost} to make, and a batch {handover_time} to hand over",
@@ -364,6 +370,12 @@ const struct pp_rule pp_cause_rules_replay[] = {
     {"transform", "per-sample",
      WHEN(AT_LEAST(W_WORK, LARGEST), BELOW(SAMPLE_COST, TINY_SAMPLE), AT_LEAST(ONE_BY_ONE, CONFIGURED)),
      PER_SAMPLE},
+    {"loader", "under-parallel",
+     WHEN(IN_THE_TRAINER, OWNER(COMPUTE), AT_LEAST(G_WORKERS, WORTH_A_FIX),
+          IS_KNOWN(INNER, "one that was begun and gave the loop no batch")),
+     .said =
+         "the data set takes samples of a DataLoader of its own, {inner}, and no step goes on while the training thread waits for them",
+     .remedy = PP_REMEDY_INNER_LOADER},
     {"loader", "under-parallel",
      WHEN(IN_THE_TRAINER, AT_LEAST(W_WORK, LARGEST), AT_LEAST(G_WORKERS, WORTH_A_FIX),
           BELOW(BUSY_CPUS, SATURATED)),

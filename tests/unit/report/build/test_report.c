@@ -1000,12 +1000,36 @@ static void test_reading_less_is_what_to_do(void **state)
     }
 }
 
+/* A training thread that makes its batches, of the samples of another DataLoader with workers: which one, if
+ * it was begun and gave the loop no batch. */
+static void test_the_loader_within_a_data_set_is_found(void **state)
+{
+    static const struct {
+        double own, workers, epochs, batches;
+        int found;
+    } rows[] = {{0, 2, 1, 0, 1}, {2, 2, 1, 0, 0}, {0, 0, 1, 0, 0}, {0, 2, 0, 0, 0}, {0, 2, 1, 9, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pp_report_loader loaders[] = {
+            {.judged = 1, .num_workers = rows[i].own, .epochs = 1, .batches = 40},
+            {.at = "queue.py:8 (inner)",
+             .num_workers = rows[i].workers,
+             .epochs = rows[i].epochs,
+             .batches = rows[i].batches}};
+        struct pp_report r = {.loaders = loaders, .n_loaders = 2};
+        const char *inner = pp_loaders_inner(&r);
+        assert_int_equal(inner != NULL, rows[i].found);
+        assert_true(!inner || strcmp(inner, "queue.py:8 (inner)") == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_line_of_the_step_is_named),
         cmocka_unit_test(test_reading_less_is_what_to_do),
         cmocka_unit_test(test_beside_others_the_line_comes_second),
+        cmocka_unit_test(test_the_loader_within_a_data_set_is_found),
         cmocka_unit_test(test_window_and_totals),
         cmocka_unit_test(test_lane_shares_add_up),
         cmocka_unit_test(test_the_time_of_a_sample_adds_up),
