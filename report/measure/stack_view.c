@@ -18,7 +18,7 @@ static const char *last_name(const char *name)
 int pp_function_is_private(const char *name)
 {
     const char *last = last_name(name);
-    return last[0] == '_' && last[1] != '_';
+    return (last[0] == '_' && last[1] != '_') || strstr(name, "<locals>.");
 }
 
 const char *pp_function_short(const char *name)

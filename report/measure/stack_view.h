@@ -30,7 +30,8 @@ struct pp_frame_view *pp_stack_view(const struct pp_stacks *s, struct pp_arena *
 enum pp_code_kind pp_code_kind(const struct pp_stack_function *f);
 /* "Blur.__call__" of a qualified name: without what encloses a local function, and at most its class. */
 const char *pp_function_short(const char *name);
-/* A library's own helper, as Module._wrapped_call_impl is, of which nobody has heard who calls it. */
+/* A library's own helper, as Module._wrapped_call_impl or what a decorator puts around a function, of which
+ * nobody has heard who calls it. */
 int pp_function_is_private(const char *name);
 /* "augment.py" */
 const char *pp_file_short(const char *file);

@@ -44,6 +44,7 @@ static const struct pp_stack_function_row functions[] = {
     {.id = 16, .function = "Birds.__init__", .file = "/home/u/train.py"},
     {.id = 17, .function = "evaluate", .file = "/home/u/train.py"},
     {.id = 18, .function = "evaluate.<locals>.<lambda>", .file = "/home/u/train.py"},
+    {.id = 19, .function = "unpack.<locals>.new_method", .file = "/v/site-packages/pandas/core/common.py"},
 };
 static const struct pp_stack_op_row members[] = {
     {.id = 1, .path = "dataset", .class = "Birds", .arguments = ""},
@@ -68,6 +69,7 @@ enum {
     LOAD_TOO,     /* another line of what reads with CSV */
     EVALUATE_KEY, /* a function without a name in it */
     CSV_TOO = 28, /* by another line of Birds.__getitem__ */
+    WRAPPED,
     LEAVES
 };
 static const struct pp_stack_row frames[] = {
@@ -99,6 +101,7 @@ static const struct pp_stack_row frames[] = {
     {26, 3, 4, 41, 1},
     {27, 26, 9, 7, 0},
     {CSV_TOO, 27, 10, 111, 0},
+    {WRAPPED, 10, 19, 81, 0},
 };
 
 struct made {
@@ -427,6 +430,21 @@ static void test_a_function_of_a_library_has_its_package(void **state)
     drop(&m);
 }
 
+/* What a decorator of a library puts around a function has no name that a user knows. */
+static void test_a_wrapper_names_nothing(void **state)
+{
+    struct made m = make(0);
+    (void)state;
+    for (size_t i = 0; i < m.n; i++)
+        m.samples[i].stack = m.samples[i].stack == NOISE ? WRAPPED : m.samples[i].stack;
+    struct pp_ops ops = read_ops(&m);
+    assert_string_equal(ops.ops[0].name, "load");
+    assert_string_equal(ops.ops[0].place, "files.py:7");
+    assert_null(ops.ops[0].callee);
+    pp_ops_free(&ops);
+    drop(&m);
+}
+
 /* Comprehensions and generated code stand for no line of their own. */
 static void test_folded_code_is_its_callers(void **state)
 {
@@ -566,6 +584,7 @@ int main(void)
         cmocka_unit_test(test_a_function_that_two_lines_call),
         cmocka_unit_test(test_dense_samples_weigh_less),
         cmocka_unit_test(test_a_function_of_a_library_has_its_package),
+        cmocka_unit_test(test_a_wrapper_names_nothing),
         cmocka_unit_test(test_folded_code_is_its_callers),
         cmocka_unit_test(test_what_nobody_waits_for_weighs_nothing),
         cmocka_unit_test(test_what_runs_between_epochs_is_named),
