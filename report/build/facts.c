@@ -452,7 +452,9 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
             if ((pp_metric_facts[m].from == PP_FROM_REPLAY || pp_metric_facts[m].from == PP_FROM_COUNTERS) &&
                 !isnan(f->metric[m]) && m != PP_METRIC_CPUS_LEAVE)
                 f->own[m] = out->signals.own[m];
-        f->own[PP_METRIC_DATA_WAIT] = f->metric[PP_METRIC_CPUS_LEAVE];
+        /* of workers that are idle the hand-over is measured beside the others: a wait for a CPU, too */
+        double idle = f->metric[PP_METRIC_OWNER] == PP_PHASE_NONE ? out->signals.own_wait : 1;
+        f->own[PP_METRIC_DATA_WAIT] = fmin(f->metric[PP_METRIC_CPUS_LEAVE], idle);
         f->own[PP_METRIC_STRETCH] = 0;
         f->own[PP_METRIC_HANDOVER] = NAN; /* as measured it holds waits for a CPU */
         f->has_own = 1;

@@ -404,7 +404,7 @@ static pp_status add_own(const struct pp_costs *c, struct pp_signals *s, struct 
     if (!(own = malloc(sizeof(*own))))
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the signals");
     *own = *s;
-    pp_status st = pp_whatif_rate(c, &base, &rate, NULL, err);
+    pp_status st = pp_whatif_rate(c, &base, &rate, &s->own_wait, err);
     if (st == PP_OK)
         st = weigh(c, &base, rate, own, err);
     for (int i = 0; i < own->fixes && st == PP_OK; i++) {

@@ -41,7 +41,7 @@ struct pp_signals {
     /* The same with exclusive CPUs, as gains over the rate that those give; not where others use few CPUs,
      * nor at a glance. */
     int has_own;
-    double own[PP_METRIC_COUNT];
+    double own[PP_METRIC_COUNT], own_wait; /* and what the trainer still waits then, of the time */
     double sensitivity;              /* gain for a quarter better of everything that is not the trainer */
     double replay_error;             /* replay as recorded over measured, minus 1 */
     struct pp_fix fix[PP_FIXES_MAX]; /* ranked */

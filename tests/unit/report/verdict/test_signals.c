@@ -526,9 +526,34 @@ static void test_a_few_held_reads_are_no_slow_part(void **state)
     assert_true(skew_of(held_in_a_part, 1) >= 3);
 }
 
+/* Beside others each step takes twice as long: what the trainer still waits alone on these CPUs is the
+ * replay's, much with reads that hold it up and next to nothing with reads that do not. */
+static void test_what_is_left_of_the_wait_alone(void **state)
+{
+    static const struct {
+        float read_blocked;
+        double least, most;
+    } rows[] = {{10e6f, 0.5, 1}, {0.1e6f, 0, 0.05}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_costs c = made_costs_new();
+        for (size_t k = 0; k < c.n; k++)
+            c.samples[k].read_blocked = rows[i].read_blocked;
+        c.step_blocked_ns = 20e6;
+        c.samples_per_s = i ? 400 : c.samples_per_s;
+        c.machine_cpus = 4, c.outside_cpus = 2, c.process_cpus = 1, c.cpus = 2, c.others = 2;
+        struct pp_signals s = made_costs_signals(&c);
+        assert_int_equal(s.has_own, 1);
+        if (!(s.own_wait >= rows[i].least && s.own_wait <= rows[i].most))
+            fail_msg("row %zu: %g of the time", i, s.own_wait);
+        pp_costs_free(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_left_of_the_wait_alone),
         cmocka_unit_test(test_signals_write_their_own_metrics),
         cmocka_unit_test(test_latency_is_no_bandwidth),
         cmocka_unit_test(test_work_is_offered_a_worker_per_cpu),
