@@ -4,8 +4,8 @@
  * by the thread that polls.
  *
  * The rate is the one that was asked for, or less: reading takes PP_STACKS_SHARE (process.h) of the
- * machine's CPU at most. In the first DENSE_NS both are DENSER times as high, so that a short recording
- * names the line, too. */
+ * machine's CPU at most. In the first DENSE_NS both are PP_STACKS_DENSER times as high, so that a short
+ * recording names the line, too. */
 #include "collectors/collector.h"
 #include "collectors/stacks/process.h"
 #include "collectors/store/writer.h"
@@ -183,8 +183,11 @@ static void *sampler_main(void *arg)
             continue;
         }
         if (s->is_dense && now >= dense_until) {
+            double slower = pace.period_ns / pace.asked_ns;
             s->is_dense = 0;
             pace = pp_pace_begin(s->hz, PP_STACKS_SHARE, now);
+            pace.period_ns *= slower;
+            pace.measured_cpu_ns = s->cpu_ns;
         }
         if (now - looked >= LOOK_NS) {
             look_for_processes(s, now);

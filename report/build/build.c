@@ -420,8 +420,8 @@ static void compute(struct build *b)
     pp_ops_read_less(&b->got.costs, b->arena, b->r);
     pp_changes_agree(b->r, b->arena);
     pp_neighbours_name(b->arena, b->r);
-    pp_loader_words_speak(b->r, b->arena);
     pp_ops_other_way(b->r, b->arena);
+    pp_loader_words_speak(b->r, b->arena);
 }
 
 pp_status pp_report_from(const struct pp_source *source, struct pp_report **out, struct pp_err *err)

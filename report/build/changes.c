@@ -51,7 +51,7 @@ void pp_changes_list(const struct pp_diagnosis *d, struct pp_arena *arena, struc
                                      .assumes = pp_arena_copy(arena, assumed)};
         if (inner && strcmp(f->knob, "workers") == 0) { /* that setting alone fails */
             to->remedy = &pp_remedies[PP_REMEDY_INNER_LOADER];
-            to->change = "workers that make these samples";
+            to->change = "workers of the training loader that make the samples";
             to->set = NULL;
             to->is_argument = 0;
         }
@@ -271,8 +271,8 @@ void pp_changes_advise(struct pp_report *r, struct pp_arena *arena)
     v->fixes = ordered;
 }
 
-/* Workers that wait in step get no batch ahead: what others say of a larger prefetch does not hold. Nor do
- * more of them gain where they wait for storage that gives no more to more of them. */
+/* Workers that wait in step get no batch ahead: what others say of a larger prefetch does not hold. More
+ * workers gain nothing where the storage is at its limit. */
 static void agree_in_step(struct pp_report *r)
 {
     struct pp_report_verdict *v = &r->verdict;

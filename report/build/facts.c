@@ -332,6 +332,8 @@ static void add_replay(const struct pp_facts_from *from, struct pp_facts *f, str
         f->metric[PP_METRIC_UNPICKLE] = costs->unpickle_cpu_ns * batches;
         f->metric[PP_METRIC_HANDOVER_TIME] = costs->unpickle_cpu_ns + costs->fetch_blocked_ns;
         f->metric[PP_METRIC_HANDOVER] = f->metric[PP_METRIC_HANDOVER_TIME] * batches;
+        f->metric[PP_METRIC_HANDOVER_BYTES] = f->metric[PP_METRIC_HANDED] / (1 << 30) * 1e9 /
+                                              f->metric[PP_METRIC_HANDOVER_TIME];
         f->metric[PP_METRIC_TENSORS] = costs->batch_tensors;
         f->metric[PP_METRIC_OWN_CROWD] = costs->wanting_cpus + costs->others_as_threads > 0
                                              ? costs->wanting_cpus /
@@ -452,9 +454,9 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
             if ((pp_metric_facts[m].from == PP_FROM_REPLAY || pp_metric_facts[m].from == PP_FROM_COUNTERS) &&
                 !isnan(f->metric[m]) && m != PP_METRIC_CPUS_LEAVE)
                 f->own[m] = out->signals.own[m];
-        /* of workers that are idle the hand-over is measured beside the others: a wait for a CPU, too */
-        double idle = f->metric[PP_METRIC_OWNER] == PP_PHASE_NONE ? out->signals.own_wait : 1;
-        f->own[PP_METRIC_DATA_WAIT] = fmin(f->metric[PP_METRIC_CPUS_LEAVE], idle);
+        f->own[PP_METRIC_DATA_WAIT] = f->metric[PP_METRIC_CPUS_LEAVE];
+        f->own[PP_METRIC_G_NO_WORKERS] = pp_signals_own_without_workers(&out->signals,
+                                                                        f->metric[PP_METRIC_HANDED]);
         f->own[PP_METRIC_STRETCH] = 0;
         f->own[PP_METRIC_HANDOVER] = NAN; /* as measured it holds waits for a CPU */
         f->has_own = 1;

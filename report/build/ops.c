@@ -3,6 +3,7 @@
 #include "probe/base/text.h"
 #include "report/rules/advice.h"
 #include "report/verdict/action.h"
+#include "report/verdict/loader_words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -301,7 +302,6 @@ void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
     int now = asked && (pp_remedy_is_done_by(asked, "work") || asked == &pp_remedies[PP_REMEDY_WHAT_BLOCKS]),
         beside = op && !v->then && v->l2 && strcmp(v->l2, "cpu-contended") == 0 &&
                  op->gain >= PP_WORTH_SAYING;
-    v->then_l1 = beside ? v->l1 : v->then_l1; /* the job's own, which stays to be done */
     int then = beside || (v->then && v->then_l1 && strcmp(v->then_l1, "transform") == 0);
     if (!op || !v->cause || r->why_no_ops || (!now && !then))
         return;
@@ -318,6 +318,7 @@ void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
     const char *step = pp_arena_printf(arena, "Make %s cheaper. %s", with_place(op, " (", ")", arena),
                                        advice_on(op, v, now));
     if (!now) {
+        v->then_l1 = beside ? v->l1 : v->then_l1; /* the job's own, which stays to be done */
         v->then = pp_arena_printf(arena, "%s. %s", cause, step);
         return;
     }
@@ -355,12 +356,14 @@ void pp_ops_other_way(struct pp_report *r, struct pp_arena *arena)
     int sets = chosen && chosen->effort == 0;
     double least = fmax(ELSE_LEAST, chosen ? ELSE_PART * chosen->gain : 0);
     char gain[CELL], share[CELL], rate[CELL];
-    if (v->then || !v->l1 || !v->next_step)
+    int of_others = v->l2 && strcmp(v->l2, "cpu-contended") == 0, /* whose gains are of less load */
+        said = v->action.depends && !v->action.amount;            /* with what it depends on */
+    if (v->then || of_others || said || !v->l1 || !v->next_step)
         return;
     for (size_t i = 0; i < v->n_fixes; i++) {
         const struct pp_report_fix *f = &v->fixes[i];
-        if (f != chosen && (sets ? is_code(f) : f->is_argument && f->effort == 0) && f->low > 0 &&
-            f->advice != PP_ADVICE_NO && f->gain >= least && (!best || f->gain > best->gain))
+        if (f != chosen && (sets ? is_code(f) : f->is_argument && f->effort == 0 && !pp_loader_words_of(r)) &&
+            f->low > 0 && f->advice != PP_ADVICE_NO && f->gain >= least && (!best || f->gain > best->gain))
             best = f;
     }
     if (best)
@@ -391,8 +394,8 @@ void pp_ops_read_less(const struct pp_costs *c, struct pp_arena *arena, struct p
     for (size_t i = 0; i < r->n_findings; i++)
         if (r->findings[i].next_step && strcmp(r->findings[i].next_step, row->sentence) == 0)
             read = &r->findings[i];
-    if (!read || !op || op->low < HALF || op->advice || v->remedy != &pp_remedies[PP_REMEDY_OP])
-        return;
+    if (!read || !op || op->path || op->low < HALF || op->advice || v->remedy != &pp_remedies[PP_REMEDY_OP])
+        return; /* a member of a transform reads nothing */
     pp_op_scale(&k, c, pp_ops_find(&c->ops, op->word, strlen(op->word)), LEAST_READ);
     if (!(op->gain_low > 0) || pp_whatif(c, &k, &p, &why) != PP_OK)
         return;
@@ -402,12 +405,14 @@ void pp_ops_read_less(const struct pp_costs *c, struct pp_arena *arena, struct p
                                 .to = "what a sample needs",
                                 .text = row->sentence,
                                 .set = pp_arena_printf(arena, "op=%s:%g", op->word, LEAST_READ),
-                                .change = pp_arena_printf(arena, "%s reads what a sample needs", op->name),
+                                .change = pp_arena_printf(arena, "%s reads only what a sample needs",
+                                                          op->name),
                                 .effort = 1,
                                 .gain = p.gain,
                                 .low = op->gain_low,
                                 .high = p.gain_high,
                                 .samples_per_s = c->made_per_batch > 0 ? NAN : p.samples_per_s,
+                                .assumes = "half of its work at least is what it reads for nothing",
                                 .advice = PP_ADVICE_DO},
         arena, v);
     v->remedy = row;

@@ -113,7 +113,7 @@ void pp_ops_speak(struct pp_report *r, struct pp_arena *arena);
 /* After the findings: where workers read many times what samples are made of, in an op of the user's own code
  * that is the cause, reading less is what to do, with its gain. */
 void pp_ops_read_less(const struct pp_costs *costs, struct pp_arena *arena, struct pp_report *r);
-/* Last of all, with each loader's own words: what else gains. */
+/* After the findings: what else gains. */
 void pp_ops_other_way(struct pp_report *r, struct pp_arena *arena);
 
 /* samples.c: the slowest samples of the judged loader, with the names that the recording has of them (meta

@@ -15,7 +15,13 @@
 #define SEEN 4          /* samples, at least, of such a call */
 #define COMMON 0.3      /* code that so much of an op is spent in is listed */
 #define Z80 1.2816
-enum { DEEPEST = 8, VOTES = 64, NAME = 64, CODE = 512 };
+enum {
+    MOST_OPS = 1024 /* of a loader: a hostile file has more */,
+    DEEPEST = 8,
+    VOTES = 64,
+    NAME = 64,
+    CODE = 512
+};
 
 /* Of the samples whose innermost frame it is, of one loader. */
 struct frame_sum {
@@ -282,7 +288,8 @@ static void describe(const struct grouping *g, size_t first_op, const uint32_t *
             vote(&own, key->what, frames[begins].line, g->sum[i].n);
         u = lib != PP_STACK_NONE && (u == PP_STACK_NONE || frames[lib].depth < frames[u].depth) ? lib : u;
         if (key->kind == OP_LINE && i != begins && u != PP_STACK_NONE &&
-            !pp_function_is_private(g->s->functions[frames[u].function].name))
+            (g->v[u].kind == PP_CODE_USER ||
+             !pp_function_is_private(g->s->functions[frames[u].function].name)))
             vote(&calls, frames[u].function, 0, g->sum[i].n);
     }
     if (key->kind == OP_MEMBER)
@@ -353,8 +360,9 @@ static void merge_same(struct pp_ops *o, size_t first)
 {
     for (size_t i = first, k; i < o->n_ops; i++) {
         struct pp_op *op = &o->ops[i], *to = &o->ops[first];
-        for (k = first; k < i && !(op->place && to->place && op->of_batch == to->of_batch &&
-                                   strcmp(op->place, to->place) == 0 && strcmp(op->name, to->name) == 0);
+        for (k = first;
+             k < i && !(op->place && to->place && !op->path && !to->path && op->of_batch == to->of_batch &&
+                        strcmp(op->place, to->place) == 0 && strcmp(op->name, to->name) == 0);
              k++)
             to++;
         if (k == i)
@@ -381,6 +389,8 @@ static int group_loader(struct grouping *g, size_t loader)
         size_t k = 0;
         while (k < n && !same_key(&keys[k], &key))
             k++;
+        if (k == MOST_OPS)
+            continue;
         if (k == n) {
             struct op_key *at = pp_arena_push(&o->arena, (void **)&keys, &n, sizeof(*keys));
             struct pp_op *op = at ? pp_arena_push(&o->arena, (void **)&o->ops, &o->n_ops, sizeof(*op)) : NULL;
@@ -422,6 +432,15 @@ static double needed(size_t n, double low, double next)
     return low >= 0.5 ? PP_OPS_FEWEST : n == 1 || low > next ? PP_OPS_FEW : PP_OPS_LEAST;
 }
 
+/* Of the pace at which samples came, what goes on: less, once those of the dense seconds are over. */
+static double pace_of(const struct pp_stacks *s)
+{
+    double dense = 0, n = (double)s->n_samples;
+    for (size_t i = 0; i < s->n_samples; i++)
+        dense += (s->samples[i].flags & PP_STACK_DENSE) != 0;
+    return dense < n ? 1 - dense / n * (1 - 1.0 / PP_STACKS_DENSER) : 1;
+}
+
 static void set_shares(struct pp_ops *o, double window_s)
 {
     double weight = 0, weight2 = 0, waited_for = 0;
@@ -442,7 +461,7 @@ static void set_shares(struct pp_ops *o, double window_s)
         qsort(o->ops, o->n_ops, sizeof(*o->ops), by_share);
     double least = o->n_ops ? needed(o->n_ops, o->ops[0].share_low, o->ops[o->n_ops > 1].share_high) : 1;
     o->missing_s = waited_for >= least ? 0
-                   : waited_for > 0    ? ceil(window_s * (least / waited_for - 1))
+                   : waited_for > 0    ? ceil(window_s * (least / waited_for - 1) / pace_of(&o->stacks))
                                        : INFINITY;
 }
 

@@ -16,9 +16,8 @@
 #include "report/measure/timeline.h"
 #include "report/source/stacks.h"
 
-/* Samples that were waited for, below which nothing is said; below PP_OPS_LEAST no more than where the
- * largest share can be told from the next one (their 80 % intervals are apart), below PP_OPS_FEW where it is
- * surely most of the stall. */
+/* How many samples that were waited for a line needs. FEWEST: it surely has most of the stall. FEW: its share
+ * can be told from the next one's, as their 80 % intervals are apart. LEAST: any other. */
 enum { PP_OPS_FEWEST = 20, PP_OPS_FEW = 50, PP_OPS_LEAST = 200, PP_OPS_NEIGHBOURS = 4, PP_OPS_LOADERS = 16 };
 
 struct pp_op {

@@ -144,7 +144,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
     [PP_REMEDY_HAND_LESS] =
         {.by = "no-workers",
          .sentence =
-             "Hand fewer bytes over: leave out of a sample what the step does not use, and keep bytes bytes (uint8) until the device; else leave out the workers (num_workers=0).",
+             "Leave out the workers (num_workers=0), or hand fewer bytes over: leave out of a sample what the step does not use, and keep images as uint8 until the device.",
          WORDS(
              NULL,
              "a sample without the parts that no step uses, neither made nor returned by `__getitem__`; `uint8` in place of `float32`",
@@ -152,7 +152,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
     [PP_REMEDY_INNER_LOADER] =
         {.by = "workers",
          .sentence =
-             "Have the workers of the training loader (num_workers) make the samples that its data set takes of another loader: an IterableDataset yields them as they come. Under such workers the other one has none (num_workers=0): a worker cannot start workers.",
+             "Let the workers of the training loader (num_workers) make the samples; an IterableDataset can yield them one by one. Inside a worker, the inner loader must have num_workers=0.",
          WORDS(
              NULL,
              "`__iter__` with `yield` in place of a list that `__getitem__` fills and empties; `DataLoader(data, num_workers=N)`",

@@ -188,7 +188,7 @@ struct pp_remedy {
                              recordings of any program: it names PyTorch's arguments, and no option of ours */
     const char
         *in_step;   /* the sentence where workers wait in step: no deeper prefetch helps; NULL: the same */
-    int of_workers; /* of a finding: nothing is to do where the workers are left out */
+    int of_workers; /* of a finding: pointless without workers */
     const char *amount;  /* a value of the what-if to try where the fix is only an amount; NULL: it is none */
     const char *by;      /* knobs of other fixes that carry it out, separated by spaces; NULL: only its own */
     int only_listed;     /* its prediction rests on what others published: no next step promises its gain */

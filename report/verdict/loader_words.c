@@ -388,6 +388,7 @@ void pp_loader_words_speak(struct pp_report *r, struct pp_arena *arena)
         v->next_step = next_step(w, v, reads, arena);
     v->cause = pp_loader_words_sentence(w, reads, v->cause, arena);
     v->then = pp_loader_words_sentence(w, reads, v->then, arena);
+    v->other = pp_loader_words_sentence(w, reads, v->other, arena);
     speak_of_changes(w, reads, r, arena);
     if (is_dali(w))
         speak_as_dali(v, arena);

@@ -62,6 +62,7 @@ enum pp_metric_from {
     X(STRETCH, "stretch", "the training step waits for a CPU", SHARE, COSTS) \
     X(HANDOVER, "handover", "of it: taking batches over", SHARE, COSTS, .explains = PP_EXPLAINS_ITSELF) \
     X(HANDOVER_TIME, "handover_time", "time to take a batch over", NS, COSTS) \
+    X(HANDOVER_BYTES, "handover_bytes", "of that time, its bytes at 1 GiB a second", SHARE, COSTS) \
     X(UNPICKLE, "unpickle", "of it: CPU time of unpickling", SHARE, COSTS) \
     X(TENSORS, "tensors", "tensors of a batch", COUNT, COSTS) \
     X(OWN_CROWD, "own_crowd", "own share of runnable threads", SHARE, COSTS) \

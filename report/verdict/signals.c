@@ -419,8 +419,6 @@ static pp_status add_own(const struct pp_costs *c, struct pp_signals *s, struct 
         add_gains(own);
         memcpy(s->own, own->metric, sizeof(s->own));
         s->own[PP_METRIC_CONTENDED] = s->own[PP_METRIC_G_CPUS_WORKERS] = 0;
-        const struct pp_fix *none = pp_signals_fix(s, "no-workers"); /* what it saves holds waits for a CPU */
-        s->own[PP_METRIC_G_NO_WORKERS] *= none && none->p.gain_low > 0;
         /* alone it uses more of them, as much as it is faster */
         double busy = (s->metric[PP_METRIC_BUSY_CPUS] - others) * fmax(rate / pp_whatif_measured(c), 1);
         s->own[PP_METRIC_BUSY_CPUS] = fmin(busy, 1);
@@ -429,6 +427,13 @@ static pp_status add_own(const struct pp_costs *c, struct pp_signals *s, struct 
     }
     free(own);
     return st;
+}
+
+double pp_signals_own_without_workers(const struct pp_signals *s, double handed)
+{
+    const struct pp_fix *none = pp_signals_fix(s, "no-workers");
+    int saves = handed >= PP_VIEW_BYTES || (none && none->p.gain_low > 0);
+    return saves && s->own_wait >= PP_LEAST_SHARE ? s->own[PP_METRIC_G_NO_WORKERS] : 0;
 }
 
 /* A verdict asks for it, at a glance too, where other predictions have no interval. */

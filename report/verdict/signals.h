@@ -41,7 +41,7 @@ struct pp_signals {
     /* The same with exclusive CPUs, as gains over the rate that those give; not where others use few CPUs,
      * nor at a glance. */
     int has_own;
-    double own[PP_METRIC_COUNT], own_wait; /* and what the trainer still waits then, of the time */
+    double own[PP_METRIC_COUNT], own_wait; /* own_wait: the share of the time that the trainer waits then */
     double sensitivity;              /* gain for a quarter better of everything that is not the trainer */
     double replay_error;             /* replay as recorded over measured, minus 1 */
     struct pp_fix fix[PP_FIXES_MAX]; /* ranked */
@@ -50,6 +50,9 @@ struct pp_signals {
 
 /* costs must be calibrated. Costs about 60 replays. */
 pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_err *err);
+/* Gain of num_workers=0 where no others use the CPUs. It saves the hand-over, whose measured time holds waits
+ * for a CPU: 0 where it surely gains nothing beside them, unless many bytes are handed over per batch. */
+double pp_signals_own_without_workers(const struct pp_signals *s, double handed);
 /* The fix of that knob, or NULL. */
 const struct pp_fix *pp_signals_fix(const struct pp_signals *s, const char *knob);
 

@@ -61,7 +61,8 @@ const struct pp_rule pp_cause_rules_replay[] = {
      .remedy = PP_REMEDY_NO_WORKERS},
     {"loader", "worker-overhead",
      WHEN(OWNER(BIT(NONE)), AT_LEAST(G_NO_WORKERS, WORTH_A_FIX), AT_LEAST(LEAD_NO_WORKERS, OPTION_FIRST),
-          AT_LEAST(HANDED, PP_VIEW_BYTES, "less is handed over in a millisecond")),
+          AT_LEAST(HANDED, PP_VIEW_BYTES, "less is handed over in a millisecond"),
+          AT_LEAST(HANDOVER_BYTES, 0.5, "half: else their number takes it")),
      .said =
          "the workers cost more than they save. They hand over {handed} per batch, which takes {handover_time}, and a sample takes {sample_cost} to make",
      .remedy = PP_REMEDY_HAND_LESS},

@@ -151,6 +151,9 @@ const char *one_voice_broken(const struct pp_report *r, char *why, size_t size)
         return snprintf(why, size, "nothing that '%s' names gains",
                         is_backed(r, &step) ? v->action.words : v->next_step),
                why;
+    if (v->other && (v->then || (v->action.depends && strstr(v->other, v->action.depends)) ||
+                     (v->action.fix && v->action.fix->change && strstr(v->other, v->action.fix->change))))
+        return snprintf(why, size, "'%s' beside '%s'", v->other, v->then ? v->then : v->next_step), why;
     if (pp_answer(r, PP_ANSWER_PREDICTED, predicted) && v->action.depends &&
         strstr(v->action.depends, "at most"))
         return snprintf(why, size, "'%s' of '%s'", predicted, v->next_step), why;

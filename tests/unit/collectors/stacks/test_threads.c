@@ -7,6 +7,7 @@
 
 #include "tests/support/store_dir.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -158,8 +159,8 @@ static void no_process_is_no_row(void **state)
 
 static void a_costly_look_is_taken_less_often(void **state)
 {
+    const double cpus = fmax((double)sysconf(_SC_NPROCESSORS_ONLN), 1);
     struct pp_pace p = pp_pace_begin(20, 0.001, 0);
-    const double cpus = p.most / 0.001;
     (void)state;
     assert_true(p.period_ns == 5e7);
     pp_pace_adapt(&p, UINT64_C(6000000000), (uint64_t)(6e9 * cpus)); /* of the first time: all is new */
@@ -169,6 +170,12 @@ static void a_costly_look_is_taken_less_often(void **state)
     for (uint64_t t = 18; t < 90; t += 6)
         pp_pace_adapt(&p, t * 1000000000, (uint64_t)(7e9 * cpus));
     assert_true(p.period_ns == 5e7);
+    for (double share = 0.001; share < 0.005; share += 0.003) { /* 0.3 % is too much for one of them */
+        p = pp_pace_begin(20, share, 0);
+        pp_pace_adapt(&p, UINT64_C(6000000000), 1);
+        pp_pace_adapt(&p, UINT64_C(12000000000), (uint64_t)(0.003 * 6e9 * cpus));
+        assert_int_equal(p.period_ns > 5e7, share < 0.003);
+    }
 }
 
 int main(void)

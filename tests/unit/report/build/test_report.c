@@ -962,12 +962,13 @@ static void test_reading_less_is_what_to_do(void **state)
     static const struct {
         enum pp_remedy_id cause;
         double low;
-        const char *known;
+        const char *known, *path;
         int less;
-    } rows[] = {{PP_REMEDY_OP, 0.9, NULL, 1},
-                {PP_REMEDY_OP, 0.3, NULL, 0},
-                {PP_REMEDY_OP, 0.9, "Unpack the archive once.", 0},
-                {PP_REMEDY_MORE_WORKERS, 0.9, NULL, 0}};
+    } rows[] = {{PP_REMEDY_OP, 0.9, NULL, NULL, 1},
+                {PP_REMEDY_OP, 0.3, NULL, NULL, 0},
+                {PP_REMEDY_OP, 0.9, "Unpack the archive once.", NULL, 0},
+                {PP_REMEDY_OP, 0.9, NULL, "transforms[1]", 0}, /* a member of a transform */
+                {PP_REMEDY_MORE_WORKERS, 0.9, NULL, NULL, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pp_arena arena = {0};
@@ -981,7 +982,8 @@ static void test_reading_less_is_what_to_do(void **state)
             costs.samples[k].transform_cpu = 8e6;
         costs.ops = (struct pp_ops){.ops = &op, .n_ops = 1, .n_loaders = 1};
         costs.ops.loaders[0] = (struct pp_ops_loader){.judged = 1, .n = {60}, .cpu = {60}};
-        told.share = told.high = 0.95, told.low = rows[i].low, told.advice = rows[i].known;
+        told.share = told.high = 0.95, told.low = rows[i].low, told.advice = rows[i].known,
+        told.path = rows[i].path;
         told.gain = 0.2, told.gain_low = 0.1;
         r.verdict.remedy = &pp_remedies[rows[i].cause];
         pp_ops_read_less(&costs, &arena, &r);
@@ -990,7 +992,7 @@ static void test_reading_less_is_what_to_do(void **state)
         assert_int_equal(read.next_step == NULL, rows[i].less);
         if (rows[i].less) {
             assert_ptr_equal(r.verdict.action.fix, r.verdict.fixes);
-            assert_string_equal(r.verdict.fixes->change, "Rows.scan reads what a sample needs");
+            assert_string_equal(r.verdict.fixes->change, "Rows.scan reads only what a sample needs");
             assert_true(r.verdict.fixes->gain > told.gain && r.verdict.fixes->low == told.gain_low);
             assert_non_null(strstr(r.verdict.next_step, "Make Rows.scan (train.py:9) cheaper. Read what"));
         }

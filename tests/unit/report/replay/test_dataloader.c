@@ -223,7 +223,10 @@ static void without_workers_the_trainer_makes_its_batches(void **state)
         s = made_costs_signals(&c);
         none = pp_signals_fix(&s, "no-workers");
         assert_true(none->p.gain > 1 && (none->p.gain_low > 0) == sure);
-        assert_int_equal(s.has_own && s.own[PP_METRIC_G_NO_WORKERS] > 1, sure);
+        assert_int_equal(s.has_own && pp_signals_own_without_workers(&s, 1e5) > 1, sure);
+        assert_true(pp_signals_own_without_workers(&s, 2e6) > 1); /* the bytes are what takes the time */
+        s.own_wait = 0.01;
+        assert_true(pp_signals_own_without_workers(&s, 2e6) == 0);
     }
     pp_costs_free(&c);
 }
