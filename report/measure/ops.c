@@ -1,52 +1,14 @@
-#include "report/measure/ops.h"
+#include "report/measure/ops_group.h"
 
 #include "probe/base/err.h"
-#include "probe/base/text.h"
-#include "report/measure/ops_join.h"
-#include "report/measure/stack_view.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MOSTLY 0.8      /* a function that hands on: one of its lines has so much of it, in one call */
-#define NAMES_IT 0.6    /* from which part on what a line calls is its name */
-#define SECOND_CALL 0.2 /* of a line: from which part on a second call is named beside the first */
-#define SEEN 4          /* samples, at least, of such a call */
-#define COMMON 0.3      /* code that so much of an op is spent in is listed */
+#define MOSTLY 0.8 /* a function that hands on: one of its lines has so much of it, in one call */
 #define Z80 1.2816
-enum {
-    MOST_OPS = 1024 /* of a loader: a hostile file has more */,
-    DEEPEST = 8,
-    VOTES = 64,
-    NAME = 64,
-    CODE = 512
-};
-
-/* Of the samples whose innermost frame it is, of one loader. */
-struct frame_sum {
-    double n, cpu, weight, weight2, waited_for;
-};
-
-/* What an op is told by: a member of a transform; a line of the user's code; else a function of a library. */
-enum op_kind { OP_MEMBER, OP_LINE, OP_LIBRARY };
-struct op_key {
-    enum op_kind kind;
-    uint32_t what, line; /* member or function */
-    uint32_t frame;      /* where it begins on this stack; not compared */
-    int of_batch;
-};
-
-struct grouping {
-    struct pp_ops *out;
-    const struct pp_stacks *s;
-    const struct pp_frame_view *v;
-    const struct pp_ops_joined *joined;
-    struct frame_sum *sum; /* by frame */
-    struct op_key *key;    /* by frame with samples; of the loader in hand */
-    unsigned depth;
-    int whole; /* all lines of a function below __getitem__ are one op: too few samples were seen of each */
-};
+enum { MOST_OPS = 1024 /* of a loader: a hostile file has more */, DEEPEST = 8 };
 
 /* ---- which op a stack is of ---- */
 
@@ -80,45 +42,6 @@ static struct op_key key_of(const struct grouping *g, uint32_t frame)
     return (struct op_key){OP_LIBRARY, g->s->frames[below].function, 0, below, v->collates};
 }
 
-/* ---- votes ---- */
-
-/* What has most of an op: few different ones in all, and the rest is not looked at. */
-struct votes {
-    struct {
-        uint32_t a, b;
-        double n;
-    } row[VOTES];
-    size_t n;
-};
-
-/* Its place; VOTES: it is not looked at. */
-static size_t vote(struct votes *v, uint32_t a, uint32_t b, double n)
-{
-    size_t i = 0;
-    while (i < v->n && (v->row[i].a != a || v->row[i].b != b))
-        i++;
-    if (i == VOTES)
-        return i;
-    if (i == v->n) {
-        v->row[v->n].a = a;
-        v->row[v->n].b = b;
-        v->row[v->n++].n = 0;
-    }
-    v->row[i].n += n;
-    return i;
-}
-
-/* Of those of one function, or of all (PP_STACK_NONE); SIZE_MAX: there is none. */
-static size_t most_of(const struct votes *v, uint32_t function)
-{
-    size_t best = SIZE_MAX;
-    for (size_t i = 0; i < v->n; i++)
-        if ((function == PP_STACK_NONE || v->row[i].a == function) &&
-            (best == SIZE_MAX || v->row[i].n > v->row[best].n))
-            best = i;
-    return best;
-}
-
 /* Functions of the user's code that only hand on are passed over: how deep the first is that does not. */
 static unsigned depth_of(const struct grouping *g)
 {
@@ -136,174 +59,14 @@ static unsigned depth_of(const struct grouping *g)
             const struct pp_stack_frame *f = &g->s->frames[u];
             int passes = pp_stack_next_user(g->s, g->v, u, i) != PP_STACK_NONE;
             all += g->sum[i].n;
-            vote(&lines, f->function, f->line, g->sum[i].n);
-            vote(&on, f->function, f->line, passes ? g->sum[i].n : 0);
+            pp_ops_vote(&lines, f->function, f->line, g->sum[i].n);
+            pp_ops_vote(&on, f->function, f->line, passes ? g->sum[i].n : 0);
         }
-        size_t most = most_of(&lines, PP_STACK_NONE);
+        size_t most = pp_ops_most_of(&lines, PP_STACK_NONE);
         if (!(all > 0) || lines.row[most].n < MOSTLY * all || on.row[most].n < MOSTLY * lines.row[most].n)
             break;
     }
     return depth;
-}
-
-/* ---- names ---- */
-
-static const char *place_of(const struct grouping *g, uint32_t function, uint32_t line)
-{
-    const struct pp_stack_function *f = &g->s->functions[function];
-    return line ? pp_arena_printf(&g->out->arena, "%.100s:%u", pp_file_short(f->file), line)
-                : pp_arena_printf(&g->out->arena, "%.100s", pp_file_short(f->file));
-}
-
-static const char *name_of(const struct grouping *g, uint32_t function)
-{
-    const char *name = pp_function_short(g->s->functions[function].name);
-    int script = strcmp(name, "<module>") == 0 && pp_code_kind(&g->s->functions[function]) == PP_CODE_USER;
-    return script ? "the script" : pp_arena_printf(&g->out->arena, "%.60s", name);
-}
-
-/* As one writes it: "numpy.all"; a method's name has its class. */
-static const char *library_name_of(const struct grouping *g, uint32_t function)
-{
-    int length;
-    const char *name = name_of(g, function),
-               *package = pp_file_package(g->s->functions[function].file, &length);
-    return length && !strchr(name, '.') ? pp_arena_printf(&g->out->arena, "%.*s.%s", length, package, name)
-                                        : name;
-}
-
-/* "transforms[2]" of "dataset.transform.transforms[2]". */
-static const char *short_path(const char *path)
-{
-    const char *bracket = strrchr(path, '['), *at = bracket ? bracket : strrchr(path, '.');
-    while (at && at > path && at[-1] != '.')
-        at--;
-    return at && bracket ? at : at ? at + (*at == '.') : path;
-}
-
-static void name_member(const struct grouping *g, const struct op_key *key, const struct votes *user,
-                        struct pp_op *op)
-{
-    const struct pp_stack_member *m = &g->s->members[key->what];
-    int args = m->arguments[0] && strlen(m->arguments) < NAME;
-    op->name = pp_arena_printf(&g->out->arena, "%.60s%s%s%s", pp_function_short(m->class), args ? "(" : "",
-                               args ? m->arguments : "", args ? ")" : "");
-    op->word = pp_arena_printf(&g->out->arena, "%.60s", pp_function_short(m->class));
-    op->path = pp_arena_printf(&g->out->arena, "%.100s", short_path(m->path));
-    if (user->n)
-        op->place = place_of(g, user->row[most_of(user, PP_STACK_NONE)].a,
-                             user->row[most_of(user, PP_STACK_NONE)].b);
-}
-
-/* A line is named by what it calls: a function of the user's, whose own line counts then, or of a library's
- * in the user's. */
-static void name_line(const struct grouping *g, const struct op_key *key, const struct votes *own,
-                      const struct votes *next, const struct votes *lines, const struct votes *callee,
-                      struct pp_op *op)
-{
-    size_t to = most_of(next, PP_STACK_NONE), lib = most_of(callee, PP_STACK_NONE);
-    op->place = place_of(g, key->what, own->row[most_of(own, PP_STACK_NONE)].b);
-    op->name = op->word = name_of(g, key->what);
-    if (next->n && next->row[to].n >= NAMES_IT * op->n) {
-        size_t hot = most_of(lines, next->row[to].a);
-        op->name = op->word = name_of(g, next->row[to].a);
-        op->place = hot != SIZE_MAX ? place_of(g, lines->row[hot].a, lines->row[hot].b) : op->place;
-    } else if (callee->n && callee->row[lib].n >= NAMES_IT * op->n) {
-        op->word = library_name_of(g, callee->row[lib].a);
-        op->name = pp_arena_printf(&g->out->arena, "%s in %s", op->word, op->name);
-    }
-}
-
-/* Of a line that calls two dear functions: both names, and the line that calls them. */
-static void name_both(const struct grouping *g, const struct op_key *key, const struct votes *own,
-                      const struct votes *calls, struct pp_op *op)
-{
-    size_t one = most_of(calls, PP_STACK_NONE), two = SIZE_MAX;
-    for (size_t i = 0; i < calls->n; i++)
-        if (i != one && (two == SIZE_MAX || calls->row[i].n > calls->row[two].n))
-            two = i;
-    if (two == SIZE_MAX || calls->row[two].n < fmax(SECOND_CALL * op->n, SEEN) ||
-        calls->row[one].n + calls->row[two].n < NAMES_IT * op->n)
-        return;
-    op->name = pp_arena_printf(&g->out->arena, "%s and %s in %s", library_name_of(g, calls->row[one].a),
-                               library_name_of(g, calls->row[two].a), name_of(g, key->what));
-    op->place = place_of(g, key->what, own->row[most_of(own, PP_STACK_NONE)].b);
-}
-
-/* Which code most of it is spent in, as "PIL/Image.py:Image.resize". */
-static const char *code_of(const struct grouping *g, size_t first_op, const uint32_t *op_of, size_t op)
-{
-    struct votes seen = {0};
-    char text[CODE] = "";
-    for (uint32_t i = 0; i < g->s->n_frames; i++) {
-        if (op_of[i] != op || !(g->sum[i].n > 0))
-            continue;
-        /* a member's begins with what calls it; below that is its own */
-        uint32_t begins = g->key[i].frame, outer = pp_stack_first(g->s, g->v, begins, i, PP_CODE_USER);
-        outer = g->key[i].kind == OP_MEMBER && outer != PP_STACK_NONE ? outer : begins;
-        for (uint32_t at = i; at != PP_STACK_NONE; at = g->s->frames[at].parent) {
-            int again = 0; /* a function that calls itself counts once */
-            for (uint32_t below = i; below != at && !again; below = g->s->frames[below].parent)
-                again = g->s->frames[below].function == g->s->frames[at].function;
-            if (!again)
-                vote(&seen, g->s->frames[at].function, 0, g->sum[i].n);
-            if (at == outer)
-                break;
-        }
-    }
-    for (size_t k = 0; k < seen.n; k++) {
-        const struct pp_stack_function *f = &g->s->functions[seen.row[k].a];
-        if (seen.row[k].n < COMMON * g->out->ops[first_op + op].n)
-            continue;
-        const char *packages = strstr(f->file, "-packages/"),
-                   *file = packages ? packages + strlen("-packages/") : f->file;
-        pp_text_add(text, sizeof(text), "%s%.100s:%.100s", text[0] ? " " : "", file, f->name);
-    }
-    return pp_arena_copy(&g->out->arena, text);
-}
-
-static void describe(const struct grouping *g, size_t first_op, const uint32_t *op_of, size_t op,
-                     const struct op_key *key)
-{
-    struct pp_op *to = &g->out->ops[first_op + op];
-    struct votes next = {0}, lines = {0}, callee = {0}, user = {0}, calls = {0}, own = {0};
-    const struct pp_stack_frame *frames = g->s->frames;
-    for (uint32_t i = 0; i < g->s->n_frames; i++) {
-        if (op_of[i] != op || !(g->sum[i].n > 0))
-            continue;
-        uint32_t begins = g->key[i].frame, lib = pp_stack_first(g->s, g->v, begins, i, PP_CODE_LIBRARY),
-                 u = PP_STACK_NONE;
-        if (key->kind == OP_MEMBER &&
-            (u = pp_stack_first(g->s, g->v, begins, i, PP_CODE_USER)) != PP_STACK_NONE) {
-            vote(&user, frames[u].function, frames[u].line, g->sum[i].n);
-            lib = pp_stack_first(g->s, g->v, u, i, PP_CODE_LIBRARY);
-        } else if (key->kind == OP_LINE && (u = pp_stack_next_user(g->s, g->v, begins, i)) != PP_STACK_NONE) {
-            vote(&next, frames[u].function, 0, g->sum[i].n);
-            vote(&lines, frames[u].function, frames[u].line, g->sum[i].n);
-        }
-        if (lib != PP_STACK_NONE && lib != begins &&
-            !pp_function_is_private(g->s->functions[frames[lib].function].name))
-            vote(&callee, frames[lib].function, 0, g->sum[i].n);
-        if (key->kind == OP_LINE)
-            vote(&own, key->what, frames[begins].line, g->sum[i].n);
-        u = lib != PP_STACK_NONE && (u == PP_STACK_NONE || frames[lib].depth < frames[u].depth) ? lib : u;
-        if (key->kind == OP_LINE && i != begins && u != PP_STACK_NONE &&
-            (g->v[u].kind == PP_CODE_USER ||
-             !pp_function_is_private(g->s->functions[frames[u].function].name)))
-            vote(&calls, frames[u].function, 0, g->sum[i].n);
-    }
-    if (key->kind == OP_MEMBER)
-        name_member(g, key, &user, to);
-    else if (key->kind == OP_LINE) {
-        name_line(g, key, &own, &next, &lines, &callee, to);
-        name_both(g, key, &own, &calls, to);
-    } else
-        to->name = to->word = name_of(g, key->what);
-    size_t lib = most_of(&callee, PP_STACK_NONE);
-    const char *name = callee.n && to->place ? library_name_of(g, callee.row[lib].a) : NULL;
-    if (name && callee.row[lib].n >= COMMON * to->n && to->name && !strstr(to->name, name))
-        to->callee = name;
-    to->code = code_of(g, first_op, op_of, op);
 }
 
 /* ---- sums ---- */
@@ -403,7 +166,7 @@ static int group_loader(struct grouping *g, size_t loader)
         sum_up(&o->ops[first + k], &g->sum[i]);
     }
     for (size_t k = 0; op_of && k < n; k++)
-        describe(g, first, op_of, k, &keys[k]);
+        pp_ops_describe(g, first, op_of, k, &keys[k]);
     int fine = op_of && !pp_arena_failed(&o->arena);
     if (fine)
         merge_same(o, first);
@@ -498,25 +261,26 @@ static void add_steps(struct grouping *g)
             continue;
         const struct pp_stack_frame *f = &g->s->frames[user];
         int loop = loops[f->function];
-        size_t k = vote(&lines, f->function, loop ? f->line : 0, 1);
-        vote(&spots, f->function, f->line, 1);
+        size_t k = pp_ops_vote(&lines, f->function, loop ? f->line : 0, 1);
+        pp_ops_vote(&spots, f->function, f->line, 1);
         struct pp_op_step *step = k == o->n_steps && k < VOTES ? pp_arena_push(&o->arena, (void **)&o->steps,
                                                                                &o->n_steps, sizeof(*step))
                                                                : NULL;
         if (step)
-            *step = (struct pp_op_step){.name = name_of(g, f->function)};
+            *step = (struct pp_op_step){.name = pp_ops_name(g, f->function)};
         if (k >= o->n_steps)
             continue;
         o->steps[k].n++;
         o->steps[k].cpu += g->s->samples[i].state == 'R' || !g->s->samples[i].state;
         if (loop && lib != PP_STACK_NONE && !o->steps[k].callee)
-            o->steps[k].callee = library_name_of(g, g->s->frames[lib].function);
+            o->steps[k].callee = pp_ops_library_name(g, g->s->frames[lib].function);
     }
     free(loops);
     for (size_t i = 0; i < o->n_steps; i++) {
-        size_t hot = most_of(&spots, lines.row[i].a);
-        o->steps[i].place = place_of(g, lines.row[i].a,
-                                     lines.row[i].b || hot == SIZE_MAX ? lines.row[i].b : spots.row[hot].b);
+        size_t hot = pp_ops_most_of(&spots, lines.row[i].a);
+        o->steps[i].place = pp_ops_place(g, lines.row[i].a,
+                                         lines.row[i].b || hot == SIZE_MAX ? lines.row[i].b
+                                                                           : spots.row[hot].b);
         o->steps[i].share = o->steps[i].n / o->step_n;
         interval_of(o->steps[i].share, o->step_n, &o->steps[i].share_low, &o->steps[i].share_high);
     }
@@ -562,25 +326,25 @@ static void add_between(struct grouping *g)
         while (line != PP_STACK_NONE && g->v[line].kind != PP_CODE_USER)
             line = frames[line].parent;
         if (at != PP_STACK_NONE)
-            vote(&code, frames[at].function, 0, 1);
+            pp_ops_vote(&code, frames[at].function, 0, 1);
         if (at != PP_STACK_NONE && line != PP_STACK_NONE)
-            vote(&lines, frames[line].function, frames[line].line, 1);
+            pp_ops_vote(&lines, frames[line].function, frames[line].line, 1);
         if (init != PP_STACK_NONE)
-            vote(&made, frames[init].function, 0, 1);
+            pp_ops_vote(&made, frames[init].function, 0, 1);
     }
     free(loops);
     if (!code.n)
         return;
-    size_t best = most_of(&code, PP_STACK_NONE), hot = most_of(&lines, PP_STACK_NONE),
-           init = most_of(&made, PP_STACK_NONE);
+    size_t best = pp_ops_most_of(&code, PP_STACK_NONE), hot = pp_ops_most_of(&lines, PP_STACK_NONE),
+           init = pp_ops_most_of(&made, PP_STACK_NONE);
     int library = pp_code_kind(&g->s->functions[code.row[best].a]) == PP_CODE_LIBRARY;
-    *to = (struct pp_op_step){.name = (library ? library_name_of : name_of)(g, code.row[best].a),
-                              .place = lines.n ? place_of(g, lines.row[hot].a, lines.row[hot].b) : NULL,
+    *to = (struct pp_op_step){.name = (library ? pp_ops_library_name : pp_ops_name)(g, code.row[best].a),
+                              .place = lines.n ? pp_ops_place(g, lines.row[hot].a, lines.row[hot].b) : NULL,
                               .n = code.row[best].n,
                               .share = code.row[best].n / n};
     interval_of(to->share, n, &to->share_low, &to->share_high);
     if (made.n && made.row[init].n > n / 2) {
-        const char *name = name_of(g, made.row[init].a);
+        const char *name = pp_ops_name(g, made.row[init].a);
         to->class = pp_arena_printf(&g->out->arena, "%.*s", (int)strcspn(name, "."), name);
     }
 }

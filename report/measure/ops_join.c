@@ -337,27 +337,6 @@ void pp_ops_free(struct pp_ops *ops)
     *ops = (struct pp_ops){0};
 }
 
-static int is_taken(const struct pp_ops *o, size_t i, const char *word)
-{
-    for (size_t k = 0; k < i; k++)
-        if (strcmp(o->ops[k].word, word) == 0)
-            return 1;
-    return 0;
-}
-
-void pp_ops_set_words(struct pp_ops *o)
-{
-    for (size_t i = 0; i < o->n_ops; i++) {
-        struct pp_op *op = &o->ops[i];
-        const char *tries[] = {op->word, op->path, op->place};
-        char *word = NULL;
-        for (size_t k = 0; k < 3 && !word; k++)
-            if (tries[k] && !is_taken(o, i, tries[k]) && !strpbrk(tries[k], " ="))
-                word = pp_arena_copy(&o->arena, tries[k]);
-        op->word = word ? word : pp_arena_printf(&o->arena, "op-%zu", i + 1);
-    }
-}
-
 const struct pp_op *pp_ops_find(const struct pp_ops *ops, const char *name, size_t length)
 {
     for (size_t i = 0; i < ops->n_ops; i++) {

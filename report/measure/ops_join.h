@@ -26,9 +26,6 @@ struct pp_ops_joined *pp_ops_join_all(const struct pp_source *source, const stru
 /* By function, for free(): nearly all samples of steps are in it: the loop, or what is all of a step. */
 char *pp_ops_loops(const struct pp_stacks *stacks, const struct pp_ops_joined *joined);
 
-/* One word for each: the first of its names that no other operation has. */
-void pp_ops_set_words(struct pp_ops *ops);
-
 static inline int pp_phase_is_work(unsigned phase)
 {
     return phase == PP_PHASE_READ || phase == PP_PHASE_DECODE || phase == PP_PHASE_TRANSFORM ||
