@@ -84,6 +84,23 @@ static int is_cut(const struct grouping *g, uint32_t frame)
     return !v->works || (v->above == v->entry && v->kind != PP_CODE_USER && v->user == PP_STACK_NONE);
 }
 
+static int is_dense(const struct pp_stack_sample *x)
+{
+    return (x->flags & PP_STACK_DENSE) != 0;
+}
+
+/* Samples of the dense seconds stand for less. Returns how much of the pace at which samples came goes on. */
+static double set_weights(struct grouping *g)
+{
+    double dense = 0, n = (double)g->s->n_samples;
+    for (size_t i = 0; i < g->s->n_samples; i++)
+        dense += is_dense(&g->s->samples[i]);
+    double all = n - dense + dense / PP_STACKS_DENSER; /* in samples of later seconds */
+    g->each[0] = n / all;
+    g->each[1] = g->each[0] / PP_STACKS_DENSER;
+    return dense < n ? all / n : 1;
+}
+
 static void add_up(struct grouping *g, size_t loader)
 {
     struct pp_ops *o = g->out;
@@ -94,17 +111,18 @@ static void add_up(struct grouping *g, size_t loader)
         if (!pp_phase_is_work(j->phase) || j->loader != loader || is_cut(g, x->frame))
             continue;
         struct frame_sum *sum = &g->sum[x->frame];
+        double each = g->each[is_dense(x)];
         int cpu = x->state == 'R' || !x->state, of_batch = g->v[x->frame].collates;
-        sum->n++;
-        sum->cpu += cpu;
+        sum->n += each;
+        sum->cpu += cpu * each;
         sum->weight += j->weight;
         sum->weight2 += (double)j->weight * j->weight;
         sum->waited_for += j->weight > 0;
         if (g->whole)
             continue; /* the rest was summed before */
-        o->loaders[loader].n[of_batch]++;
-        o->loaders[loader].cpu[of_batch] += cpu;
-        o->frame_n[x->frame]++;
+        o->loaders[loader].n[of_batch] += each;
+        o->loaders[loader].cpu[of_batch] += cpu * each;
+        o->frame_n[x->frame] += (float)each;
         o->frame_weight[x->frame] += j->weight;
     }
 }
@@ -195,16 +213,7 @@ static double needed(size_t n, double low, double next)
     return low >= 0.5 ? PP_OPS_FEWEST : n == 1 || low > next ? PP_OPS_FEW : PP_OPS_LEAST;
 }
 
-/* Of the pace at which samples came, what goes on: less, once those of the dense seconds are over. */
-static double pace_of(const struct pp_stacks *s)
-{
-    double dense = 0, n = (double)s->n_samples;
-    for (size_t i = 0; i < s->n_samples; i++)
-        dense += (s->samples[i].flags & PP_STACK_DENSE) != 0;
-    return dense < n ? 1 - dense / n * (1 - 1.0 / PP_STACKS_DENSER) : 1;
-}
-
-static void set_shares(struct pp_ops *o, double window_s)
+static void set_shares(struct pp_ops *o, double window_s, double pace)
 {
     double weight = 0, weight2 = 0, waited_for = 0;
     for (size_t i = 0; i < o->n_ops; i++) {
@@ -224,7 +233,7 @@ static void set_shares(struct pp_ops *o, double window_s)
         qsort(o->ops, o->n_ops, sizeof(*o->ops), by_share);
     double least = o->n_ops ? needed(o->n_ops, o->ops[0].share_low, o->ops[o->n_ops > 1].share_high) : 1;
     o->missing_s = waited_for >= least ? 0
-                   : waited_for > 0    ? ceil(window_s * (least / waited_for - 1) / pace_of(&o->stacks))
+                   : waited_for > 0    ? ceil(window_s * (least / waited_for - 1) / pace)
                                        : INFINITY;
 }
 
@@ -248,7 +257,8 @@ static void add_steps(struct grouping *g)
         uint32_t user = g->s->samples[i].frame, lib = PP_STACK_NONE;
         if (g->joined[i].phase != PP_PHASE_STEP)
             continue;
-        o->step_n++;
+        const double each = g->each[is_dense(&g->s->samples[i])];
+        o->step_n += each;
         for (;
              user != PP_STACK_NONE && (g->v[user].kind != PP_CODE_USER ||
                                        strstr(g->s->functions[g->s->frames[user].function].name, "<lambda>"));
@@ -261,8 +271,8 @@ static void add_steps(struct grouping *g)
             continue;
         const struct pp_stack_frame *f = &g->s->frames[user];
         int loop = loops[f->function];
-        size_t k = pp_ops_vote(&lines, f->function, loop ? f->line : 0, 1);
-        pp_ops_vote(&spots, f->function, f->line, 1);
+        size_t k = pp_ops_vote(&lines, f->function, loop ? f->line : 0, each);
+        pp_ops_vote(&spots, f->function, f->line, each);
         struct pp_op_step *step = k == o->n_steps && k < VOTES ? pp_arena_push(&o->arena, (void **)&o->steps,
                                                                                &o->n_steps, sizeof(*step))
                                                                : NULL;
@@ -270,8 +280,8 @@ static void add_steps(struct grouping *g)
             *step = (struct pp_op_step){.name = pp_ops_name(g, f->function)};
         if (k >= o->n_steps)
             continue;
-        o->steps[k].n++;
-        o->steps[k].cpu += g->s->samples[i].state == 'R' || !g->s->samples[i].state;
+        o->steps[k].n += each;
+        o->steps[k].cpu += g->s->samples[i].state == 'R' || !g->s->samples[i].state ? each : 0;
         if (loop && lib != PP_STACK_NONE && !o->steps[k].callee)
             o->steps[k].callee = pp_ops_library_name(g, g->s->frames[lib].function);
     }
@@ -322,15 +332,16 @@ static void add_between(struct grouping *g)
             continue;
         uint32_t frame = g->s->samples[i].frame, at = called_between(g, frame, loops),
                  init = pp_stack_constructor(g->s, frame), line = at;
-        n++;
+        const double each = g->each[is_dense(&g->s->samples[i])];
+        n += each;
         while (line != PP_STACK_NONE && g->v[line].kind != PP_CODE_USER)
             line = frames[line].parent;
         if (at != PP_STACK_NONE)
-            pp_ops_vote(&code, frames[at].function, 0, 1);
+            pp_ops_vote(&code, frames[at].function, 0, each);
         if (at != PP_STACK_NONE && line != PP_STACK_NONE)
-            pp_ops_vote(&lines, frames[line].function, frames[line].line, 1);
+            pp_ops_vote(&lines, frames[line].function, frames[line].line, each);
         if (init != PP_STACK_NONE)
-            pp_ops_vote(&made, frames[init].function, 0, 1);
+            pp_ops_vote(&made, frames[init].function, 0, each);
     }
     free(loops);
     if (!code.n)
@@ -359,6 +370,7 @@ pp_status pp_ops_group(struct pp_ops *out, const struct pp_ops_joined *joined, d
     g.v = pp_stack_view(&out->stacks, &out->arena);
     g.sum = malloc((n + 1) * sizeof(*g.sum));
     g.key = malloc((n + 1) * sizeof(*g.key));
+    double pace = set_weights(&g);
     out->frame_n = pp_arena_alloc(&out->arena, (n + 1) * sizeof(*out->frame_n));
     out->frame_weight = pp_arena_alloc(&out->arena, (n + 1) * sizeof(*out->frame_weight));
     int fine = g.sum && g.key && !pp_arena_failed(&out->arena);
@@ -366,7 +378,7 @@ pp_status pp_ops_group(struct pp_ops *out, const struct pp_ops_joined *joined, d
         out->n_ops = 0, out->n = 0;
         for (size_t i = 0; i < out->n_loaders && fine; i++)
             fine = group_loader(&g, i);
-        set_shares(out, window_s);
+        set_shares(out, window_s, pace);
     }
     if (fine) {
         pp_ops_set_words(out);

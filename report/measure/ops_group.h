@@ -27,6 +27,7 @@ struct grouping {
     const struct pp_ops_joined *joined;
     struct frame_sum *sum; /* by frame */
     struct op_key *key;    /* by frame with samples; of the loader in hand */
+    double each[2];        /* how many samples of mean weight one stands for; [1]: one of the dense seconds */
     unsigned depth;
     int whole; /* all lines of a function below __getitem__ are one op: too few samples were seen of each */
 };
