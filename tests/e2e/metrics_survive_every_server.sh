@@ -27,6 +27,7 @@ run "$PP" export "$R" --to prometheus
 is "an existing file is not replaced" "$rc" 2
 run "$PP" export "$R" -o "$T/history.om"
 is "openmetrics: exit code, by suffix" "$rc" 0
+is "openmetrics begins as it should" "$(head -c 2 "$T/history.om")" "# "
 is "openmetrics ends as it should" "$(tail -n 1 "$T/history.om")" "# EOF"
 refuses "no recording" 2 'no recording given' "$PP" metrics
 refuses "not a recording" 4 'once is neither a recording' "$PP" metrics "$T/once"

@@ -249,6 +249,19 @@ static int write_moment(void *ctx, const struct pp_metrics_view *view, double ut
     return !ferror((FILE *)ctx);
 }
 
+/* The number of the run stands where TensorFlow has its process: a second export has the same name. */
+static pp_status metrics_sampler_events(struct metrics_sampler *s, FILE *out, char *name, size_t size,
+                                        struct pp_err *err)
+{
+    struct pp_metrics_view v = view_of(s);
+    const struct pp_live_fact *started = pp_live_fact_of(v.facts, v.n_facts, "run", "started_utc_ns");
+    double began = started ? atof(started->value) / 1e9 : 0;
+    snprintf(name, size, "events.out.tfevents.%010.0f.pipeprobe.%.0f.0", began < 1e11 ? began : 0,
+             v.rank.rank >= 0 ? (double)v.rank.rank : 0);
+    pp_tfevents_begin(out, began);
+    return pp_metrics_walk(s->live, &v, POINTS_MOST, write_moment, out, err);
+}
+
 #define ROW(format, end, times, help) {.name = #format, .suffix = end, .kind = times},
 const struct metrics_export_format metrics_export_formats[] = {
     METRICS_EXPORT_FORMATS(ROW){NULL, NULL, METRICS_AT_THE_END}};
@@ -278,18 +291,8 @@ static pp_status make_text(const char *recording, enum metrics_export_kind kind,
         status = *text ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the metrics of %s", recording);
     } else if (status == PP_OK) {
         FILE *out = open_memstream(text, n);
-        /* The number of the run stands where TensorFlow has its process: a second export has the same name.
-         */
-        size_t size = NAME_MAX;
-        struct pp_metrics_view v = view_of(s);
-        const struct pp_live_fact *started = pp_live_fact_of(v.facts, v.n_facts, "run", "started_utc_ns");
-        double began = started ? atof(started->value) / 1e9 : 0;
-        snprintf(name, size, "events.out.tfevents.%010.0f.pipeprobe.%.0f.0", began < 1e11 ? began : 0,
-                 v.rank.rank >= 0 ? (double)v.rank.rank : 0);
-        pp_tfevents_begin(out, began);
-        status = out && kind == METRICS_AS_EVENTS
-                     ? pp_metrics_walk(s->live, &v, POINTS_MOST, write_moment, out, err)
-                 : out ? metrics_sampler_history(s, out, err)
+        status = out && kind == METRICS_AS_EVENTS ? metrics_sampler_events(s, out, name, NAME_MAX, err)
+                 : out                            ? metrics_sampler_history(s, out, err)
                        : pp_fail(err, PP_E_NO_MEMORY, "no memory for the metrics of %s", recording);
         if (out && fclose(out) != 0 && status == PP_OK)
             status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the metrics of %s", recording);
