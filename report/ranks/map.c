@@ -127,6 +127,14 @@ static void choose_epochs(struct judge *j)
     }
 }
 
+static void add_epochs(double *cells, const struct pp_ranks_map *m, const struct pp_rank_row *r)
+{
+    for (size_t i = 0; i < r->n_epochs; i++)
+        for (size_t k = 0; k < m->n_epochs; k++)
+            if (m->epoch[k] == r->epochs[i].epoch)
+                raise_to(&cells[k], (double)r->epochs[i].ready_ns / 1e9);
+}
+
 static double *empty_cells(struct judge *j, size_t n)
 {
     double *cells = pp_arena_alloc(&j->r->arena, (n + 1) * sizeof(*cells));
@@ -171,41 +179,35 @@ static void fill(struct judge *j, const struct place *place, const struct group 
         out->n_ranks += groups[g].n;
         for (size_t i = groups[g].first; i < groups[g].first + groups[g].n; i++) {
             add_slices(j, &m->wait_share[at * m->n_columns], place[i].row, x);
-            double *cells = &m->ready_s[at * m->n_epochs];
-            const struct pp_rank_row *r = &j->d->rows[place[i].row];
-            for (size_t e = 0; e < r->n_epochs; e++)
-                for (size_t k = 0; k < m->n_epochs; k++)
-                    if (m->epoch[k] == r->epochs[e].epoch)
-                        raise_to(&cells[k], (double)r->epochs[e].ready_ns / 1e9);
+            add_epochs(&m->ready_s[at * m->n_epochs], m, &j->d->rows[place[i].row]);
         }
     }
 }
 
 int judge_map(struct judge *j)
 {
-    size_t n = j->d->n_rows;
+    const struct pp_digest *d = j->d;
+    size_t n = d->n_rows, n_groups = 0;
     struct place *place = calloc(n + 1, sizeof(*place));
     struct group *groups = calloc(n + 1, sizeof(*groups));
     if (place && groups) {
         /* Groups are numbered by first appearance. */
-        const struct pp_digest *d = j->d;
-        size_t rows = d->n_rows, n_groups = 0;
-        j->r->map.by_host = rows > PP_RANKS_MAP_ROWS && have_hosts(d);
-        for (size_t row = 0; row < rows; row++) {
-            const struct pp_rank_row *r = &d->rows[row];
+        j->r->map.by_host = n > PP_RANKS_MAP_ROWS && have_hosts(d);
+        for (size_t i = 0; i < n; i++) {
+            const struct pp_rank_row *r = &d->rows[i];
             double input = (double)(r->wait_ns + r->sync_ns),
                    all = input + (double)(r->step_ns + r->collective_ns);
-            place[row] = (struct place){.row = row, .share = (all > 0 ? input / all : 0)};
+            place[i] = (struct place){.row = i, .share = all > 0 ? input / all : 0};
         }
         if (j->r->map.by_host)
-            qsort_r(place, rows, sizeof(*place), by_host, d->rows);
-        size_t each = rows > PP_RANKS_MAP_ROWS ? (rows + PP_RANKS_MAP_ROWS - 1) / PP_RANKS_MAP_ROWS : 1;
-        for (size_t row = 0; row < rows; row++) {
-            int begins = j->r->map.by_host ? !row || strcmp(d->rows[place[row].row].host,
-                                                            d->rows[place[row - 1].row].host) != 0
-                                           : row % each == 0;
+            qsort_r(place, n, sizeof(*place), by_host, d->rows);
+        size_t each = n > PP_RANKS_MAP_ROWS ? (n + PP_RANKS_MAP_ROWS - 1) / PP_RANKS_MAP_ROWS : 1;
+        for (size_t i = 0; i < n; i++) {
+            int begins = j->r->map.by_host
+                             ? !i || strcmp(d->rows[place[i].row].host, d->rows[place[i - 1].row].host) != 0
+                             : i % each == 0;
             n_groups += (size_t)begins;
-            place[row].group = n_groups - 1;
+            place[i].group = n_groups - 1;
         }
         for (size_t g = 0; g < n_groups; g++)
             groups[g] = (struct group){.share = -1};

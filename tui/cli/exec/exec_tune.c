@@ -195,6 +195,39 @@ static void keep_proof(struct exec_tune *t, const struct told *c)
     t->n_proofs++;
 }
 
+static void take_told(struct exec_tune *t, const struct told *c)
+{
+    static const char *const decisions[] = {"kept", "undone", "found", "refused", "failed"};
+    int decided = 0;
+    if (strcmp(c->what, "left") == 0 && t->n_left < LEFT_MAX) {
+        snprintf(t->left[t->n_left].loader, sizeof(t->left->loader), "%s", c->loader);
+        snprintf(t->left[t->n_left++].why, sizeof(t->left->why), "%s", c->text);
+        say_left(t);
+    }
+    if (!is_ours(t, c->loader) || strcmp(c->what, "left") == 0)
+        return;
+    store_change(t, c);
+    for (size_t i = 0; i < sizeof(decisions) / sizeof(*decisions); i++)
+        decided |= strcmp(c->what, decisions[i]) == 0;
+    t->tries = !decided;
+    if (!decided)
+        return;
+    t->decisions++;
+    t->said++;
+    t->asked = strcmp(c->what, "kept") == 0 || !t->asked ? 0 : t->asked - 1;
+    say_decision(t, c);
+    keep_proof(t, c);
+    if (strcmp(c->what, "kept") == 0) { /* predict anew from how it is now */
+        t->since_ns = c->at_ns;
+        t->wait_ns = LOOK_FIRST_NS;
+        t->look_ns = pp_now_ns() + LOOK_FIRST_NS;
+    } else if (!t->asked) {
+        t->done = 1;
+    }
+    if (t->decisions >= DECISIONS_MAX)
+        t->done = 1;
+}
+
 /* Whole lines only; the job writes each at once. */
 static void read_told(struct exec_tune *t)
 {
@@ -209,37 +242,8 @@ static void read_told(struct exec_tune *t)
     for (; (end = strchr(line, '\n')); line = end + 1) {
         *end = '\0';
         t->told += end + 1 - line;
-        if (parse_told(line, &told)) {
-            static const char *const decisions[] = {"kept", "undone", "found", "refused", "failed"};
-            int decided = 0;
-            if (strcmp(told.what, "left") == 0 && t->n_left < LEFT_MAX) {
-                snprintf(t->left[t->n_left].loader, sizeof(t->left->loader), "%s", told.loader);
-                snprintf(t->left[t->n_left++].why, sizeof(t->left->why), "%s", told.text);
-                say_left(t);
-            }
-            if (is_ours(t, told.loader) && strcmp(told.what, "left") != 0) {
-                store_change(t, &told);
-                for (size_t i = 0; i < sizeof(decisions) / sizeof(*decisions); i++)
-                    decided |= strcmp(told.what, decisions[i]) == 0;
-                t->tries = !decided;
-                if (decided) {
-                    t->decisions++;
-                    t->said++;
-                    t->asked = strcmp(told.what, "kept") == 0 || !t->asked ? 0 : t->asked - 1;
-                    say_decision(t, &told);
-                    keep_proof(t, &told);
-                    if (strcmp(told.what, "kept") == 0) { /* predict anew from how it is now */
-                        t->since_ns = told.at_ns;
-                        t->wait_ns = LOOK_FIRST_NS;
-                        t->look_ns = pp_now_ns() + LOOK_FIRST_NS;
-                    } else if (!t->asked) {
-                        t->done = 1;
-                    }
-                    if (t->decisions >= DECISIONS_MAX)
-                        t->done = 1;
-                }
-            }
-        }
+        if (parse_told(line, &told))
+            take_told(t, &told);
     }
 }
 
