@@ -89,24 +89,22 @@ static pp_status count_epochs(const char *path, struct epoch_counts *out, struct
     if (!pp_reader_meta_num(r, "result", "opens", &out->opens) ||
         !pp_reader_meta_num(r, "result", "reads", &out->reads))
         out->opens = out->reads = NAN;
-    if (!pp_reader_meta_num(r, "result", "epoch", &epoch) || epoch < EPOCHS - 1) {
+    if (w.any && (!pp_reader_meta_num(r, "result", "epoch", &epoch) || epoch < EPOCHS - 1)) {
         const char *resumed = pp_reader_meta(r, "config", "resume");
-        if (w.any) {
-            const char *text = pp_reader_meta(r, "result", "ended_by");
-            int begun_before = resumed && resumed[0], ended = text && strcmp(text, "epochs") == 0;
-            unsigned from = w.first + (begun_before ? 1 : 0); /* it began in the middle */
-            unsigned to = w.last + (ended ? 1 : 0);
-            out->whole = ended && !begun_before;
-            for (unsigned e = from; e < to; e++) {
-                const struct epoch_sums *t = &w.epoch[e];
-                if (!t->batches)
-                    continue;
-                out->bytes += (double)t->bytes;
-                out->batches += (double)t->batches;
-                out->samples += (double)t->samples;
-                out->errors += (double)t->errors;
-                out->epochs++;
-            }
+        const char *text = pp_reader_meta(r, "result", "ended_by");
+        int begun_before = resumed && resumed[0], ended = text && strcmp(text, "epochs") == 0;
+        unsigned from = w.first + (begun_before ? 1 : 0); /* it began in the middle */
+        unsigned to = w.last + (ended ? 1 : 0);
+        out->whole = ended && !begun_before;
+        for (unsigned e = from; e < to; e++) {
+            const struct epoch_sums *t = &w.epoch[e];
+            if (!t->batches)
+                continue;
+            out->bytes += (double)t->bytes;
+            out->batches += (double)t->batches;
+            out->samples += (double)t->samples;
+            out->errors += (double)t->errors;
+            out->epochs++;
         }
     }
 out:
@@ -250,8 +248,6 @@ static pp_status run_of_report(const struct pp_report *r, struct pp_run *out, st
     return pp_fail(err, PP_E_NO_MEMORY, "no memory for the fields of %s", r->path);
 }
 
-/* ---- with counts ---- */
-
 /* ---- files, directories and globs ---- */
 
 static pp_status load_one(const char *path, struct pp_runs *out, struct pp_err *err)
@@ -260,7 +256,7 @@ static pp_status load_one(const char *path, struct pp_runs *out, struct pp_err *
     if (!run)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for another run");
     /* An unfinished run is PP_OK: whether it may be a sample is pp_compare_check_side's to say. On failure
-     * *out needs no freeing. */
+     * *run needs no freeing. */
     struct pp_report *report = NULL;
     struct epoch_counts counts;
     pp_status st = pp_report_build(path, &report, err);
