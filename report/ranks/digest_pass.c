@@ -144,67 +144,66 @@ pp_status digest_pass_begin(struct digest_pass *p, const struct pp_source *s, st
 
 /* ---- collectives of other profilers' traces ---- */
 
-/* Collectives of a trace that another profiler wrote. They lie on threads of
- * their own (gloo, MPI) or are kernels on the GPU (NCCL), beside the trainer's steps: what of a step they
- * cover is its wait for the other ranks, as durations alone tell. The rank that comes last waits least. No
- * clocks are compared.
+/* Collectives of a trace that another profiler wrote. They lie on threads of their own (gloo, MPI) or are
+ * kernels on the GPU (NCCL), beside the trainer's steps: what of a step they cover is its wait for the other
+ * ranks, as durations alone tell. The rank that comes last waits least. No clocks are compared.
  *
  *     trainer     | wait |    step           | wait |   step      |
  *     gloo 0                    |======|                  |==|        covered: the union of both, in the step
  *     gloo 1                       |======|                |====|  */
-enum { MOST = 1 << 20 };
+enum { MOST_COLLECTIVES = 1 << 20 };
 
-struct times {
-    struct time {
+struct collectives {
+    struct collective {
         uint64_t start_ns, end_ns;
     } * at;
     size_t n, room;
     int no_memory;
 };
 
-static void add(struct times *t, uint64_t start_ns, uint64_t dur_ns)
+static void add_collective(struct collectives *t, uint64_t start_ns, uint64_t dur_ns)
 {
-    if (t->n == MOST || t->no_memory)
+    if (t->n == MOST_COLLECTIVES || t->no_memory)
         return;
     t->no_memory = !pp_grow(&t->at, &t->room, t->n + 1, sizeof(*t->at));
     if (!t->no_memory)
-        t->at[t->n++] = (struct time){start_ns, start_ns + dur_ns};
+        t->at[t->n++] = (struct collective){start_ns, start_ns + dur_ns};
 }
 
-static int on_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+static int collectives_of_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
-    struct times *t = ctx;
+    struct collectives *t = ctx;
     for (size_t i = 0; i < n; i++)
         if (spans[i].phase == PP_PHASE_COLLECTIVE)
-            add(t, spans[i].start_ns, spans[i].dur_ns);
+            add_collective(t, spans[i].start_ns, spans[i].dur_ns);
     return t->no_memory;
 }
 
 /* ncclKernel_AllReduce_RING_LL_Sum_float, since 2.19 ncclDevKernel_AllReduce_Sum_f32_RING_LL; RCCL has the
  * same. */
-static void on_gpu(void *ctx, const struct pp_gpu_row *row)
+static void collective_of_gpu(void *ctx, const struct pp_gpu_row *row)
 {
     if (row->name && strcmp(row->kind, "kernel") == 0 &&
         (strncmp(row->name, "ncclDevKernel", 13) == 0 || strncmp(row->name, "ncclKernel", 10) == 0))
-        add(ctx, row->start_ns, row->dur_ns);
+        add_collective(ctx, row->start_ns, row->dur_ns);
 }
 
-PP_BY(by_start, struct time, start_ns)
+PP_BY(by_start, struct collective, start_ns)
 
 /* Of threads of the host where there are any, else of the GPU. *any: 1: there were collectives; a recording
  * of pipeprobe, and a trace whose trainer waits for others itself, are not asked. */
 static pp_status cover_steps(const struct pp_source *source, struct pp_covered_step *steps, size_t n,
                              int *any, struct pp_err *err)
 {
-    struct times t = {NULL, 0, 0, 0};
+    struct collectives t = {NULL, 0, 0, 0};
     uint64_t bad;
     pp_status st = PP_OK;
     *any = 0;
     if (!source->meta(source->ctx, "run", "source"))
         return PP_OK;
-    st = source->each_chunk(source->ctx, NULL, on_chunk, &t, &bad, err);
+    st = source->each_chunk(source->ctx, NULL, collectives_of_chunk, &t, &bad, err);
     if (st == PP_OK && !t.n && source->each_gpu)
-        st = source->each_gpu(source->ctx, on_gpu, &t, err);
+        st = source->each_gpu(source->ctx, collective_of_gpu, &t, err);
     if (st == PP_OK && t.no_memory)
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the collectives of %s", source->path);
     if (st == PP_OK) {
@@ -214,7 +213,7 @@ static pp_status cover_steps(const struct pp_source *source, struct pp_covered_s
         if (t.n)
             qsort(t.at, t.n, sizeof(*t.at), by_start);
         for (size_t i = 0; i < t.n; i++) {
-            struct time *last = kept ? &t.at[kept - 1] : NULL;
+            struct collective *last = kept ? &t.at[kept - 1] : NULL;
             if (last && t.at[i].start_ns <= last->end_ns)
                 last->end_ns = t.at[i].end_ns > last->end_ns ? t.at[i].end_ns : last->end_ns;
             else
