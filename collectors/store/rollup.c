@@ -85,6 +85,24 @@ static void bind_all(sqlite3_stmt *st, int first, const uint64_t *v, int n)
         sqlite3_bind_int64(st, first + i, (sqlite3_int64)v[i]);
 }
 
+/* The histogram in bucket order; it is empty afterwards. */
+static size_t encode_hist(struct phase_part *p, uint8_t *blob)
+{
+    uint8_t *out = blob;
+    uint32_t last = 0;
+    for (uint32_t word = 0; word < BITMAP_WORDS; word++) {
+        for (uint64_t left = p->touched[word]; left; left &= left - 1) {
+            uint32_t b = word * 64 + (uint32_t)__builtin_ctzll(left);
+            out = pp_varint_put(out, b - last);
+            out = pp_varint_put(out, p->bucket[b]);
+            last = b;
+            p->bucket[b] = 0;
+        }
+        p->touched[word] = 0;
+    }
+    return (size_t)(out - blob);
+}
+
 /* All batches gathered, which stay. */
 static int put_batches(struct pp_rollup *r)
 {
@@ -276,20 +294,7 @@ static int flush_second(struct pp_rollup *r)
                                        s->bytes,
                                        s->cache_hit_kib};
             bind_all(r->second, 1, column, 10);
-            /* The histogram in bucket order; it is empty afterwards. */
-            uint8_t *out = r->blob;
-            uint32_t last = 0;
-            for (uint32_t word = 0; word < BITMAP_WORDS; word++) {
-                for (uint64_t left = p->touched[word]; left; left &= left - 1) {
-                    uint32_t b = word * 64 + (uint32_t)__builtin_ctzll(left);
-                    out = pp_varint_put(out, b - last);
-                    out = pp_varint_put(out, p->bucket[b]);
-                    last = b;
-                    p->bucket[b] = 0;
-                }
-                p->touched[word] = 0;
-            }
-            sqlite3_bind_blob(r->second, 11, r->blob, (int)(out - r->blob), SQLITE_STATIC);
+            sqlite3_bind_blob(r->second, 11, r->blob, (int)encode_hist(p, r->blob), SQLITE_STATIC);
             memset(&p->sums, 0, sizeof(p->sums));
             code = run_statement(r->second);
         }

@@ -118,6 +118,16 @@ static struct flow *flow_of_loader(struct pp_series_pass *p, uint32_t batch)
     return &p->of_loader[k];
 }
 
+/* A batch was finished and not taken from..to. */
+static void add_stay(struct pp_series_pass *p, uint32_t batch, uint64_t from_ns, uint64_t to_ns)
+{
+    struct flow *flows[] = {&p->taken, flow_of_loader(p, batch)};
+    for (int i = 0; i < 2 && flows[i]; i++) {
+        add_change(p, flows[i], from_ns, 1);
+        add_change(p, flows[i], to_ns, -1);
+    }
+}
+
 enum { FIRST_MATCH = 4096 };
 
 static int by_batch_and_kind(const void *a, const void *b)
@@ -128,7 +138,7 @@ static int by_batch_and_kind(const void *a, const void *b)
                                   : PP_COMPARE(x->t_ns, y->t_ns);
 }
 
-/* Tells the batches that have both ends, and keeps the others. */
+/* Counts the stays of batches that have both ends, and keeps the others. */
 static void match_ends(struct pp_series_pass *p)
 {
     size_t kept = 0;
@@ -137,14 +147,8 @@ static void match_ends(struct pp_series_pass *p)
     for (size_t i = 0; i < p->n_ends; i++) {
         const struct end *e = &p->end[i], *next = i + 1 < p->n_ends ? e + 1 : e;
         if (!e->taken && next->taken && next->batch == e->batch) {
-            if (next->t_ns > e->t_ns) {
-                /* it was finished and not taken */
-                struct flow *flows[] = {&p->taken, flow_of_loader(p, e->batch)};
-                for (int f = 0; f < 2 && flows[f]; f++) {
-                    add_change(p, flows[f], e->t_ns, 1);
-                    add_change(p, flows[f], next->t_ns, -1);
-                }
-            }
+            if (next->t_ns > e->t_ns)
+                add_stay(p, e->batch, e->t_ns, next->t_ns);
             i++;
         } else {
             p->end[kept++] = *e;

@@ -84,6 +84,22 @@ enum { READS_OF_BLOCK = 8, FEWEST_BLOCKS = 20, LOOK_AHEAD = 4 }; /* the first an
 #define SHARING_SEEN 0.5
 #define SHARING_TELLS 1.1
 
+/* The other reads that were under way beside read i, on average over its time. */
+static double beside(const struct pp_costs *c, const struct pp_cost_sample *const *order, size_t i)
+{
+    const struct pp_cost_sample *r = order[i];
+    size_t near = LOOK_AHEAD * (size_t)c->workers, to = i + near < c->n ? i + near : c->n;
+    double time = 0;
+    for (size_t k = i > near ? i - near : 0; k < to; k++) {
+        const struct pp_cost_sample *x = order[k];
+        uint64_t from = x->read_start_ns > r->read_start_ns ? x->read_start_ns : r->read_start_ns,
+                 end = x->read_end_ns < r->read_end_ns ? x->read_end_ns : r->read_end_ns;
+        if (x->worker != r->worker && end > from)
+            time += (double)(end - from);
+    }
+    return time / fmax((double)(r->read_end_ns - r->read_start_ns), 1);
+}
+
 struct point {
     double by, bytes, ns;
 };
@@ -105,21 +121,8 @@ static int slower_beside_others(const struct pp_costs *c, const struct pp_cost_s
 {
     size_t n = 0, quarter;
     for (size_t i = 0; i < c->n; i++)
-        if (mostly_blocked(order[i]) && order[i]->bytes > 0) {
-            /* The other reads that were under way beside read i, on average over its time. */
-            const struct pp_cost_sample *r = order[i];
-            size_t near = LOOK_AHEAD * (size_t)c->workers, to = i + near < c->n ? i + near : c->n;
-            double time = 0;
-            for (size_t k = i > near ? i - near : 0; k < to; k++) {
-                const struct pp_cost_sample *x = order[k];
-                uint64_t from = x->read_start_ns > r->read_start_ns ? x->read_start_ns : r->read_start_ns,
-                         end = x->read_end_ns < r->read_end_ns ? x->read_end_ns : r->read_end_ns;
-                if (x->worker != r->worker && end > from)
-                    time += (double)(end - from);
-            }
-            p[n++] = (struct point){(time / fmax((double)(r->read_end_ns - r->read_start_ns), 1)),
-                                    order[i]->bytes, order[i]->read_blocked};
-        }
+        if (mostly_blocked(order[i]) && order[i]->bytes > 0)
+            p[n++] = (struct point){beside(c, order, i), order[i]->bytes, order[i]->read_blocked};
     quarter = n / 4;
     if (quarter < FEWEST_BLOCKS)
         return 0;
@@ -152,8 +155,8 @@ static double in_turns(const struct pp_costs *c, const struct pp_cost_sample *co
             for (size_t k = i + 1; k < c->n && k < i + LOOK_AHEAD * (size_t)c->workers; k++)
                 first = order[k]->read_start_ns < first ? order[k]->read_start_ns : first;
             from = first > from ? first : from;
-            p[b].bytes += order[i]->bytes,
-                p[b].ns += order[i]->read_end_ns > from ? (double)(order[i]->read_end_ns - from) : 0;
+            p[b].bytes += order[i]->bytes;
+            p[b].ns += order[i]->read_end_ns > from ? (double)(order[i]->read_end_ns - from) : 0;
         }
         p[b].by = pairs[b] = p[b].bytes, pairs[blocks + b] = p[b].ns;
     }

@@ -113,6 +113,20 @@ static void note_life(void *ctx, uint32_t thread, uint64_t first_start_ns, uint6
     life->last_ns = last_end_ns > life->last_ns ? last_end_ns : life->last_ns;
 }
 
+static void note_generations(struct opened *o, const struct pp_lane_life *life, size_t generations)
+{
+    o->generation_ns = generations > 1 ? malloc(generations * sizeof(*o->generation_ns)) : NULL;
+    if (!o->generation_ns)
+        return;
+    o->n_generations = generations - 1;
+    memset(o->generation_ns, 0xff, generations * sizeof(*o->generation_ns));
+    for (size_t i = 0; i < o->n_place; i++) {
+        size_t g = o->place[i].generation;
+        if (g && life[i].first_ns < o->generation_ns[g - 1])
+            o->generation_ns[g - 1] = life[i].first_ns;
+    }
+}
+
 /* Rows of joined lanes: the first generation's, with what the others recorded added. */
 static int join_rows(struct opened *o, const struct pp_thread_row *rows)
 {
@@ -178,18 +192,9 @@ static void look_for_lanes(struct opened *o)
     if (lives.life && o->place &&
         pp_reader_each_chunk_end_after(o->reader, &from, note_life, &lives, NULL) == PP_OK)
         generations = pp_lanes_join(rows, lives.life, n, o->place);
-    if (generations && join_rows(o, rows)) {
-        o->generation_ns = generations > 1 ? malloc(generations * sizeof(*o->generation_ns)) : NULL;
-        if (o->generation_ns) {
-            o->n_generations = generations - 1;
-            memset(o->generation_ns, 0xff, generations * sizeof(*o->generation_ns));
-            for (size_t i = 0; i < o->n_place; i++) {
-                size_t g = o->place[i].generation;
-                if (g && lives.life[i].first_ns < o->generation_ns[g - 1])
-                    o->generation_ns[g - 1] = lives.life[i].first_ns;
-            }
-        }
-    } else
+    if (generations && join_rows(o, rows))
+        note_generations(o, lives.life, generations);
+    else
         forget_lanes(o);
     free(lives.life);
 }
@@ -343,7 +348,7 @@ static pp_status each_order(void *ctx, const struct pp_order_row *only, pp_order
     return pp_reader_each_order(o->reader, only, fn, fn_ctx, err);
 }
 
-/* Rows without a time; of_a_part: a part has them too. */
+/* Rows that are not clipped; of_a_part: a part has them too. */
 #define EACH(what, of_a_part) \
     static pp_status each_##what(void *ctx, pp_##what##_fn *fn, void *fn_ctx, struct pp_err *err) \
     { \

@@ -74,6 +74,25 @@ static void end_paragraph(struct printing *p)
     p->indent = 0;
 }
 
+/* "| a | b | c |": "a: b; c", as a list. The line below a head is none. */
+static void print_row(struct printing *p, char *line)
+{
+    int n = 0;
+    if (strspn(line, "|-: ") == strlen(line))
+        return;
+    p->lead = "  - ";
+    p->indent = 4;
+    for (char *save, *cell = strtok_r(line + 1, "|", &save); cell; cell = strtok_r(NULL, "|", &save)) {
+        cell += strspn(cell, " ");
+        size_t length = strlen(cell);
+        while (length && cell[length - 1] == ' ')
+            cell[--length] = '\0';
+        if (*cell)
+            pp_text_add(p->text, TEXT, "%s%s", n == 0 ? "" : n == 1 ? ": " : "; ", cell), n++;
+    }
+    end_paragraph(p);
+}
+
 static void print_line(struct printing *p, char *line)
 {
     size_t hashes = strspn(line, "#");
@@ -95,22 +114,7 @@ static void print_line(struct printing *p, char *line)
         pp_page_heading(&p->page, line + hashes + 1);
     } else if (*line == '|') {
         end_paragraph(p);
-        /* "| a | b | c |": "a: b; c", as a list. The line below a head is none. */
-        int n = 0;
-        if (strspn(line, "|-: ") != strlen(line)) {
-            p->lead = "  - ";
-            p->indent = 4;
-            for (char *save, *cell = strtok_r(line + 1, "|", &save); cell;
-                 cell = strtok_r(NULL, "|", &save)) {
-                cell += strspn(cell, " ");
-                size_t length = strlen(cell);
-                while (length && cell[length - 1] == ' ')
-                    cell[--length] = '\0';
-                if (*cell)
-                    pp_text_add(p->text, TEXT, "%s%s", n == 0 ? "" : n == 1 ? ": " : "; ", cell), n++;
-            }
-            end_paragraph(p);
-        }
+        print_row(p, line);
     } else {
         if (is_item)
             end_paragraph(p), p->lead = "- ", p->indent = 2, text += 2;

@@ -268,6 +268,19 @@ void pp_grid_style(struct pp_grid *g, const struct pp_box *box, int row, enum pp
     }
 }
 
+static void put_style(enum pp_style style, FILE *out)
+{
+    const struct pp_style_info *s = &pp_styles[style];
+    fputs("\033[0", out);
+    if (s->attr & PP_ATTR_BOLD)
+        fputs(";1", out);
+    if (s->attr & PP_ATTR_REVERSE)
+        fputs(";7", out);
+    if (s->c256 >= 0)
+        fprintf(out, ";38;5;%d", s->c256);
+    putc('m', out);
+}
+
 static int is_blank(const struct pp_cell *c)
 {
     return c->c == ' ' && !(pp_styles[c->style].attr & PP_ATTR_REVERSE);
@@ -281,17 +294,8 @@ int pp_grid_print(const struct pp_grid *g, int color, FILE *out)
         while (end > 0 && (color ? is_blank(&row[end - 1]) : row[end - 1].c == ' '))
             end--;
         for (int c = 0; c < end; c++) {
-            if (color && row[c].style != style) {
-                const struct pp_style_info *s = &pp_styles[row[c].style];
-                fputs("\033[0", out);
-                if (s->attr & PP_ATTR_BOLD)
-                    fputs(";1", out);
-                if (s->attr & PP_ATTR_REVERSE)
-                    fputs(";7", out);
-                if (s->c256 >= 0)
-                    fprintf(out, ";38;5;%d", s->c256);
-                putc('m', out);
-            }
+            if (color && row[c].style != style)
+                put_style((enum pp_style)row[c].style, out);
             style = row[c].style;
             char bytes[4];
             if (row[c].c)

@@ -52,6 +52,14 @@ void names_keep(const char *name, const struct addrinfo *found, uint64_t took_ns
     }
 }
 
+/* Of the first address of a name; the others were looked up with it. */
+static void forget_times(const char *name)
+{
+    for (unsigned i = 0; i < NAMES; i++)
+        if (strcmp(names[i].name, name) == 0)
+            names[i].took_ns = 0;
+}
+
 int names_find(const struct sockaddr *of, char *out, size_t size, uint64_t *took_ns)
 {
     static long meeting = -1; /* port; 0: none */
@@ -68,10 +76,7 @@ int names_find(const struct sockaddr *of, char *out, size_t size, uint64_t *took
     for (unsigned i = 0; i < known; i++) {
         if (memcmp(names[i].address, address, sizeof(address)) == 0) {
             *took_ns = names[i].took_ns;
-            /* Of the first address of a name; the others were looked up with it. */
-            for (unsigned k = 0; k < NAMES; k++)
-                if (strcmp(names[k].name, names[i].name) == 0)
-                    names[k].took_ns = 0;
+            forget_times(names[i].name);
             snprintf(out, size, strchr(names[i].name, ':') ? "[%s]:%u" : "%s:%u", names[i].name, port);
             return 1;
         }
