@@ -18,6 +18,12 @@ void pp_json_begin(struct pp_json *j, FILE *out, int indent)
     j->indent = indent;
 }
 
+static void new_line(struct pp_json *j)
+{
+    if (j->indent > 0)
+        fprintf(j->out, "\n%*s", j->indent * j->depth, "");
+}
+
 /* Comma and indentation before an item of the current level; in an object that is its key. */
 static void before_item(struct pp_json *j)
 {
@@ -26,8 +32,7 @@ static void before_item(struct pp_json *j)
         fputc(',', j->out);
     }
     if (j->depth > 0)
-        if (j->indent > 0)
-            fprintf(j->out, "\n%*s", j->indent * j->depth, "");
+        new_line(j);
     j->level[j->depth].has_items = 1;
 }
 
@@ -58,8 +63,7 @@ static void close_level(struct pp_json *j, char in_object)
     int had_items = j->level[j->depth].has_items;
     j->depth--;
     if (had_items)
-        if (j->indent > 0)
-            fprintf(j->out, "\n%*s", j->indent * j->depth, "");
+        new_line(j);
     fputc(in_object ? '}' : ']', j->out);
 }
 

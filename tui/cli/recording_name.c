@@ -246,6 +246,12 @@ static pp_status in_directory(const char *dir, char *path, size_t size, struct p
 
 /* ---- a process ---- */
 
+static void add_once(struct found *f, const char *path)
+{
+    if (f->n == 0 || strcmp(f->path, path) != 0)
+        add_name(f, path);
+}
+
 /* The recorder has the file open; a program that is recorded has its rings mapped: FILE.rings/ring-0003. */
 static pp_status of_process(const char *pid, char *path, size_t size, struct pp_err *err)
 {
@@ -263,8 +269,7 @@ static pp_status of_process(const char *pid, char *path, size_t size, struct pp_
         ssize_t n = readlink(line, target, sizeof(target) - 1);
         target[n > 0 ? n : 0] = '\0';
         if (pp_ends_in(target, ".sqlite"))
-            if (f.n == 0 || strcmp(f.path, target) != 0)
-                add_name(&f, target);
+            add_once(&f, target);
     }
     closedir(d);
     snprintf(dir, sizeof(dir), "/proc/%s/maps", pid);
@@ -274,8 +279,7 @@ static pp_status of_process(const char *pid, char *path, size_t size, struct pp_
         if (!end)
             continue;
         *end = '\0';
-        if (f.n == 0 || strcmp(f.path, mapped) != 0)
-            add_name(&f, mapped);
+        add_once(&f, mapped);
     }
     if (in)
         fclose(in);

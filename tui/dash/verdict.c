@@ -35,6 +35,11 @@ struct pp_verdicts {
     struct part with_caller_of;
 };
 
+static int is_patient(const struct pp_verdicts *v)
+{
+    return v->share < PP_VERDICTS_SHARE;
+}
+
 static pp_status verdict_of(const char *path, const struct part *part, const struct pp_verdicts *v,
                             struct pp_report **out, struct pp_err *err)
 {
@@ -42,7 +47,7 @@ static pp_status verdict_of(const char *path, const struct part *part, const str
     pp_status status = part ? pp_source_open_part(path, part->from_ns, part->to_ns, &source, err)
                             : pp_source_open(path, &source, err);
     pp_source_keep_requests(&source, v ? v->kept : NULL);
-    source.glance = v && v->share < PP_VERDICTS_SHARE ? PP_GLANCE_SHORT : 1;
+    source.glance = v && is_patient(v) ? PP_GLANCE_SHORT : 1;
     *out = NULL;
     if (status == PP_OK)
         status = pp_report_from(&source, out, err);
@@ -69,7 +74,7 @@ static int nothing_to_do(const struct pp_verdicts *v)
 /* When the next one may begin. */
 static uint64_t next_at(struct pp_verdicts *v, uint64_t began_ns, uint64_t cost_ns)
 {
-    uint64_t least = began_ns + (v->share < PP_VERDICTS_SHARE ? PATIENT_PAUSE_NS : LEAST_PAUSE_NS),
+    uint64_t least = began_ns + (is_patient(v) ? PATIENT_PAUSE_NS : LEAST_PAUSE_NS),
              at = pp_pace_until(began_ns, cost_ns, v->share);
     v->cost_ns = cost_ns;
     return at > least ? at : least;
@@ -87,9 +92,8 @@ static void *build_main(void *arg)
         }
         /* One that is patient begins when all that its process has taken, and what it is going to take, is
          * within the share. */
-        uint64_t paid = v->share < PP_VERDICTS_SHARE
-                            ? pp_pace_until(v->began_ns, pp_process_cpu_ns() + v->cost_ns, v->share)
-                            : 0;
+        uint64_t paid = is_patient(v) ? pp_pace_until(v->began_ns, pp_process_cpu_ns() + v->cost_ns, v->share)
+                                      : 0;
         if (pp_now_ns() < paid) {
             pp_cond_wait_until(&v->wake, &v->lock, paid < UINT64_MAX - SLACK_NS ? paid + SLACK_NS : paid);
             continue;
