@@ -256,6 +256,8 @@ int job_group_visit(const struct job_group *g, enum job_visited which, int sig, 
 {
     int count = 0;
     DIR *d = opendir("/proc");
+    if (child)
+        *child = 0;
     for (struct dirent *e; d && (e = readdir(d)) && !(child && *child);) {
         pid_t pid = isdigit((unsigned char)e->d_name[0]) ? (pid_t)atoi(e->d_name) : 0;
         int parent = 0, group = 0;
