@@ -86,9 +86,8 @@ static enum pp_token take_members(struct reading *r, const struct field *table, 
         } else {
             pp_scan_skip(&r->scan, t);
         }
-        if (is_over(t) || is_over(r->scan.ended))
-            if (r->scan.ended != PP_SCAN_END)
-                return r->scan.ended;
+        if ((is_over(t) || is_over(r->scan.ended)) && r->scan.ended != PP_SCAN_END)
+            return r->scan.ended;
     }
     return t;
 }
@@ -126,8 +125,7 @@ static void take_lines(struct reading *r)
     enum pp_token t;
     r->any_events = 1;
     do {
-        /* Behind a whole value: another one may follow it, as where each line is one. */
-        r->scan.begun = r->scan.depth != 0;
+        pp_scan_again(&r->scan);
         t = pp_scan_next(&r->scan);
         if (t == PP_SCAN_ARRAY)
             take_events(r);

@@ -259,6 +259,11 @@ void pp_scan_skip(struct pp_scan *s, enum pp_token first)
         pp_scan_next(s);
 }
 
+void pp_scan_again(struct pp_scan *s)
+{
+    s->begun = s->depth != 0;
+}
+
 int pp_scan_between(const struct pp_scan *s)
 {
     return !s->begun || (s->depth == 1 && !(s->in_object & 1));

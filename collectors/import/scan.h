@@ -44,6 +44,8 @@ void pp_scan_begin(struct pp_scan *s, struct pp_bytes *bytes);
 enum pp_token pp_scan_next(struct pp_scan *s);
 /* Behind a token that began an object or array: leaves it. Others: nothing. */
 void pp_scan_skip(struct pp_scan *s, enum pp_token first);
+/* Behind a whole value: another one may follow it, as where each line is one. */
+void pp_scan_again(struct pp_scan *s);
 /* 1: it stands outside of all values, or directly in an array. */
 int pp_scan_between(const struct pp_scan *s);
 /* Where it stands, in bytes of the unpacked text. */
