@@ -62,9 +62,18 @@ static void add_note(struct pp_slice_note *notes, size_t *n, const char *key, in
 
 /* ---- spans ---- */
 
-const char *const pp_span_note_names[PP_SPAN_NOTES] = {"batch",      "sample",       "samples",       "bytes",
-                                                       "cpu_ns",     "run_delay_ns", "cache_hit_kib", "epoch",
-                                                       "unfinished", "warmup"};
+const char *const pp_span_note_names[PP_SPAN_NOTES] = {
+    [PP_NOTE_BATCH] = "batch",
+    [PP_NOTE_SAMPLE] = "sample",
+    [PP_NOTE_SAMPLES] = "samples",
+    [PP_NOTE_BYTES] = "bytes",
+    [PP_NOTE_CPU] = "cpu_ns",
+    [PP_NOTE_RUN_DELAY] = "run_delay_ns",
+    [PP_NOTE_CACHE_HIT] = "cache_hit_kib",
+    [PP_NOTE_EPOCH] = "epoch",
+    [PP_NOTE_WARMUP] = "warmup",
+    [PP_NOTE_UNFINISHED] = "unfinished",
+};
 
 size_t pp_span_notes(const struct pp_span *s, struct pp_span_note note[PP_SPAN_NOTES])
 {
@@ -72,16 +81,18 @@ size_t pp_span_notes(const struct pp_span *s, struct pp_span_note note[PP_SPAN_N
     const struct {
         int known;
         uint64_t value;
-    } rows[PP_SPAN_NOTES] = {{s->batch != PP_NO_BATCH, s->batch},
-                             {!counts && s->sample != PP_NO_SAMPLE, s->sample},
-                             {counts, s->sample},
-                             {s->bytes != 0, s->bytes},
-                             {(s->flags & PP_SPAN_HAS_CPU) != 0, s->cpu_ns},
-                             {(s->flags & PP_SPAN_HAS_DELAY) != 0, s->run_delay_ns},
-                             {(s->flags & PP_SPAN_HAS_CACHE) != 0, s->cache_hit_kib},
-                             {s->epoch != 0, s->epoch},
-                             {(s->flags & PP_SPAN_UNFINISHED) != 0, 1},
-                             {(s->flags & PP_SPAN_WARMUP) != 0, 1}};
+    } rows[PP_SPAN_NOTES] = {
+        [PP_NOTE_BATCH] = {s->batch != PP_NO_BATCH, s->batch},
+        [PP_NOTE_SAMPLE] = {!counts && s->sample != PP_NO_SAMPLE, s->sample},
+        [PP_NOTE_SAMPLES] = {counts, s->sample},
+        [PP_NOTE_BYTES] = {s->bytes != 0, s->bytes},
+        [PP_NOTE_CPU] = {(s->flags & PP_SPAN_HAS_CPU) != 0, s->cpu_ns},
+        [PP_NOTE_RUN_DELAY] = {(s->flags & PP_SPAN_HAS_DELAY) != 0, s->run_delay_ns},
+        [PP_NOTE_CACHE_HIT] = {(s->flags & PP_SPAN_HAS_CACHE) != 0, s->cache_hit_kib},
+        [PP_NOTE_EPOCH] = {s->epoch != 0, s->epoch},
+        [PP_NOTE_WARMUP] = {(s->flags & PP_SPAN_WARMUP) != 0, 1},
+        [PP_NOTE_UNFINISHED] = {(s->flags & PP_SPAN_UNFINISHED) != 0, 1},
+    };
     size_t n = 0;
     for (unsigned i = 0; i < PP_SPAN_NOTES; i++)
         if (rows[i].known)

@@ -30,8 +30,20 @@ struct pp_slice_note {
 };
 enum { PP_SLICE_NOTES = 7 };
 
-/* What is noted of a span beside its name: which, by their place in the names, and how many. */
-enum { PP_SPAN_NOTES = 10 };
+/* What is noted of a span beside its name: which, and how many. */
+enum pp_span_note_id {
+    PP_NOTE_BATCH,
+    PP_NOTE_SAMPLE,
+    PP_NOTE_SAMPLES,
+    PP_NOTE_BYTES,
+    PP_NOTE_CPU,
+    PP_NOTE_RUN_DELAY,
+    PP_NOTE_CACHE_HIT,
+    PP_NOTE_EPOCH,
+    PP_NOTE_WARMUP,
+    PP_NOTE_UNFINISHED,
+    PP_SPAN_NOTES
+};
 extern const char *const pp_span_note_names[PP_SPAN_NOTES];
 struct pp_span_note {
     unsigned which;

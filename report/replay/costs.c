@@ -408,8 +408,11 @@ static pp_status refuse(const struct pp_costs *c, const struct pp_timeline *tl, 
     return PP_OK;
 }
 
-static const char *const counters[PP_COST_COUNTERS] = {"unpickle_ns", "unpickle_cpu_ns", "unpickle_tensors",
-                                                       "sampler_ns",  "helper_cpu_ns",   "worker_threads"};
+static const char *const counters[PP_COST_COUNTERS] = {
+    [PP_COST_UNPICKLE] = "unpickle_ns",     [PP_COST_UNPICKLE_CPU] = "unpickle_cpu_ns",
+    [PP_COST_TENSORS] = "unpickle_tensors", [PP_COST_DRAWS] = "sampler_ns",
+    [PP_COST_HELPER_CPU] = "helper_cpu_ns", [PP_COST_THREADS] = "worker_threads",
+};
 
 struct pp_costs_pass *pp_costs_begin(const struct pp_source *source, const struct pp_timeline *tl,
                                      struct pp_costs *out)
