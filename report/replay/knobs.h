@@ -106,20 +106,20 @@ struct pp_knob_word {
 };
 
 enum pp_knob_needs {
-    PP_NEEDS_NOTHING,
-    PP_NEEDS_UNPICKLING,
-    PP_NEEDS_A_SAMPLER,
-    PP_NEEDS_RESTARTS,
-    PP_NEEDS_PYTORCH,
-    PP_NEEDS_COPIES,
-    PP_NEEDS_DATA_SIZE,
-    PP_NEEDS_READS_AHEAD,
-    PP_NEEDS_REQUESTS,
-    PP_NEEDS_SINGLE_REQUESTS,
-    PP_NEEDS_HOSTS,
-    PP_NEEDS_SHARDS,
-    PP_NEEDS_A_LOCK,
-    PP_NEEDS_LOAD
+    PP_NEEDS_NOTHING,         /* any recording will do */
+    PP_NEEDS_UNPICKLING,      /* what unpickling takes; without a factor, how many tensors a batch has */
+    PP_NEEDS_A_SAMPLER,       /* a PyTorch job's sampler that draws for a time */
+    PP_NEEDS_RESTARTS,        /* workers that start again with an epoch, and could stay */
+    PP_NEEDS_PYTORCH,         /* a PyTorch DataLoader, where num_workers is 0 */
+    PP_NEEDS_COPIES,          /* copies that may be pinned, or what pageable ones cost */
+    PP_NEEDS_DATA_SIZE,       /* how large the data set is */
+    PP_NEEDS_READS_AHEAD,     /* reads by index, with what each takes alone */
+    PP_NEEDS_REQUESTS,        /* requests to a remote storage */
+    PP_NEEDS_SINGLE_REQUESTS, /* the same, but of no stream: its requests are made once */
+    PP_NEEDS_HOSTS,           /* requests to several hosts, enough of them to each */
+    PP_NEEDS_SHARDS,          /* shards, see pp_shards_unknown */
+    PP_NEEDS_A_LOCK,          /* a lock that the workers share */
+    PP_NEEDS_LOAD             /* background load, or a quota that throttles */
 };
 
 struct pp_knob {

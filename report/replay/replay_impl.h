@@ -1,8 +1,8 @@
 /* report/replay/replay_impl.h: the state of one replay, and its parts. The workers with storage and slots,
  * and the reader of a stream (replay_workers.c); the copy lane, the device's decoder and the trainer
- * (replay_trainer.c). Each leaves for the next what that waits for: finished batches in `ready`, copied ones
- * in `encoded`, batches to step on in `arrived`, free slots and device buffers. No part calls another;
- * replay.c lets them try in turn. */
+ * (replay.c, which lets all try in turn). Each leaves for the next what that waits for: finished batches in
+ * `ready`, copied ones in `encoded`, batches to step on in `arrived`, free slots and device buffers. No part
+ * calls another. */
 #ifndef PP_REPORT_REPLAY_REPLAY_IMPL_H
 #define PP_REPORT_REPLAY_REPLAY_IMPL_H
 

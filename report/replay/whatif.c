@@ -417,7 +417,7 @@ static pp_status fit_delays(struct pp_costs *c, double *much, struct pp_err *err
      * whether none or all but one of the others are taken, would be predicted to leave none for a second
      * worker. */
     double bound = MOST_LOAD * (c->cpus + c->workers),
-           idle = 1 - (c->outside_cpus + c->process_cpus) / c->online_cpus;
+           idle = 1 - (c->outside_cpus + c->process_cpus) / c->online_cpus; /* NAN: not counted */
     double usual = USUAL_LOAD * (c->cpus + c->workers),
            most = idle > 0 ? fmin(bound, (c->outside_cpus + c->helper_cpus) / idle) : bound;
     pp_status st = fit(c, much, fmin(most, usual), service_rate, recorded_rate(c), err);

@@ -103,7 +103,7 @@ static struct walk walk_of(const struct pp_costs *c, const struct pp_knobs *k, c
     for (size_t i = 0; h.quantile > 0 && i < HEDGES_SETTLE; i++)
         if (s[i % n].requests)
             hedged(c, &h, s[i % n].first_byte, i + n);
-    /* Of the CPU time of decoding and transforming, what is left then. */
+    /* Of the CPU time of decoding and transforming, what is left with num_workers=0. */
     double work_ns = 0;
     for (size_t i = 0; i < c->n; i++)
         work_ns += (c->samples[i].decode_cpu + c->samples[i].transform_cpu) / (double)c->n * c->batch_size;
