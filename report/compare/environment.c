@@ -153,7 +153,7 @@ void pp_series_name(const struct pp_run *r, char *buf, size_t size)
     const char *cpu = pp_run_field(r, "cpu_model"), *cpus = pp_run_field(r, "usable_cpus"),
                *format = pp_run_field(r, "config.format");
     /* Two significant digits of what has a tolerance. */
-    uint64_t mixed = 0;
+    uint64_t hash = 0;
     static const char *const to_show[] = {"kernel", "libjpeg_turbo_version", NULL};
     char number[32];
     for (const struct pp_same_field *f = pp_same_fields; f->name; f++) {
@@ -162,9 +162,8 @@ void pp_series_name(const struct pp_run *r, char *buf, size_t size)
             continue;
         if (f->tolerance > 0)
             snprintf(number, sizeof(number), "%.1e", strtod(value, NULL));
-        mixed = mix_field(mixed, f->name, f->tolerance > 0 ? number : value);
+        hash = mix_field(hash, f->name, f->tolerance > 0 ? number : value);
     }
-    uint64_t hash = mixed;
     for (size_t i = 0; i < r->n_fields; i++)
         if (is_free_option(r->field[i].name))
             hash = mix_field(hash, r->field[i].name, r->field[i].value);

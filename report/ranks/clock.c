@@ -64,11 +64,11 @@ static void fit(struct work *w, struct pp_clock *out)
     out->n_knots = w->blocks;
     for (size_t b = 0; b < w->blocks; b++) {
         out->knots[b] = (struct pp_clock_knot){w->middle[b], w->of_block[b]};
-        size_t from = first_of(w, b), windows = first_of(w, b + 1) - from;
-        for (size_t i = 0; i < windows; i++)
+        size_t from = first_of(w, b), pairs = first_of(w, b + 1) - from;
+        for (size_t i = 0; i < pairs; i++)
             w->scratch[i] = fabs(w->left[from + i] - w->of_block[b]);
         out->error_ns = fmax(out->error_ns, ERRORS * MEDIAN_ERROR * SIGMA_OF_MAD *
-                                                pp_stats_median(w->scratch, windows) / sqrt((double)windows));
+                                                pp_stats_median(w->scratch, pairs) / sqrt((double)pairs));
     }
 }
 
@@ -154,7 +154,7 @@ static int on_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, siz
     const struct pp_thread_row *rows;
     size_t rows_n = e->source->threads(e->source->ctx, &rows);
     size_t at = pp_thread_at(rows, rows_n, thread);
-    if (!(at < rows_n && rows[at].lane == PP_LANE_TRAINER))
+    if (at >= rows_n || rows[at].lane != PP_LANE_TRAINER)
         return 0;
     for (size_t i = 0; i < n; i++) {
         const struct pp_span *s = &spans[i];

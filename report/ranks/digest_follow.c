@@ -79,7 +79,7 @@ static int add_work(void *ctx, uint32_t thread, const struct pp_span *spans, siz
     const struct pp_thread_row *rows;
     size_t rows_n = f->source->threads(f->source->ctx, &rows);
     size_t at = pp_thread_at(rows, rows_n, thread);
-    if ((at < rows_n ? rows[at].lane : PP_LANE_TRAINER) == PP_LANE_TRAINER)
+    if (at >= rows_n || rows[at].lane == PP_LANE_TRAINER)
         return 0;
     for (size_t i = 0; i < n; i++) {
         uint64_t end = spans[i].start_ns + spans[i].dur_ns;

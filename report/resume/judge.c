@@ -43,13 +43,12 @@ static void name_culprit(struct judging *j, const char *line)
     a->culprit = coded->l1;
     a->culprit_sentence = pp_rules_fill(rule->said, &v, &j->out->arena);
     /* "sampler_epoch 0, sampler_epoch_before 1": those of the rule's facts that are known; all: each is. */
-    const struct pp_values values = values_of(j);
     const char *list = NULL;
     all = rule->shows != NULL;
     for (const char *p = rule->shows; p && *p; p += strcspn(p, " "), p += strspn(p, " ")) {
         char name[40], value[64];
-        unsigned fact = pp_fact_find(&values, p, strcspn(p, " "));
-        if (!pp_fact_is_known(&values, fact)) {
+        unsigned fact = pp_fact_find(&v, p, strcspn(p, " "));
+        if (!pp_fact_is_known(&v, fact)) {
             all = 0;
             continue;
         }
@@ -57,8 +56,7 @@ static void name_culprit(struct judging *j, const char *line)
         for (char *c = name; *c; c++)
             *c = *c == '_' ? ' ' : *c;
         list = pp_arena_printf(&j->out->arena, "%s%s%s %s", list ? list : "", list ? ", " : "", name,
-                               j->text[fact] ? j->text[fact]
-                                             : pp_fact_value(&values, fact, value, sizeof(value)));
+                               j->text[fact] ? j->text[fact] : pp_fact_value(&v, fact, value, sizeof(value)));
     }
     a->evidence = list;
     a->confidence = all ? "facts" : "pattern";
