@@ -42,7 +42,7 @@ static int run(int argc, char **argv)
         return code;
     pp_status st = pp_choose_recording(operands, n, path, sizeof(path), &err);
     if (st == PP_OK)
-        st = pp_trace_report(path, o.loader, &report, &err);
+        st = pp_report_of_file(path, o.loader, &report, &err);
     if (st == PP_OK)
         st = pp_output_write(NULL, "answer", render, &(struct shown){report, path}, &err);
     code = st == PP_OK ? pp_report_exit_code(report) : pp_cli_fail(&pp_cmd_answer, &err);

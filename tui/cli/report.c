@@ -125,7 +125,7 @@ static int run(int argc, char **argv)
     if (st == PP_OK)
         st = choose_format(&o, path, &err);
     if (st == PP_OK)
-        st = pp_trace_report(path, o.loader, &report, &err);
+        st = pp_report_of_file(path, o.loader, &report, &err);
     if (st == PP_OK)
         pp_report_price(report, o.gpu_hour);
     if (st == PP_OK)

@@ -73,7 +73,7 @@ static pp_status import_temporary(const struct import_trace *t, struct pp_err *e
     return st == PP_OK ? pp_import_file(t->path, &o, &result, err) : st;
 }
 
-pp_status pp_trace_report(const char *path, const char *loader, struct pp_report **out, struct pp_err *err)
+pp_status pp_report_of_file(const char *path, const char *loader, struct pp_report **out, struct pp_err *err)
 {
     struct pp_source source;
     if (!pp_import_trace_format(path))

@@ -10,7 +10,7 @@
 #include "tui/cli/rank_files.h"
 
 /* As pp_report_build_of, also of a trace that has a pp_import_trace_format. */
-pp_status pp_trace_report(const char *path, const char *loader, struct pp_report **out, struct pp_err *err);
+pp_status pp_report_of_file(const char *path, const char *loader, struct pp_report **out, struct pp_err *err);
 /* As pp_digest_read, of the trace of a rank. */
 pp_status pp_trace_digest(const struct import_trace *trace, struct pp_digest *out, struct pp_err *err);
 
