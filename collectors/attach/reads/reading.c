@@ -120,7 +120,6 @@ SHOWN ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 
 /* What a program that was built with checks calls. */
 SHOWN ssize_t __read_chk(int fd, void *buf, size_t n, size_t room);
-SHOWN ssize_t __pread_chk(int fd, void *buf, size_t n, off_t at, size_t room);
 SHOWN ssize_t __recv_chk(int fd, void *buf, size_t n, size_t room, int flags);
 SHOWN ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t room, int flags, __SOCKADDR_ARG from_whom,
                              socklen_t *size);
@@ -131,13 +130,13 @@ ssize_t __read_chk(int fd, void *buf, size_t n, size_t room)
     return counted_read(fd, buf, n);
 }
 
-ssize_t __pread_chk(int fd, void *buf, size_t n, off_t at, size_t room)
+static ssize_t counted_pread_chk(int fd, void *buf, size_t n, off_t at, size_t room)
 {
     CHECKED(n, room);
     return counted_pread(fd, buf, n, at);
 }
-
-SHOWN_AS(__pread64_chk, __pread_chk);
+SHOWN_AS(__pread_chk, counted_pread_chk);
+SHOWN_AS(__pread64_chk, counted_pread_chk);
 
 ssize_t __recv_chk(int fd, void *buf, size_t n, size_t room, int flags)
 {
