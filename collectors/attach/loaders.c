@@ -152,14 +152,14 @@ static void take_file(void *ctx, const struct pp_loaders_file *now)
 
 /* ---- the collector ---- */
 
-/* The loader that a report is about: the one that has given most batches so far, unless the training thread
- * has waited for another one twice as long as for it, and for a second at least. */
 static void loaders_poll(void *state)
 {
     struct loaders *l = state;
     const struct pp_loader_row *most = NULL, *slowest = NULL;
     char keys[2][48] = {"", ""}; /* of these two */
     pp_loaders_files_read(l->dir, take_file, l);
+    /* The loader that a report is about: the one that has given most batches so far, unless the training
+     * thread has waited for another one twice as long as for it, and for a second at least. */
     for (size_t k = 0; k < l->n_known; k++)
         for (unsigned i = 0; i < l->known[k].n; i++) {
             const struct pp_loader_row *row = &l->known[k].row[i];

@@ -221,7 +221,7 @@ pp_status pp_store_recover(const char *path, uint64_t *spans, struct pp_err *err
         goto out;
     case PP_RINGS_DEAD: break;
     }
-    uint64_t n = 0;
+    uint64_t n = 0; /* spans that no commit has */
     for (uint32_t i = 0; i < pp_rings_threads(&r); i++) {
         struct pp_ring_file ring;
         int fd = pp_rings_open_ring(&r, i, &ring);

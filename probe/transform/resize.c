@@ -53,8 +53,7 @@ size_t pp_axis_bytes(int in, int out, int count)
     return (size_t)count * (per_output * taps + sizeof(int)) + taps * sizeof(double) + 64;
 }
 
-/* One output's weights into row. sum and shares are in double as PIL's, or the last bit
- * would differ. */
+/* One output's weights into row. sum and shares are in double as PIL's, or the last bit would differ. */
 static void weigh(const struct filter *f, double centre, int begin, double *share, int32_t *row)
 {
     int n = end_of(f, centre) - begin;

@@ -48,6 +48,7 @@ void pp_out_us(struct pp_out *o, uint64_t ns);  /* nanoseconds as microseconds w
 void pp_out_double(struct pp_out *o, double v); /* shortest form that reads back the same; v must be finite */
 /* PP_OK while every write has gone well; else the sentence. */
 pp_status pp_out_check(const struct pp_out *o, struct pp_err *err);
+/* PP_E_NO_MEMORY, with a sentence that names the label. */
 pp_status pp_out_no_memory(const char *label, struct pp_err *err);
 /* Writes what is left, and checks. */
 pp_status pp_out_end(struct pp_out *o, struct pp_err *err);

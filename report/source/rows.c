@@ -39,7 +39,7 @@ static int grow(struct pp_errors *e)
 /* 1: path is new in the set of that number; 0: known; -1: the sets are full. */
 static int is_new(struct pp_errors *e, const char *path, uint64_t set)
 {
-    /* FNV-1a; salt tells the sets apart, and 0 marks a free slot. */
+    /* FNV-1a; set tells the sets apart, and 0 marks a free slot. */
     uint64_t h = 14695981039346656037u ^ set * 0x9e3779b97f4a7c15u;
     for (const char *text = path; *text; text++)
         h = (h ^ (unsigned char)*text) * 1099511628211u;

@@ -153,7 +153,7 @@ const struct pp_job_row *pp_job_rows(const struct pp_job *j, size_t *n, size_t *
     return j->rows;
 }
 
-/* one of them at least */
+/* Whether any of them runs. */
 static int any_runs(const struct pp_job *j)
 {
     for (size_t i = 0; i < j->n; i++)

@@ -61,7 +61,8 @@ void reads_count(enum pp_read_class as, uint64_t from_ns, uint64_t to_ns, ssize_
     c->cpu_ns += c->counting > 1 ? cpu_of(from_ns, to_ns) : 0;
     c->bytes += bytes > 0 ? (uint64_t)bytes : 0;
     c->calls++;
-    if (c->counting > 2) { /* a loop that loads in the thread that trains has few calls */
+    /* The CPU clock at each: a loop that loads in the thread that trains has few calls. */
+    if (c->counting > 2) {
         c->last_ns = to_ns;
         c->last_cpu_ns = pp_thread_cpu_ns();
         if (!c->first_ns) {

@@ -405,7 +405,8 @@ void record_gpu_yield(const char *to);
 
 /* A loader's number, for a row not seen before; its arguments are kept for the first PP_LOADERS_MAX. */
 uint32_t record_loader_new(const struct pp_loader_row *row);
-/* Its row; NULL: it has none, or nothing is recorded. */
+/* Its row, until the session is left; under the interpreter's lock. NULL: it has none, or nothing is
+ * recorded. */
 struct pp_loader_row *record_loader_row(uint32_t loader);
 /* The object that a worker of the process's newest loader is started from was pickled to so many bytes. */
 void record_loader_pickled(uint64_t bytes);
