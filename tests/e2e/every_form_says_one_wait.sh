@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
-whole() { python3 -c "v = 100 * $1; print(f'{v:.2g} %' if v < 9.95 else f'{v:.1f} %' if 99.5 <= v < 99.95 else f'{v:.0f} %')"; } # as pp_text_share
+whole() { python3 -c "v = 100 * $1; print(f'{v:.{2 if v < 0.995 else 1 if v < 9.95 or 99.5 <= v < 99.95 else 0}f} %')"; } # as pp_text_share
 one_voice() { # NAME FILE DEVICE
     run "$PP" report --json "$2"
     wait=$(json "$OUT" '$.data_wait_share')
