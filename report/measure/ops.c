@@ -245,9 +245,9 @@ static int by_n(const void *a, const void *b)
     return (x->n < y->n) - (x->n > y->n);
 }
 
-/* By the innermost frame of the user's code, of a lambda that which calls it: who calls whom above it is the
- * loop. The loop's lines are told apart; of a function that it calls all lines count as one, and its place is
- * the line that has most. */
+/* Groups by the innermost frame of the user's code; a lambda counts for its caller. Frames above it are the
+ * training loop. Each line of the loop is a row. A function that the loop calls is one row, placed at the
+ * line with most samples. */
 static void add_steps(struct grouping *g)
 {
     struct pp_ops *o = g->out;

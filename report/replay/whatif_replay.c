@@ -206,7 +206,7 @@ static double taking_part(const struct pp_costs *c, const struct pp_knobs *k)
     return c->unpickle_ns > 0 && all > 0 ? 1 - (1 - k->unpickle) * fmin(c->unpickle_ns / all, 1) : 1;
 }
 
-/* The training thread draws for each batch, whoever makes it. */
+/* The training thread draws the sampler's indices of each batch, also where a worker makes it. */
 static double draw_ns(const struct pp_costs *c, const struct pp_knobs *k)
 {
     return c->draw_ns * k->sampler;

@@ -9,7 +9,7 @@
 
 /* ---- kinds of errors ---- */
 
-enum { MOST_FILES = 1 << 20 }; /* told apart; a recording is a stranger's file */
+enum { MOST_FILES = 1 << 20 }; /* with errors, counted one by one: a stranger's file may name any number */
 
 void pp_errors_free(struct pp_errors *e)
 {

@@ -34,7 +34,8 @@ static const struct pp_opt opts[] = {
 };
 /* clang-format on */
 
-/* By its name, in the list of --only. 0: it is not asked for, and f is left alone. */
+/* Runs check i if --only names it, or names none, and fills f. Returns 0, with f unchanged, if it does not
+ * run. */
 static int run_wanted(const struct options *o, size_t i, struct pp_finding *f)
 {
     const char *name = pp_checks[i].collector ? pp_checks[i].collector->name : pp_checks[i].name;
