@@ -89,14 +89,16 @@ def lines(path, of):
 
 
 def alive(group):
-    """Whether a process of the group still runs. One that nobody has waited for (state Z) does not: where process 1 waits for none, it stays for ever."""
+    """Whether a process of the group still runs. One that nobody has waited for (state Z) does not: where process 1 waits for none, it stays for ever. But one
+    whose first thread alone has ended has that state too, and its files and locks until its last thread ends."""
     for path in glob.glob("/proc/[0-9]*/stat"):
         try:
             with open(path) as f:
-                state, _, its_group = f.read().rpartition(")")[2].split()[:3]
+                fields = f.read().rpartition(")")[2].split()
         except OSError:  # it ended meanwhile
             continue
-        if int(its_group) == group and state not in "ZX":
+        state, its_group, threads = fields[0], fields[2], fields[17]
+        if int(its_group) == group and state != "X" and (state != "Z" or int(threads) > 1):
             return True
     return False
 

@@ -219,11 +219,14 @@ enum { ENVIRONMENT_MAX = 8 << 20 };
 
 int job_stat(pid_t pid, int *parent, int *group)
 {
-    char text[512], state = 'Z';
+    char text[512], state;
+    int threads;
     pp_io_text(text, sizeof(text), "/proc/%d/stat", (int)pid);
     const char *after = strrchr(text, ')');
-    return after && sscanf(after + 1, " %c %d %d", &state, parent, group) == 3 && state != 'Z' &&
-           state != 'X';
+    return after &&
+           sscanf(after + 1, " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d", &state,
+                  parent, group, &threads) == 4 &&
+           state != 'X' && (state != 'Z' || threads > 1);
 }
 
 /* The variable, with the end of its value or of its first line behind it. */

@@ -64,7 +64,9 @@ struct job_group {
         *mark; /* "NAME=value", as in the environment, where a line of a longer value may end with it */
 };
 
-/* Of /proc/PID/stat; the name in parentheses may hold anything. 0: it is gone, or a zombie. */
+/* Of /proc/PID/stat; the name in parentheses may hold anything. 0: it is gone, or a zombie. One whose first
+ * thread alone has ended is a zombie in its state, and still holds its files and locks: it counts as there
+ * until the others ended. */
 int job_stat(pid_t pid, int *parent, int *group);
 enum job_visited {
     JOB_ALL,    /* each living process but the leader */

@@ -4,11 +4,14 @@
 #include "tui/cli/jobs/interrupt.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -112,6 +115,41 @@ static void an_interrupt_is_noted_and_passed_on(void **state)
     assert_int_equal(interrupt_asked(), 0);
 }
 
+static void *till_told(void *fd)
+{
+    char byte;
+    (void)!read(*(int *)fd, &byte, 1);
+    _exit(0);
+}
+
+/* Its first thread has ended: state Z, but its files and locks are held until its last thread ends. */
+static void a_process_ends_with_its_last_thread(void **state)
+{
+    int told[2], parent = 0, group = 0;
+    char text[512] = "";
+    assert_int_equal(pipe(told), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        pthread_t other;
+        close(told[1]);
+        pthread_create(&other, NULL, till_told, &told[0]);
+        pthread_exit(NULL);
+    }
+    for (int i = 0; i < 5000 && !strstr(text, ") Z "); i++, usleep(1000))
+        pp_io_text(text, sizeof(text), "/proc/%d/stat", (int)pid);
+    assert_non_null(strstr(text, ") Z "));
+    assert_true(job_stat(pid, &parent, &group));
+    assert_int_equal(parent, getpid());
+    assert_int_equal(group, getpgrp());
+    close(told[0]);
+    close(told[1]);
+    siginfo_t ended;
+    assert_int_equal(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT), 0);
+    assert_false(job_stat(pid, &parent, &group));
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_false(job_stat(pid, &parent, &group));
+}
+
 static void nohup_stays(void **state)
 {
     signal(SIGHUP, SIG_IGN);
@@ -127,6 +165,7 @@ int main(void)
         cmocka_unit_test(groups_are_as_asked),
         cmocka_unit_test(a_child_has_its_signals),
         cmocka_unit_test(an_interrupt_is_noted_and_passed_on),
+        cmocka_unit_test(a_process_ends_with_its_last_thread),
         cmocka_unit_test(nohup_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
