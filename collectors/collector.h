@@ -8,8 +8,7 @@
  * A new collector is one struct pp_collector in a file of its own, declared in its header, and its line in
  * pp_collector_rows (record/collectors.c). No collector can fail a recording: the reason why it is absent
  * goes into the file. */
-#ifndef PP_COLLECTORS_COLLECTOR_H
-#define PP_COLLECTORS_COLLECTOR_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -66,5 +65,3 @@ struct pp_collector {
 
 /* The rows that need no header of their own; what each records stands in its file. */
 extern const struct pp_collector pp_collector_job_cpus, pp_collector_stacks;
-
-#endif

@@ -4,8 +4,7 @@
  * fills it with CUPTI's records. A full ring drops and counts.
  *
  * Whoever reads it from outside trusts nothing in it: numbers are bounded and texts end here. */
-#ifndef PP_COLLECTORS_ATTACH_ACTIVITY_FILE_H
-#define PP_COLLECTORS_ATTACH_ACTIVITY_FILE_H
+#pragma once
 
 #include <pipeprobe/ring.h>
 
@@ -51,5 +50,3 @@ struct pp_activity_file {
     char name[PP_ACTIVITY_NAMES][PP_ACTIVITY_NAME];
     struct pp_activity_row row[PP_ACTIVITY_ROWS];
 };
-
-#endif

@@ -1,8 +1,7 @@
 /* collectors/attach/launch.h: running a foreign program as if we were not there: its standard streams, signal
  * mask and exit status are its own, and signals sent to us are passed on. One program at a time; from the
  * main thread, before other threads are started (they inherit the mask). */
-#ifndef PP_COLLECTORS_ATTACH_LAUNCH_H
-#define PP_COLLECTORS_ATTACH_LAUNCH_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -40,5 +39,3 @@ int pp_launch_wait(struct pp_launch *l);
 /* The end of a process that stands for a program which a signal ended: a shell's loop stops for Ctrl-C only
  * where what it has started died of it. Returns if the signal ends nothing. */
 void pp_launch_die_of(int sig);
-
-#endif

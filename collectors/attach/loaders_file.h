@@ -4,8 +4,7 @@
  * out short; `pipeprobe exec` reads the arguments at the end. It outlives the process.
  *
  * Whoever reads it from outside trusts nothing in it: counts are bounded and texts end here. */
-#ifndef PP_COLLECTORS_ATTACH_LOADERS_FILE_H
-#define PP_COLLECTORS_ATTACH_LOADERS_FILE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -69,5 +68,3 @@ struct pp_loaders_file {
     struct pp_slow_table slow[PP_LOADERS_MAX];
     struct pp_iteration_row iteration[PP_ITERATIONS_MAX];
 };
-
-#endif

@@ -14,8 +14,7 @@
  * The first row that matches wins; `ignore` ends the search without a phase (the range keeps its name and
  * phase `user`), so that a range that only encloses mapped ones does not count their time twice. A map is
  * built once and then only read: any thread. */
-#ifndef PP_COLLECTORS_ATTACH_NAMEMAP_H
-#define PP_COLLECTORS_ATTACH_NAMEMAP_H
+#pragma once
 
 #include <pipeprobe/phase.h>
 #include <pipeprobe/status.h>
@@ -39,5 +38,3 @@ pp_phase pp_namemap_phase(const struct pp_namemap *m, const char *domain, const 
 /* The same, and whether the row says `of process`. */
 pp_phase pp_namemap_find(const struct pp_namemap *m, const char *domain, const char *name, int *of_process);
 size_t pp_namemap_rows(const struct pp_namemap *m);
-
-#endif

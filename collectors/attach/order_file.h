@@ -18,8 +18,7 @@
  * `pipeprobe exec` stores the blocks at the end.
  *
  * Whoever reads it from outside trusts nothing in it. */
-#ifndef PP_COLLECTORS_ATTACH_ORDER_FILE_H
-#define PP_COLLECTORS_ATTACH_ORDER_FILE_H
+#pragma once
 
 #include <pipeprobe/ring.h> /* PP_ORDER_FILE_PREFIX */
 #include <stdint.h>
@@ -46,5 +45,3 @@ struct pp_order_block {
 struct pp_state_times {
     uint64_t t_ns, dur_ns; /* UINT64_MAX: it has not ended */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* collectors/attach/order_files.h: takes the order files of a session. */
-#ifndef PP_COLLECTORS_ATTACH_ORDER_FILES_H
-#define PP_COLLECTORS_ATTACH_ORDER_FILES_H
+#pragma once
 
 #include "collectors/attach/order_file.h"
 #include "collectors/attach/session_files.h"
@@ -14,5 +13,3 @@ typedef void pp_order_block_fn(void *ctx, int64_t pid, const struct pp_order_blo
 struct pp_session_taken pp_order_files_take(const char *dir, pp_order_block_fn *fn, void *ctx);
 /* The same without removing; their processes may be writing. */
 struct pp_session_taken pp_order_files_read(const char *dir, pp_order_block_fn *fn, void *ctx);
-
-#endif

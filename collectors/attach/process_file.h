@@ -3,8 +3,7 @@
  * outlives the process, however that ends; `pipeprobe exec` reads it at the end.
  *
  * A range that was refused is counted here, as a full ring counts its own drops. */
-#ifndef PP_COLLECTORS_ATTACH_PROCESS_FILE_H
-#define PP_COLLECTORS_ATTACH_PROCESS_FILE_H
+#pragma once
 
 #include <pipeprobe/ring.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ struct pp_accounts {
 void pp_accounts_open(struct pp_accounts *a);
 /* A program may close descriptors it does not know and open its own: closes only the file that was opened. */
 void pp_accounts_close(struct pp_accounts *a);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Python publishes where these lie in a table at the beginning of its section .PyRuntime; each minor version
  * has its own. What is read from the process is believed of that process alone: as addresses in it. */
-#ifndef PP_COLLECTORS_ATTACH_PYTHON_PROCESS_H
-#define PP_COLLECTORS_ATTACH_PYTHON_PROCESS_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -38,5 +37,3 @@ int pp_python_is_asked(const struct pp_python *p);
 /* Takes a request back that was not begun. */
 void pp_python_withdraw(const struct pp_python *p);
 void pp_python_close(struct pp_python *p);
-
-#endif

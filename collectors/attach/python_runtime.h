@@ -1,7 +1,6 @@
 /* collectors/attach/python_runtime.h: where the Python of another process has its runtime (_PyRuntime), which
  * leads to all the rest: by the file of its program or library, without reading its memory. */
-#ifndef PP_COLLECTORS_ATTACH_PYTHON_RUNTIME_H
-#define PP_COLLECTORS_ATTACH_PYTHON_RUNTIME_H
+#pragma once
 
 #include <pipeprobe/status.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ const char *pp_python_map_line(char *line, uint64_t *start);
 int pp_elf_section(int fd, const char *name, uint64_t *distance, uint64_t *size);
 /* The same of what a symbol names, that is exported or was not stripped. */
 int pp_elf_symbol(int fd, const char *name, uint64_t *distance, uint64_t *size);
-
-#endif

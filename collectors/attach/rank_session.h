@@ -8,8 +8,7 @@
  *
  * PIPEPROBE_EXEC_RANKS tells the program that there is an exec to be asked: "PID:KEY", of exec and of the
  * rank that exec itself is ("" where it is none). Libc alone: this goes into foreign processes. */
-#ifndef PP_COLLECTORS_ATTACH_RANK_SESSION_H
-#define PP_COLLECTORS_ATTACH_RANK_SESSION_H
+#pragma once
 
 #include "probe/ranks/identity.h"
 
@@ -44,5 +43,3 @@ int pp_rank_session_as(const char *dir, int64_t rank, int64_t world_size, char *
 int pp_rank_is_one_of_several(void);
 /* In exec. 0: no launcher of the table makes such a rank. */
 int pp_rank_file_identity(const struct pp_rank_file *f, struct pp_identity *out);
-
-#endif

@@ -4,8 +4,7 @@
  * moving head, and is there once its number stands in it. A full ring drops and counts.
  *
  * Whoever reads it from outside trusts nothing in it: numbers are bounded and texts end here. */
-#ifndef PP_COLLECTORS_ATTACH_REQUESTS_FILE_H
-#define PP_COLLECTORS_ATTACH_REQUESTS_FILE_H
+#pragma once
 
 #include "collectors/attach/reads/reads.h"
 
@@ -29,5 +28,3 @@ struct pp_requests_file {
     uint64_t lost;
     struct pp_requests_row row[PP_REQUESTS_ROWS];
 };
-
-#endif

@@ -4,8 +4,7 @@
  * Any process of the program can write there, so nothing in these files is trusted: an ordinary file of the
  * right size whose name is the process id in it, texts that end, a limited number of them. A file that is
  * none of that is removed and counted. */
-#ifndef PP_COLLECTORS_ATTACH_SESSION_FILES_H
-#define PP_COLLECTORS_ATTACH_SESSION_FILES_H
+#pragma once
 
 #include "collectors/attach/loaders_file.h"
 #include "collectors/attach/process_file.h"
@@ -47,5 +46,3 @@ long long pp_session_file_pid(const char *name, const char *prefix);
 
 /* The collectors of what is in it; what each records stands in its file. */
 extern const struct pp_collector pp_collector_activity, pp_collector_loaders, pp_collector_job_requests;
-
-#endif

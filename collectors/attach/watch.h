@@ -1,8 +1,7 @@
 /* collectors/attach/watch.h: a running job as /proc shows it, without touching it: the process, its children,
  * and what each of them used. Nothing is written, stopped or loaded. Texts come from other programs: whoever
  * shows them makes them safe for a terminal. */
-#ifndef PP_COLLECTORS_ATTACH_WATCH_H
-#define PP_COLLECTORS_ATTACH_WATCH_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -47,5 +46,3 @@ enum pp_watch_kind pp_watch_kind_of(const struct pp_watch_look *look, const char
 /* PP_E_NOT_FOUND: no such process. PP_E_ACCESS: somebody else's. PP_E_SYSTEM: it has ended. PP_E_USAGE: it is
  * no Python; where a child of it is one, the sentence names that. */
 pp_status pp_watch_check(int64_t pid, struct pp_err *err);
-
-#endif

@@ -8,8 +8,7 @@
  * buffer from a pool and put it into a list; all else happens in poll. With the pool used up CUPTI drops
  * records, and we count them. As a guest in another program nothing polls: what is in a full buffer goes to
  * the sink at once. */
-#ifndef PP_COLLECTORS_GPU_CUPTI_H
-#define PP_COLLECTORS_GPU_CUPTI_H
+#pragma once
 
 #include "collectors/store/writer.h"
 #include "probe/device/device.h"
@@ -64,5 +63,3 @@ void pp_cupti_close(struct pp_cupti *c, struct pp_cupti_stats *stats);
  * (libToolsInjection64.so)". What is not known by name is the library that CUDA_INJECTION64_PATH names; with
  * nothing to be seen, who it usually is. */
 const char *pp_cupti_holder(char *buf, size_t size);
-
-#endif

@@ -5,8 +5,7 @@
  * (checked by offsetof in the headers of 11.8 and 13.0). The structs below are those leading parts; how long
  * a record really is only CUPTI knows, so records are walked by cuptiActivityGetNextRecord alone and never
  * copied by size. */
-#ifndef PP_COLLECTORS_GPU_CUPTI_ABI_H
-#define PP_COLLECTORS_GPU_CUPTI_ABI_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -148,5 +147,3 @@ extern const char *const pp_cupti_places[];
  * PP_E_UNSUPPORTED: it is newer than the driver, or too old. */
 pp_status pp_cupti_load(struct pp_cupti_api_table *t, const char *const *libraries, int driver_version,
                         struct pp_err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* collectors/gpu/cupti_records.h: a CUPTI record as a row of the store. No state but what is passed; the
  * pump's thread calls. */
-#ifndef PP_COLLECTORS_GPU_CUPTI_RECORDS_H
-#define PP_COLLECTORS_GPU_CUPTI_RECORDS_H
+#pragma once
 
 #include "collectors/gpu/cupti_abi.h"
 #include "collectors/store/writer.h"
@@ -23,5 +22,3 @@ enum pp_cupti_outcome { PP_CUPTI_ROW, PP_CUPTI_BATCH, PP_CUPTI_IGNORED };
  * ignored: it was not measured. */
 enum pp_cupti_outcome pp_cupti_read(const struct pp_cupti_api_table *t, const struct pp_cupti_record *r,
                                     struct pp_store_gpu *row, uint32_t *correlation, uint64_t *batch);
-
-#endif

@@ -1,8 +1,7 @@
 /* collectors/gpu/gpu.h: the collectors of a GPU (collectors/collector.h): CUPTI's activity records and NVML's
  * counters, for a recording whose loader copies to a CUDA device; and for the recording of another program,
  * beside a GPU, the sentence that its GPU activity is not measured. */
-#ifndef PP_COLLECTORS_GPU_GPU_H
-#define PP_COLLECTORS_GPU_GPU_H
+#pragma once
 
 #include "collectors/collector.h"
 #include "collectors/system/counters.h"
@@ -72,5 +71,3 @@ const char *pp_nvml_lacks(const struct pp_nvml *n);
 const char *pp_nvml_driver(const struct pp_nvml *n);
 /* The link as it runs now: generation and lanes; 0 when not told. */
 void pp_nvml_link(const struct pp_nvml *n, unsigned *generation, unsigned *width);
-
-#endif

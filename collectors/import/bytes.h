@@ -1,7 +1,6 @@
 /* import/bytes.h: the bytes of a trace, one after the other, plain or gzip (told by content), in a buffer of
  * fixed size: a trace of gigabytes takes as much memory as one of kilobytes. One thread at a time. */
-#ifndef PP_IMPORT_BYTES_H
-#define PP_IMPORT_BYTES_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -21,5 +20,3 @@ void pp_bytes_close(struct pp_bytes *b); /* NULL is fine */
  * call. */
 const uint8_t *pp_bytes_next(struct pp_bytes *b, size_t *n);
 enum pp_bytes_end pp_bytes_ended(const struct pp_bytes *b);
-
-#endif

@@ -2,8 +2,7 @@
  * array, or one event a line (DFTracer). Beside the events the values of the top level, by their names
  * ("distributedInfo.rank"). Source: "Trace Event Format" (the Chromium project's document); what
  * torch.profiler makes of it: libkineto/src/output_json.cpp. */
-#ifndef PP_IMPORT_EVENTS_H
-#define PP_IMPORT_EVENTS_H
+#pragma once
 
 #include "collectors/import/bytes.h"
 
@@ -49,5 +48,3 @@ struct pp_events_read {
 /* PP_E_CORRUPT where not even the beginning is such a trace. */
 pp_status pp_events_read(const char *path, const struct pp_event_sink *sink, struct pp_events_read *out,
                          struct pp_err *err);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Bytes that are no message, or end inside of one, end the reading on all levels; what was whole before is
  * the caller's. */
-#ifndef PP_IMPORT_FIELDS_H
-#define PP_IMPORT_FIELDS_H
+#pragma once
 
 #include "collectors/import/bytes.h"
 
@@ -41,5 +40,3 @@ void pp_fields_enter(struct pp_fields *f);
 void pp_fields_text(struct pp_fields *f, char *text, size_t size);
 /* Where it stands, in bytes of the unpacked file. */
 uint64_t pp_fields_at(const struct pp_fields *f);
-
-#endif

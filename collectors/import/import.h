@@ -5,8 +5,7 @@
  * it has been read, and nothing is run or opened because it says so. What a trace does not record is said in
  * the recording: its section "import", its losses, and run.source, by which the report knows what may be
  * concluded from it. */
-#ifndef PP_IMPORT_IMPORT_H
-#define PP_IMPORT_IMPORT_H
+#pragma once
 
 #include "collectors/attach/namemap.h"
 #include "collectors/import/imported.h"
@@ -76,5 +75,3 @@ struct pp_import_result {
 /* Reads path and writes output. On failure there is no output. */
 pp_status pp_import_file(const char *path, const struct pp_import_opts *opts, struct pp_import_result *out,
                          struct pp_err *err);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Nothing is written before a trace is known to hold steps or waits. Times are those of the trace, moved so
  * that its first event lies PP_IMPORT_ORIGIN_NS after zero. One thread at a time. */
-#ifndef PP_IMPORT_IMPORTED_H
-#define PP_IMPORT_IMPORTED_H
+#pragma once
 
 #include "collectors/attach/namemap.h"
 
@@ -147,5 +146,3 @@ pp_phase pp_import_phase(const struct pp_import_names *n, const char *domain, co
 void pp_import_note_loader(struct pp_import_facts *facts, const char *name);
 /* "Pageable", "pinned", ..., however it goes on; a letter's case does not matter. */
 enum pp_import_memory pp_import_memory(const char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* import/imported_impl.h: the insides of a pp_imported, for imported.c, assemble.c and write.c. */
-#ifndef PP_IMPORT_IMPORTED_IMPL_H
-#define PP_IMPORT_IMPORTED_IMPL_H
+#pragma once
 
 #include "collectors/import/imported.h"
 
@@ -54,5 +53,3 @@ static inline uint64_t import_end_of(const struct pp_span *s)
 {
     return s->start_ns + s->dur_ns;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * backslash or a control character inside a name. What is no JSON at all ends the reading (PP_SCAN_BAD), as
  * the end of the bytes inside of a value does (PP_SCAN_CUT): what was whole before is the caller's. One
  * thread at a time. */
-#ifndef PP_IMPORT_SCAN_H
-#define PP_IMPORT_SCAN_H
+#pragma once
 
 #include "collectors/import/bytes.h"
 
@@ -56,5 +55,3 @@ uint64_t pp_scan_at(const struct pp_scan *s);
  * +-292 years gives 0. */
 int pp_scan_us(const char *text, int64_t *ns);
 int pp_scan_uint(const char *text, uint64_t *value);
-
-#endif

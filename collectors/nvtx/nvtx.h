@@ -1,8 +1,7 @@
 /* nvtx/nvtx.h: our own phases as NVTX ranges, so that a tool that is attached (nsys profile --trace=nvtx
  * pipeprobe run ...) shows them: domain "pipeprobe", one registered string and one category per phase, the
  * phase's colour, the batch as payload, and threads by their names. */
-#ifndef PP_COLLECTORS_NVTX_H
-#define PP_COLLECTORS_NVTX_H
+#pragma once
 
 #include "collectors/collector.h"
 
@@ -12,5 +11,3 @@ extern const struct pp_collector pp_collector_nvtx;
 /* Becomes the observer of phases (trace/observe.h) when a tool is attached, and returns 1; else 0, and
  * recording costs nothing more. Once, before the threads that record are started. */
 int pp_nvtx_start(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* collectors/record/collectors.h: the table of collectors (collectors/collector.h) and its lifecycle in a
  * recording. */
-#ifndef PP_COLLECTORS_RECORD_COLLECTORS_H
-#define PP_COLLECTORS_RECORD_COLLECTORS_H
+#pragma once
 
 #include "collectors/collector.h"
 
@@ -38,5 +37,3 @@ typedef void pp_collect_ready_fn(void *ctx, const struct pp_err *failed);
  * the ring files. */
 pp_status pp_collect(const char *path, int lock_fd, pp_collect_ready_fn *ready, void *ctx,
                      struct pp_err *err);
-
-#endif

@@ -3,8 +3,7 @@
  * Polls slowly (its wake-ups, not the hot path, are what recording costs a saturated machine), wakes early
  * when a ring is half full, releases ring space only after COMMIT, and polls the collectors
  * (collectors/collector.h) once a second, from its start until it is stopped. */
-#ifndef PP_COLLECTORS_RECORD_DRAIN_H
-#define PP_COLLECTORS_RECORD_DRAIN_H
+#pragma once
 
 #include "collectors/record/collectors.h"
 #include "collectors/store/writer.h"
@@ -42,5 +41,3 @@ const char *pp_drain_describe(const struct pp_drain *d, const struct pp_collecto
 /* Empties the rings a last time, writes thread rows, losses and the drain's own cost, joins, frees. The store
  * stays open. */
 void pp_drain_stop(struct pp_drain *d, struct pp_drain_stats *stats);
-
-#endif

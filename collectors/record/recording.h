@@ -14,8 +14,7 @@
  * second, and stop with it in pp_recording_stop.
  *
  * The calls are for one thread; the store may be written to by any (store/writer.h). */
-#ifndef PP_COLLECTORS_RECORD_RECORDING_H
-#define PP_COLLECTORS_RECORD_RECORDING_H
+#pragma once
 
 #include "collectors/record/drain.h"
 #include "collectors/store/writer.h"
@@ -79,5 +78,3 @@ const char *pp_recording_rings_dir(const struct pp_recording *r);
 const char *pp_recording_describe(const struct pp_recording *r, const struct pp_collector *row);
 /* 1: the file was deleted, moved or replaced meanwhile: under its name there is nothing to be read. */
 int pp_recording_lost(const struct pp_recording *r);
-
-#endif

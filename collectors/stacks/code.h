@@ -2,8 +2,7 @@
  * An object may die and another one take its address: what is kept is compared with the process again after
  * PP_CODE_SURE_NS, and where an instruction does not fit. Texts end, have at most PP_CODE_TEXT bytes, and are
  * plain (base/text.h). */
-#ifndef PP_STACKS_CODE_H
-#define PP_STACKS_CODE_H
+#pragma once
 
 #include "collectors/stacks/memory.h"
 
@@ -97,5 +96,3 @@ int pp_python_text(struct pp_memory *memory, const struct pp_layout *layout, uin
                    char text[PP_CODE_TEXT]);
 /* The name of the type of the object at `at` is this. */
 int pp_python_is_a(struct pp_memory *memory, uint64_t type, const char *name);
-
-#endif

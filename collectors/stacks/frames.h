@@ -3,8 +3,7 @@
  * again, the rest. Each of the two pictures is walked from its head; what they have in common, from the
  * outermost frame on, was there all the while and is the sample. A single picture is torn in code of many
  * short calls: 8 to 20 of 100 had a caller and a callee that never met; of two, none in 318,000. */
-#ifndef PP_STACKS_FRAMES_H
-#define PP_STACKS_FRAMES_H
+#pragma once
 
 #include "collectors/stacks/code.h"
 
@@ -84,5 +83,3 @@ unsigned pp_interpreter_threads(struct pp_interpreter *p);
  * Python. */
 int pp_interpreter_check(struct pp_interpreter *p, struct pp_frames_room *room, uint64_t now_ns);
 void pp_interpreter_close(struct pp_interpreter *p);
-
-#endif

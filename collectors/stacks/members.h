@@ -1,8 +1,7 @@
 /* stacks/members.h: which object of a process is which member of a transform, as the hooks noted it in the
  * session directory (ops-PID): a line per object, "ADDRESS\tPATH\tCLASS\tARGUMENTS", the address in hex. The
  * file is the job's: an ordinary one, of bounded size, whose texts are made plain. */
-#ifndef PP_STACKS_MEMBERS_H
-#define PP_STACKS_MEMBERS_H
+#pragma once
 
 #include "collectors/store/rows.h"
 
@@ -66,5 +65,3 @@ void pp_members_files_remove(const char *session_dir);
 const char *pp_members_local(const char *name, const char *file);
 /* 1: a thread of multiprocessing's own runs in it, which feeds a queue or hands on what is shared. */
 int pp_members_is_helper(const char *name, const char *file);
-
-#endif

@@ -1,8 +1,7 @@
 /* stacks/memory.h: memory of another process, read while it runs. What is read is believed of that process
  * alone, and nothing of it is trusted: every address may be wrong, every length too large. Tests read an
  * image in its place. */
-#ifndef PP_STACKS_MEMORY_H
-#define PP_STACKS_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ static inline uint32_t pp_half_at(const uint8_t *bytes, size_t offset)
     memcpy(&half, bytes + offset, sizeof(half));
     return half;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* stacks/process.h: a process of the job whose stacks are read: found, opened once its Python runs, refused
  * for good where it cannot be read, with the reason. For the thread that samples. */
-#ifndef PP_STACKS_PROCESS_H
-#define PP_STACKS_PROCESS_H
+#pragma once
 
 #include "collectors/stacks/frames.h"
 #include "collectors/stacks/members.h"
@@ -81,5 +80,3 @@ struct pp_pace {
 struct pp_pace pp_pace_begin(double hz, double share, uint64_t now_ns);
 /* After a look; cpu_ns: what the thread has used since it began. */
 void pp_pace_adapt(struct pp_pace *p, uint64_t now_ns, uint64_t cpu_ns);
-
-#endif

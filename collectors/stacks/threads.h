@@ -7,8 +7,7 @@
  *
  * Looked at are the processes that take batches, and their children, as long as no other process makes any
  * (struct pp_collect_opts, .takers): workers that record themselves need no look. */
-#ifndef PP_STACKS_THREADS_H
-#define PP_STACKS_THREADS_H
+#pragma once
 
 #include "collectors/attach/python_runtime.h"
 #include "collectors/collector.h"
@@ -23,5 +22,3 @@ extern const struct pp_collector pp_collector_threads;
  * argument is told by /proc/PID/fd. runtime: of the Python in it, in which the interpreter's lock is. */
 enum pp_thread_does pp_thread_blocked_in(int64_t pid, const char *syscall, uint64_t ran_ns,
                                          const struct pp_python_runtime *runtime);
-
-#endif

@@ -1,7 +1,6 @@
 /* store/amend.h: what is put into a finished recording because it was known only afterwards: notes (table
  * meta) and what came of running a prediction for real (table proof, docs/reference/file-format.md). */
-#ifndef PP_STORE_AMEND_H
-#define PP_STORE_AMEND_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -32,5 +31,3 @@ struct pp_proof_row {
 
 /* Puts the rows into a finished recording, in place of any it has. All or nothing. */
 pp_status pp_proof_write(const char *path, const struct pp_proof_row *rows, size_t n, struct pp_err *err);
-
-#endif

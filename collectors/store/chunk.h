@@ -13,8 +13,7 @@
  *
  * A codec owns its scratch memory (it grows to the largest chunk seen) and belongs to one thread at a time;
  * so does a builder. */
-#ifndef PP_STORE_CHUNK_H
-#define PP_STORE_CHUNK_H
+#pragma once
 
 #include "probe/base/bytes.h"
 
@@ -89,5 +88,3 @@ static inline int pp_span_is_sound(const struct pp_span *s)
 
 /* XXH3 of the body, bound to the row it stands in: a body under another thread or position does not match. */
 uint64_t pp_chunk_checksum(uint32_t thread, uint64_t seq0, uint64_t n, const uint8_t *body, size_t size);
-
-#endif

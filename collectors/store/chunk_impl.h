@@ -1,7 +1,6 @@
 /* store/chunk_impl.h: what encoding (chunk_builder.c) and decoding (chunk_decode.c) of a chunk have in
  * common: see chunk.h. */
-#ifndef PP_STORE_CHUNK_IMPL_H
-#define PP_STORE_CHUNK_IMPL_H
+#pragma once
 
 #include "collectors/store/chunk.h"
 #include "collectors/store/columns.h"
@@ -73,5 +72,3 @@ struct pp_chunk_codec {
 /* Room for need items, what was there is lost; 0 without memory. pointer_to is the address of a pointer of
  * any object type. */
 int pp_chunk_reserve(void *pointer_to, size_t *cap, size_t need, size_t item);
-
-#endif

@@ -1,7 +1,6 @@
 /* store/columns.h: the fields of a span as the columns of a chunk, one bit each: what a walk over the spans
  * says it needs, so that the others are not decoded. */
-#ifndef PP_STORE_COLUMNS_H
-#define PP_STORE_COLUMNS_H
+#pragma once
 
 enum pp_column {
     PP_COLUMN_PHASE = 1 << 0,
@@ -19,5 +18,3 @@ enum pp_column {
     PP_COLUMNS_TIMES = PP_COLUMN_PHASE | PP_COLUMN_DUR | PP_COLUMN_START,
     PP_COLUMNS_ALL = (1 << 12) - 1,
 };
-
-#endif

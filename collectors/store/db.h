@@ -1,7 +1,6 @@
 /* store/db.h: the few things every file of the store does with SQLite. For collectors/store, and
  * collectors/import. */
-#ifndef PP_STORE_DB_H
-#define PP_STORE_DB_H
+#pragma once
 
 #include "probe/base/bytes.h"
 
@@ -82,5 +81,3 @@ pp_status pp_beside_check(const char *real, struct pp_err *err);
 pp_status pp_beside_may_roll_back(const char *real, struct pp_err *err);
 /* Whether the effective user may append to the file: it and what lies beside it are theirs. */
 pp_status pp_beside_may_write(const char *real, struct pp_err *err);
-
-#endif

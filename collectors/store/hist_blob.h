@@ -1,8 +1,7 @@
 /* store/hist_blob.h: the histogram of durations in a row of rollup_second: the grid of base/hist.h, and the
  * blob's varint pairs (buckets since the one before, count). Private to collectors/store: roll-ups write it,
  * the reader reads it. */
-#ifndef PP_STORE_HIST_BLOB_H
-#define PP_STORE_HIST_BLOB_H
+#pragma once
 
 #include "probe/base/bytes.h"
 #include "probe/base/hist.h"
@@ -52,5 +51,3 @@ static inline const uint8_t *pp_hist_blob_next(const uint8_t *p, const uint8_t *
     *count = (uint32_t)n;
     return *bucket < PP_HIST_BUCKETS ? p : NULL;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* store/history.h: values over time, in a small SQLite file of its own: one point per measured version, one
  * value per metric. It is apart from the runs, which come and go; it is not the runs' door, but SQL stays in
  * this room. A history belongs to one thread. */
-#ifndef PP_STORE_HISTORY_H
-#define PP_STORE_HISTORY_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -42,5 +41,3 @@ struct pp_history_row {
 typedef void pp_history_fn(void *ctx, const struct pp_history_row *row);
 pp_status pp_history_each(struct pp_history *h, const char *metric, pp_history_fn *fn, void *ctx,
                           struct pp_err *err);
-
-#endif

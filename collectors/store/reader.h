@@ -5,8 +5,7 @@
  * A reader never writes: not into the file, and not beside it, but for SQLite's shared memory (-shm) where a
  * recorder of the same user made it. tests/e2e/reading_never_writes.sh holds that none of its objects reaches
  * one that does. */
-#ifndef PP_STORE_READER_H
-#define PP_STORE_READER_H
+#pragma once
 
 #include "collectors/store/amend.h"
 #include "collectors/store/columns.h"
@@ -222,5 +221,3 @@ pp_status pp_reader_each_content(struct pp_reader *r, pp_content_fn *fn, void *c
  * valid during the call. */
 typedef void pp_proof_fn(void *ctx, const struct pp_proof_row *row);
 pp_status pp_reader_each_proof(struct pp_reader *r, pp_proof_fn *fn, void *ctx, struct pp_err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* store/reader_impl.h: the reader behind reader.h, shared by the files that open it and tell what the
  * recording says of itself (reader.c), walk its spans and their roll-up (reader_spans.c), and list its other
  * rows (reader_rows.c). */
-#ifndef PP_STORE_READER_IMPL_H
-#define PP_STORE_READER_IMPL_H
+#pragma once
 
 #include "collectors/store/db.h"
 #include "collectors/store/reader.h"
@@ -182,5 +181,3 @@ static inline double col_number_or_nan(const struct query *q, int i)
 {
     return col_is_number(q, i) ? sqlite3_column_double(q->st, i) : NAN;
 }
-
-#endif

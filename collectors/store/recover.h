@@ -4,8 +4,7 @@
  * A span is safe once it is in a ring: the mapping survives the process. Each chunk says which positions of
  * its thread's ring it holds, and a ring frees a position only after the commit, so appending from max(seq0 +
  * n) on loses nothing and doubles nothing, however often it is interrupted. */
-#ifndef PP_STORE_RECOVER_H
-#define PP_STORE_RECOVER_H
+#pragma once
 
 #include "collectors/store/reader.h"
 
@@ -27,5 +26,3 @@ void pp_recover_set_files(pp_recover_files_fn *fn);
  * run.recovery, writes the plain rows, then removes the ring files. On failure the ring files stay for the
  * next attempt and *spans is how many spans wait in them. PP_E_UNSUPPORTED: they belong to another run. */
 pp_status pp_store_recover(const char *path, uint64_t *spans, struct pp_err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* store/rings.h: the ring files beside a run's file ("<path>.rings", written by probe/trace), as an earlier
  * run left them: found, locked, read and removed. Private to collectors/store. */
-#ifndef PP_STORE_RINGS_H
-#define PP_STORE_RINGS_H
+#pragma once
 
 #include <pipeprobe/ring.h>
 #include <pipeprobe/status.h>
@@ -37,5 +36,3 @@ ssize_t pp_rings_read(int fd, void *buf, size_t n, uint64_t at);
 /* Ring files of an earlier run are worthless once path is replaced: removes them, but not the session of that
  * id (0: none). PP_E_EXISTS while another process records into them. */
 pp_status pp_rings_discard(const char *path, uint64_t session_id, struct pp_err *err);
-
-#endif

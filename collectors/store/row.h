@@ -2,8 +2,7 @@
  * else writes SQLite files.
  *
  *     pp_row_bind(st, PP_ROW(v_int(id), v_text(name), v_unless(batch, PP_NO_BATCH)));  */
-#ifndef PP_STORE_ROW_H
-#define PP_STORE_ROW_H
+#pragma once
 
 #include <math.h>
 #include <sqlite3.h>
@@ -69,5 +68,3 @@ static inline void pp_row_bind(sqlite3_stmt *st, const struct pp_value *v, int n
         }
     }
 }
-
-#endif

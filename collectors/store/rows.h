@@ -1,6 +1,5 @@
 /* store/rows.h: what the writer (writer.h) and the reader (reader.h) of a recording have in common. */
-#ifndef PP_STORE_ROWS_H
-#define PP_STORE_ROWS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -164,5 +163,3 @@ struct pp_thread_look_row {
     uint64_t t_ns;      /* CLOCK_MONOTONIC, as of spans */
     const char *states; /* enum pp_thread_does, of thread 1, 2, ...; at most PP_LOOKED_THREADS */
 };
-
-#endif

@@ -7,8 +7,7 @@
  *     writer.c    the lock, the transaction that both write in, its commit; the place of the file
  *     finish.c    one ordinary file
  *     recover.c   all of it for what a killed run left, which rings.c finds */
-#ifndef PP_STORE_STORE_H
-#define PP_STORE_STORE_H
+#pragma once
 
 #include "collectors/store/chunk.h"
 #include "collectors/store/db.h"
@@ -245,5 +244,3 @@ void pp_store_free_spans(struct pp_store *s); /* with what is pending, if the st
  *
  * Merges in place the n spans of one thread; returns how many are left, 1 at least. No lock is needed. */
 size_t pp_detail_merge(enum pp_detail detail, pp_lane lane, struct pp_span *spans, size_t n);
-
-#endif

@@ -1,7 +1,6 @@
 /* store/vfs.h: SQLite's own file system with some things changed, once for a recorder and once for a reader.
  * For collectors/store, and collectors/import. */
-#ifndef PP_STORE_VFS_H
-#define PP_STORE_VFS_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -48,5 +47,3 @@ int pp_index_guard_bytes(int own);
 void pp_index_guard(sqlite3_file *file, void *behind);
 /* 1: the index was cut, as far as this process has met it. 0 also for a database without a guard. */
 int pp_index_was_cut(sqlite3 *db);
-
-#endif

@@ -6,8 +6,7 @@
  * leaves one ordinary file. Thread safety: every call takes the store's own lock; the loader's threads may
  * report errors while the drain appends (and then may wait for a commit to end). After the first failure
  * nothing more is written: every call returns that failure, the run goes on. */
-#ifndef PP_STORE_WRITER_H
-#define PP_STORE_WRITER_H
+#pragma once
 
 #include "collectors/store/rows.h"
 
@@ -202,5 +201,3 @@ struct pp_store_cost {
 /* Of the library that writes the file. */
 const char *pp_store_sqlite_version(void);
 void pp_store_cost(const struct pp_store *s, struct pp_store_cost *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* collectors/system/cgroup.h: what control group this process is in, and what it grants: cgroup v1, v2 and
  * both at once (hybrid). The parsing works on given text, so that tests feed it what other machines say. */
-#ifndef PP_COLLECTORS_SYSTEM_CGROUP_H
-#define PP_COLLECTORS_SYSTEM_CGROUP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ void pp_cgroup_io_max(const char *text, const char *device, struct pp_io_limit *
 double pp_cgroup_throttle(const char *text, const char *device);
 /* The tightest limit of our group and those above it; returns 0 when there is none. */
 int pp_cgroup_io_limit(const char *device, struct pp_io_limit *out);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Values are as the kernel counts them: names ending in _total grow from boot or process start, the others
  * are levels. */
-#ifndef PP_COLLECTORS_SYSTEM_COUNTERS_H
-#define PP_COLLECTORS_SYSTEM_COUNTERS_H
+#pragma once
 
 #include "collectors/collector.h"
 
@@ -68,5 +67,3 @@ extern const struct pp_collector pp_collector_neighbours;
 /* Watches the machine for so long, now: the share of its CPUs that other processes use, and the largest of
  * them, "cc1 (root), 43 % of the CPUs; ...", "" where none is seen. NAN: /proc cannot be read. One thread. */
 double pp_neighbours_now(double seconds, char *largest, size_t size);
-
-#endif

@@ -1,8 +1,7 @@
 /* collectors/system/environment.h: what machine this is: the fingerprint stored in every file, and what the
  * machine has to offer (usable CPUs). Each fact that cannot be had is absent, never zero. Linux: procfs,
  * cgroup v1 and v2. */
-#ifndef PP_COLLECTORS_SYSTEM_ENVIRONMENT_H
-#define PP_COLLECTORS_SYSTEM_ENVIRONMENT_H
+#pragma once
 
 #include "collectors/store/writer.h"
 
@@ -35,5 +34,3 @@ void pp_environment_store_numa(struct pp_store *s, const char *pci);
 int pp_proc_field(const char *text, const char *key, char *out, size_t size);
 /* The same of a file, of which the first 16 KiB are looked at. */
 int pp_proc_field_of(const char *path, const char *key, char *out, size_t size);
-
-#endif

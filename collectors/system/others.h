@@ -2,8 +2,7 @@
  * workers for every epoch. Apart: those that record (a trainer, its workers), and subprocesses, which those
  * have started and which do not. One that has ended is in the time that its parent waited for (cutime and
  * cstime of /proc/PID/stat), or counts with what was last read of it. */
-#ifndef PP_COLLECTORS_SYSTEM_OTHERS_H
-#define PP_COLLECTORS_SYSTEM_OTHERS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ struct pp_others_cpu {
  * one. The subprocesses are found below them (/proc/PID/task/TID/children; none where the kernel has no such
  * file). */
 struct pp_others_cpu pp_others_cpu(struct pp_others *o, const int64_t *pid, size_t n);
-
-#endif

@@ -1,7 +1,6 @@
 /* collectors/system/topology.h: NUMA: which nodes this process may use CPUs of, and how far from them the
  * NVIDIA GPUs, the networks and the disk of the data are. From sysfs and procfs alone, without a driver. */
-#ifndef PP_COLLECTORS_SYSTEM_TOPOLOGY_H
-#define PP_COLLECTORS_SYSTEM_TOPOLOGY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -69,5 +68,3 @@ int pp_mount_of(const char *path, struct pp_mount *out);
 /* "254:0": the disk (of a partition, the whole one) that holds the path: where the block layer counts and
  * limits reads. 0: it is on no block device, as on NFS, FUSE and overlayfs. At least 24 bytes. */
 int pp_disk_of(const char *path, char *device, size_t size);
-
-#endif

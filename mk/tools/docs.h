@@ -1,8 +1,7 @@
 /* mk/tools/docs.h: man pages and shell completion from the command and option tables that --help is made of:
  * they cannot say anything else. Part of the build (make man, make install), not of the program. commands
  * ends with NULL. */
-#ifndef PP_MK_TOOLS_DOCS_H
-#define PP_MK_TOOLS_DOCS_H
+#pragma once
 
 #include "tui/cli/cli.h"
 
@@ -18,5 +17,3 @@ void docs_fish(const struct pp_command *const *commands, FILE *out);
 /* Words that complete an option's value, or with option NULL the first operand, blanks between them; 0: there
  * are none. out NULL: only asks. */
 int docs_words(const char *command, const char *option, FILE *out);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A failed allocation is remembered: later calls return NULL too, so that a builder may check once, with
  * pp_arena_failed. */
-#ifndef PP_BASE_ARENA_H
-#define PP_BASE_ARENA_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ void *pp_arena_push(struct pp_arena *a, void **array, size_t *n, size_t size);
 /* Numbers in words, "5, 7-9": list (NULL: none yet), to which n ranges were added, with first-last behind it.
  * After 16 ranges "..." stands for the rest. */
 const char *pp_ranges_add(struct pp_arena *a, const char *list, size_t n, int64_t first, int64_t last);
-
-#endif

@@ -1,6 +1,5 @@
 /* base/array.h: arrays that grow, and the order of what they hold. No locks: an array is its owner's. */
-#ifndef PP_BASE_ARRAY_H
-#define PP_BASE_ARRAY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ int pp_by_text(const void *a, const void *b);
 /* Which of n rising numbers, `stride` bytes from one to the next, is the last that is at most `value`; 0
  * where none is. */
 size_t pp_last_at(const uint64_t *first, size_t n, size_t stride, uint64_t value);
-
-#endif

@@ -1,7 +1,6 @@
 /* base/bytes.h: numbers as files hold them, whatever the machine's own order and alignment. A varint is
  * LEB128, as protocol buffers, Thrift and Parquet have it. */
-#ifndef PP_BASE_BYTES_H
-#define PP_BASE_BYTES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ static inline uint32_t pp_be32(const uint8_t *at)
 {
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* base/clock.h: the one clock of the house, CLOCK_MONOTONIC in nanoseconds, and the CPU clock of a thread. */
-#ifndef PP_BASE_CLOCK_H
-#define PP_BASE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -34,5 +33,3 @@ static inline void pp_sleep_until_ns(uint64_t t)
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) != 0) {
     }
 }
-
-#endif

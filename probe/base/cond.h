@@ -1,7 +1,6 @@
 /* base/cond.h: condition variables on the house's clock (CLOCK_MONOTONIC), so that a wall-clock jump moves no
  * deadline. */
-#ifndef PP_BASE_COND_H
-#define PP_BASE_COND_H
+#pragma once
 
 #include <pthread.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ static inline int pp_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint
                           .tv_nsec = (long)(deadline_ns % 1000000000u)};
     return pthread_cond_timedwait(c, m, &ts);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* base/content.h: what a sample's bytes are. A dataset declares it, a decoder is chosen by it
  * (decode/decode.h). */
-#ifndef PP_BASE_CONTENT_H
-#define PP_BASE_CONTENT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ enum { PP_TEXT_ROW = 1024 };
 /* What one sample may take, if nothing else is said: its bytes and all buffers of its decode. 512 MiB are 179
  * million pixels of 3 bytes, from which on PIL calls an image a decompression bomb. */
 #define PP_SAMPLE_MEMORY ((uint64_t)512 << 20)
-
-#endif

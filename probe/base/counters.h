@@ -10,8 +10,7 @@
  *     PP_COUNTER_SET(pp_door_counters, PP_DOORS)                                 in one .c file
  *     pp_count(&pp_door_counters, PP_DOOR_OPENED, 1);
  */
-#ifndef PP_BASE_COUNTERS_H
-#define PP_BASE_COUNTERS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ static inline uint64_t pp_counted(const struct pp_counter_set *s, unsigned which
 {
     return atomic_load_explicit(&s->value[which], memory_order_relaxed);
 }
-
-#endif

@@ -1,11 +1,8 @@
 /* base/crc32c.h: the CRC-32C of Castagnoli (iSCSI, RFC 3720 appendix B.4), which TFRecord files carry. Uses
  * the CPU's instruction where there is one. Any thread. */
-#ifndef PP_BASE_CRC32C_H
-#define PP_BASE_CRC32C_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
 uint32_t pp_crc32c(const uint8_t *bytes, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* base/err.h: filling a struct pp_err. Any thread; err may be NULL. */
-#ifndef PP_BASE_ERR_H
-#define PP_BASE_ERR_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -21,5 +20,3 @@ pp_status pp_fail_errno(struct pp_err *err, int errno_value, const char *fmt, ..
 /* PP_E_UNSUPPORTED: "WHAT: needs N MiB, limit M MiB; raise it with --max-sample-memory". */
 pp_status pp_fail_sample_memory(struct pp_err *err, const char *what, uint64_t need_bytes,
                                 uint64_t limit_bytes);
-
-#endif

@@ -5,8 +5,7 @@
  * Tables are constant and end with PP_FIELDS_END. A type follows from the C type of the member, so a table
  * does not compile when a member changes to a type that cannot be shown. Unknown is NULL, NAN or a getter's
  * PP_VALUE_NULL, and is shown as null; zero is zero. */
-#ifndef PP_BASE_FIELDS_H
-#define PP_BASE_FIELDS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -170,5 +169,3 @@ const struct pp_field *pp_fields_key(const struct pp_field *fields, const char *
 
 /* The whole struct as one JSON document, indented by two; 0, or -1 when writing failed. */
 int pp_fields_json(const struct pp_field *fields, const void *root, FILE *out);
-
-#endif

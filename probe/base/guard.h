@@ -10,8 +10,7 @@
  * Any other SIGBUS goes to the handler before, or ends the process as it would have. The handler is
  * installed with the first mapping and taken away with the last one; a program that installs its own later
  * replaces it, and is unguarded. */
-#ifndef PP_BASE_GUARD_H
-#define PP_BASE_GUARD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ uint64_t pp_guard_cuts(void);
 /* Around a fork. */
 void pp_guard_lock(void);
 void pp_guard_unlock(void);
-
-#endif

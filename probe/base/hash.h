@@ -2,8 +2,7 @@
  * can hold keys that share a place, and a search of a table that is at most half full ends after
  * PP_HASH_PROBES places: by chance a run of so many occurs once in 10^10 tables (a run of k places has a
  * probability of about (a e^(1-a))^k; a, the share of places in use, is 1/2; Knuth, TAOCP 3, 6.4). */
-#ifndef PP_BASE_HASH_H
-#define PP_BASE_HASH_H
+#pragma once
 
 #include "probe/base/clock.h"
 #include "probe/base/rng.h"
@@ -31,5 +30,3 @@ static inline uint64_t pp_hash_text(uint64_t h, const char *text)
     }
     return pp_mix64(h);
 }
-
-#endif

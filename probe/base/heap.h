@@ -4,8 +4,7 @@
  * thread of the process is interrupted to forget the first. On a virtual machine with busy cores that was 0.5
  * ms a page, in the thread that writes and in the ones it interrupts. Page faults belong before the
  * measurement. */
-#ifndef PP_BASE_HEAP_H
-#define PP_BASE_HEAP_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,5 +23,3 @@ void *pp_heap_zeroed(size_t n, size_t size);
  * gives them, so that a look waits for memory once, not again for where the page is. free() releases it.
  * NULL: no memory. */
 void *pp_heap_table(size_t n, size_t size);
-
-#endif

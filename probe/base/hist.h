@@ -4,8 +4,7 @@
  * is answered with the middle of its bucket, so the relative error is at most 1/256 < 0.4 % (half a bucket of
  * 1/128). fio's stat.h derives the same bound for its own grid. Range: all of uint64_t. Not thread-safe: one
  * per thread, then merge. */
-#ifndef PP_BASE_HIST_H
-#define PP_BASE_HIST_H
+#pragma once
 
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ void pp_hist_merge(struct pp_hist *into, const struct pp_hist *from);
 /* q in [0, 1]; 0 for an empty histogram. Clamped to [min, max], so q = 0 and 1 are exact. */
 uint64_t pp_hist_quantile(const struct pp_hist *h, double q);
 double pp_hist_mean(const struct pp_hist *h);
-
-#endif

@@ -1,7 +1,6 @@
 /* base/io.h: file I/O as the house does it: whole reads and writes, EINTR handled, and one place where tests
  * inject faults (every call asks pp_io_fault first; off, that is one relaxed load of a zero). */
-#ifndef PP_BASE_IO_H
-#define PP_BASE_IO_H
+#pragma once
 
 #include <pipeprobe/status.h>
 #include <stddef.h>
@@ -83,5 +82,3 @@ struct pp_library_call {
 /* The first of names (ends with NULL) that can be opened and has all calls, n of them; it stays open. Returns
  * whether there is one. */
 int pp_library_open(const char *const *names, const struct pp_library_call *calls, size_t n);
-
-#endif

@@ -1,8 +1,7 @@
 /* base/json.h: JSON emission: a small writer that cannot produce a malformed document. Numbers are numbers
  * (NaN and infinities become null), strings are escaped, invalid UTF-8 bytes become U+FFFD. The state is a
  * stack of at most 32 levels; misuse (value without key in an object) is an assertion. Not thread-safe. */
-#ifndef PP_BASE_JSON_H
-#define PP_BASE_JSON_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -38,5 +37,3 @@ void pp_json_put_object(struct pp_json *j, const char *key);
 void pp_json_put_array(struct pp_json *j, const char *key);
 /* Closes the document with a newline; 0, or -1 when a write to out failed. */
 int pp_json_end(struct pp_json *j);
-
-#endif

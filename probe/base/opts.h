@@ -1,7 +1,6 @@
 /* base/opts.h: option tables. A command declares its options once; parsing, --help, config files, PIPEPROBE_*
  * environment, the nearest-name suggestion and the stored configuration all follow from the table. */
-#ifndef PP_BASE_OPTS_H
-#define PP_BASE_OPTS_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -103,5 +102,3 @@ pp_status pp_parse_int(const char *text, int64_t *out);
 pp_status pp_parse_size(const char *text, uint64_t *out);
 pp_status pp_parse_duration(const char *text, uint64_t *out_ns);
 pp_status pp_parse_double(const char *text, double *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* base/opts_value.h: one value of an option table, between its text and its field. Shared by opts.c and
  * opts_config.c; commands use opts.h. */
-#ifndef PP_BASE_OPTS_VALUE_H
-#define PP_BASE_OPTS_VALUE_H
+#pragma once
 
 #include "probe/base/opts.h"
 
@@ -21,5 +20,3 @@ pp_status pp_opt_store(struct pp_opt_set *set, int i, enum pp_opt_source source,
 
 /* Section [command] of $XDG_CONFIG_HOME/pipeprobe/config (or ~/.config/...); a missing file is fine. */
 pp_status pp_opts_config(struct pp_opt_set *set, struct pp_err *err);
-
-#endif

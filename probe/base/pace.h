@@ -1,7 +1,6 @@
 /* base/pace.h: what is done again and again beside somebody's job keeps to a share of the machine's CPUs:
  * what it took decides when the next one may begin. */
-#ifndef PP_BASE_PACE_H
-#define PP_BASE_PACE_H
+#pragma once
 
 #include <stdint.h>
 #include <unistd.h>
@@ -14,5 +13,3 @@ static inline uint64_t pp_pace_until(uint64_t began_ns, uint64_t cpu_ns, double 
     double wall_ns = (double)cpu_ns / (share * (cpus > 0 ? (double)cpus : 1));
     return wall_ns < (double)(UINT64_MAX - began_ns) ? began_ns + (uint64_t)wall_ns : UINT64_MAX;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* base/page.h: a terminal page of a given width: headings, wrapped text and aligned columns, coloured or
  * not. Colour only repeats what the words say. Our own words are ASCII; names from the run are printed as
  * they are, control characters replaced. */
-#ifndef PP_BASE_PAGE_H
-#define PP_BASE_PAGE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -27,5 +26,3 @@ int pp_page_width(const char *s, size_t n);
  * indent on, or two columns behind the others where they are longer, wrapped there. */
 void pp_page_row(const struct pp_page *p, enum pp_tone tone, const int *width, const char *const *cell, int n,
                  int indent, const char *text);
-
-#endif

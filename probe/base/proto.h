@@ -3,8 +3,7 @@
  *
  * A nested message is opened with one byte kept for its length; a longer one is moved up when it is closed.
  * Running out of memory sticks: check failed at the end. */
-#ifndef PP_BASE_PROTO_H
-#define PP_BASE_PROTO_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ void pp_proto_packed_fixed64(struct pp_proto *p, unsigned field, const uint64_t 
 size_t pp_proto_begin(struct pp_proto *p, unsigned field);
 void pp_proto_end(struct pp_proto *p, size_t opened);
 void pp_proto_free(struct pp_proto *p);
-
-#endif

@@ -1,8 +1,7 @@
 /* base/rng.h: counter-based randomness. A value depends on its key alone, so that what a sample gets does not
  * depend on which worker drew it or when. splitmix64's finaliser (Steele, Lea, Flood 2014) as mixing
  * function. */
-#ifndef PP_BASE_RNG_H
-#define PP_BASE_RNG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -49,5 +48,3 @@ static inline uint64_t pp_rng_below(struct pp_rng *r, uint64_t n)
     }
     return (uint64_t)(m >> 64);
 }
-
-#endif

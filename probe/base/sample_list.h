@@ -2,8 +2,7 @@
  * samples have no numbers), then n differences, each to the sample before (the first of a list: to 0). All
  * are LEB128; a difference d is d << 1 ^ d >> 63. A shuffled list takes as many bytes per sample as its
  * numbers have groups of seven bits, and one more bit; a sequential one takes one. */
-#ifndef PP_BASE_SAMPLE_LIST_H
-#define PP_BASE_SAMPLE_LIST_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ struct pp_sample_list {
  * the one before is passed over. */
 int pp_sample_list_batch(struct pp_sample_list *l, uint64_t *n);
 int pp_sample_list_next(struct pp_sample_list *l, uint64_t *sample);
-
-#endif

@@ -1,7 +1,6 @@
 /* base/text.h: numbers as people read them, and texts of others as a terminal may show them. Each number
  * writes into buf (at least 32 bytes) and returns it; NAN, what is not known, reads "-". */
-#ifndef PP_BASE_TEXT_H
-#define PP_BASE_TEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ const char *pp_text_file(const char *path);
 /* A spreadsheet would take a CSV cell with this text for a formula: a writer of CSV puts an apostrophe before
  * it. */
 int pp_text_is_formula(const char *text);
-
-#endif

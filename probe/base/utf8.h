@@ -1,7 +1,6 @@
 /* base/utf8.h: where a character of UTF-8 ends (RFC 3629: no overlong forms, no surrogates, at most
  * U+10FFFF). */
-#ifndef PP_BASE_UTF8_H
-#define PP_BASE_UTF8_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ static inline size_t pp_utf8_put(uint32_t point, char *out)
     out[0] = (char)(lead[n] | point);
     return n;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* columns/arrow_meta.h: messages of the Arrow IPC format (arrow.apache.org/docs/format/Columnar.html,
  * Schema.fbs, Message.fbs): the schema as leaf columns, and where the buffers of a record batch lie. A
  * stranger's bytes: nesting and counts are bounded, and every buffer is checked against its batch. */
-#ifndef PP_COLUMNS_ARROW_META_H
-#define PP_COLUMNS_ARROW_META_H
+#pragma once
 
 #include "probe/columns/table.h"
 
@@ -77,5 +76,3 @@ struct pp_arrow_place {
 /* -1: damaged: a buffer that is missing, too short for the rows, or outside of the body. */
 int pp_arrow_place(const struct pp_flat *f, size_t header, uint64_t body, const struct pp_arrow_schema *s,
                    const struct pp_arrow_leaf *leaf, struct pp_arrow_place *out);
-
-#endif

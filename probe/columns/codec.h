@@ -2,8 +2,7 @@
  * zlib, Zstandard by libzstd, Snappy and LZ4 by system libraries that are opened when a file first needs
  * them. Any thread.
  */
-#ifndef PP_COLUMNS_CODEC_H
-#define PP_COLUMNS_CODEC_H
+#pragma once
 
 #include <pipeprobe/status.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ int pp_runs_take(struct pp_runs *r, uint32_t *out, size_t n);
 /* DELTA_BINARY_PACKED: exactly n integers, of 32 or 64 bits with the wrap-around of that width. *used gets
  * its bytes. -1: damaged, or other than n. */
 int pp_delta_take(const uint8_t *bytes, size_t size, int64_t *out, size_t n, size_t *used);
-
-#endif

@@ -1,8 +1,7 @@
 /* columns/pages.h: pages that were decoded, kept while they may be of use: the one least recently used goes
  * first when their bytes pass the limit. One thread decodes a page, others that want the same one wait for
  * it. Any thread. */
-#ifndef PP_COLUMNS_PAGES_H
-#define PP_COLUMNS_PAGES_H
+#pragma once
 
 #include "probe/base/counters.h"
 
@@ -56,5 +55,3 @@ pp_status pp_pages_get(struct pp_pages *c, const struct pp_page_key *key, pp_pag
                        struct pp_page **out, struct pp_err *err);
 void pp_pages_put(struct pp_pages *c, struct pp_page *p);
 uint64_t pp_pages_footprint(struct pp_pages *c);
-
-#endif

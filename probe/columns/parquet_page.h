@@ -1,8 +1,7 @@
 /* columns/parquet_page.h: one page of a Parquet column, decoded: for each row that begins in it where its
  * bytes or numbers are. Pages of version 1 and 2; PLAIN, dictionary, RLE, the three DELTA encodings,
  * BYTE_STREAM_SPLIT. */
-#ifndef PP_COLUMNS_PARQUET_PAGE_H
-#define PP_COLUMNS_PARQUET_PAGE_H
+#pragma once
 
 #include "probe/columns/codec.h"
 #include "probe/columns/pages.h"
@@ -185,5 +184,3 @@ const char *pp_parquet_values_take(const struct pp_parquet_values *v, struct pp_
 /* Finds the values of a dictionary whose raw, bytes and n are set. */
 const char *pp_parquet_dictionary_index(const struct pp_parquet_body *in, struct pp_parquet_dictionary *d,
                                         pp_status *status);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * A kind of table is one file with a struct pp_table_ops. The bytes are a stranger's: memory and time of a
  * call are bounded, and damage is a sentence. */
-#ifndef PP_COLUMNS_TABLE_H
-#define PP_COLUMNS_TABLE_H
+#pragma once
 
 #include "probe/storage/storage.h"
 
@@ -115,5 +114,3 @@ void pp_column_set_type(struct pp_column *c, const char *of, const char *other);
 
 /* The version of libhdf5, or why there is none, for doctor. Returns whether there is one. */
 int pp_hdf5_available(char *text, size_t size);
-
-#endif

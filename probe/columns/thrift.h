@@ -2,8 +2,7 @@
  * metadata of Parquet need it: a reader that goes forward over bytes in memory. The bytes are a stranger's:
  * nothing is read behind their end, nesting is bounded, and damage is remembered in `bad`, which is asked
  * once at the end. After damage every call answers zeros. One thread at a time. */
-#ifndef PP_COLUMNS_THRIFT_H
-#define PP_COLUMNS_THRIFT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ const uint8_t *pp_thrift_bytes(struct pp_thrift *t, int type, size_t *size);
 size_t pp_thrift_list(struct pp_thrift *t, int type, int *element);
 void pp_thrift_begin(struct pp_thrift *t, int type); /* of a struct, whose fields follow */
 void pp_thrift_skip(struct pp_thrift *t, int type);
-
-#endif

@@ -6,8 +6,7 @@
  * here, and 227 us by a child through a pipe, which would be the loader's. Of 6,481 damaged files libhdf5
  * crashed on one and looped on one here, on none as it opened them: that ends or holds up the process.
  */
-#ifndef PP_COLUMNS_TRIAL_H
-#define PP_COLUMNS_TRIAL_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -16,5 +15,3 @@
  * that the caller holds and without other threads. */
 pp_status pp_trial(int (*attempt)(void *ctx), void *ctx, const char *library, const char *path,
                    struct pp_err *err);
-
-#endif

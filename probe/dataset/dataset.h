@@ -5,8 +5,7 @@
  *     -> close
  *
  * A dataset is immutable after open: every call below except open/close may be made by any thread at once. */
-#ifndef PP_DATASET_DATASET_H
-#define PP_DATASET_DATASET_H
+#pragma once
 
 #include "probe/base/content.h"
 
@@ -176,5 +175,3 @@ uint64_t pp_stream_at(const struct pp_stream *st);
 void pp_stream_leave(struct pp_stream *st);
 
 void pp_stream_close(struct pp_stream *st);
-
-#endif

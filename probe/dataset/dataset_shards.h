@@ -1,7 +1,6 @@
 /* dataset/dataset_shards.h: data sets in shards with an index each. What differs is a kind: tar shards,
  * TFRecord files (dataset_tfrecord.c). And what the stream of tar shards needs to know of them. */
-#ifndef PP_DATASET_DATASET_SHARDS_H
-#define PP_DATASET_DATASET_SHARDS_H
+#pragma once
 
 #include "probe/dataset/dataset.h"
 #include "probe/dataset/shard_index.h"
@@ -36,5 +35,3 @@ pp_status pp_shards_stream(const struct pp_dataset *d, const struct pp_stream_op
 uint64_t pp_shards_count(const struct pp_dataset *d);
 const char *pp_shards_path(const struct pp_dataset *d, uint64_t shard);
 const struct pp_storage *pp_shards_storage(const struct pp_dataset *d);
-
-#endif

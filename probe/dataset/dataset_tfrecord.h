@@ -3,8 +3,7 @@
  *
  *   u64 length, u32 masked CRC-32C of these 8 bytes, length bytes, u32 masked CRC-32C of them
  *   (tensorflow.org/tutorials/load_data/tfrecord, "TFRecords format details"); all little-endian */
-#ifndef PP_DATASET_DATASET_TFRECORD_H
-#define PP_DATASET_DATASET_TFRECORD_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -29,5 +28,3 @@ struct pp_tf_image {
  * and lists the features. PP_E_CORRUPT: not a message. */
 pp_status pp_tf_example_image(const uint8_t *record, size_t size, const char *feature,
                               struct pp_tf_image *out, struct pp_err *err);
-
-#endif

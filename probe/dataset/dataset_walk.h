@@ -4,8 +4,7 @@
  * A name ending in an image extension is a file unless the listing itself says otherwise:
  * on mounts that do not tell, and for symbolic links, looking would cost a round trip per image. Other links
  * and untold entries are looked at, for they may be directories. Nothing here is shared between threads. */
-#ifndef PP_DATASET_DATASET_WALK_H
-#define PP_DATASET_DATASET_WALK_H
+#pragma once
 
 #include "probe/dataset/dataset.h"
 #include "probe/dataset/format.h"
@@ -88,5 +87,3 @@ pp_status pp_each_run(const struct pp_each *each, struct pp_err *err);
 /* How many files a data set may keep open: half of the descriptors the process may have, for the rest is for
  * the other code in the process. */
 uint64_t pp_each_descriptors(void);
-
-#endif

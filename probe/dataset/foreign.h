@@ -2,8 +2,7 @@
  * wrong place.
  * One table gives the name and what to do, for the sentences of a place that cannot be opened. Pure functions
  * over bytes and names; any thread. */
-#ifndef PP_DATASET_FOREIGN_H
-#define PP_DATASET_FOREIGN_H
+#pragma once
 
 #include "probe/storage/storage.h"
 
@@ -52,5 +51,3 @@ enum pp_image_kind {
 enum pp_image_kind pp_image_kind_by_name(const char *name);
 const char *pp_image_kind_name(
     enum pp_image_kind kind); /* "WebP"; equal to the decoder's name where there is one */
-
-#endif

@@ -7,8 +7,7 @@
  * allocated by open with calloc, and is released by pp_dataset_close, which calls ops->close (releases what
  * the format holds, copes with a half-built object), detaches the storage and frees it. See the skeleton at
  * the end. */
-#ifndef PP_DATASET_FORMAT_H
-#define PP_DATASET_FORMAT_H
+#pragma once
 
 #include "probe/base/opts.h"
 #include "probe/dataset/dataset.h"
@@ -154,5 +153,3 @@ extern const char *const pp_label_names[];
 /* Adds a format that is not in the table of formats.c (a plug-in, a test); f lives as long as the process.
  * Before any thread opens a data set, and before option tables are made of its rows. -1: more than 8. */
 int pp_dataset_format_register(const struct pp_dataset_format *f);
-
-#endif

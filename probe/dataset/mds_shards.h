@@ -3,8 +3,7 @@
  *
  * A shard: u32 samples, u32 offsets[samples + 1] from the file's start, JSON, samples. A sample: a u32 for
  * each column of variable size, then the columns' bytes; all little-endian. */
-#ifndef PP_DATASET_MDS_SHARDS_H
-#define PP_DATASET_MDS_SHARDS_H
+#pragma once
 
 #include "probe/storage/storage.h"
 
@@ -96,5 +95,3 @@ pp_status pp_mds_spool_open(const struct pp_storage *storage, const struct pp_md
 pp_status pp_mds_spool_ready(struct pp_mds_spool *s, size_t i, struct pp_err *err);
 const struct pp_object *pp_mds_spool_object(const struct pp_mds_spool *s);
 void pp_mds_spool_close(struct pp_mds_spool *s); /* NULL is fine */
-
-#endif

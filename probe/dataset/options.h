@@ -1,7 +1,6 @@
 /* dataset/options.h: the options of all formats, in one struct that a command's own holds. The rows that fill
  * them (name, range, default, help) are the format's: struct pp_dataset_format. Zeroed: the defaults. */
-#ifndef PP_DATASET_OPTIONS_H
-#define PP_DATASET_OPTIONS_H
+#pragma once
 
 #include "probe/base/opts.h"
 
@@ -42,5 +41,3 @@ struct pp_opt *pp_dataset_options_rows(struct pp_opt *to, size_t first, size_t l
 
 /* What no single row can check. PP_E_USAGE. */
 pp_status pp_dataset_options_check(const struct pp_dataset_options *o, struct pp_err *err);
-
-#endif

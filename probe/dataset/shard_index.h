@@ -5,8 +5,7 @@
  * its label is that of its .cls member. The index is held as the bytes of its file: a header, an entry per
  * sample in the shard's order, then the keys. It belongs to a shard of one size and modification time and is
  * made anew when these differ. Immutable once made: any thread may read it. */
-#ifndef PP_DATASET_SHARD_INDEX_H
-#define PP_DATASET_SHARD_INDEX_H
+#pragma once
 
 #include "probe/storage/storage.h"
 
@@ -117,5 +116,3 @@ void pp_shard_cache_trim(uint64_t most_bytes);
 
 /* An index takes about 40 bytes per sample: 25 million samples */
 #define PP_SHARD_CACHE_BYTES (UINT64_C(1) << 30)
-
-#endif

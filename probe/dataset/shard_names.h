@@ -1,8 +1,7 @@
 /* dataset/shard_names.h: from what a user writes to the list of shards: brace ranges as WebDataset's
  * braceexpand and the shell have them (shard-{000000..000009}.tar, {train,val}-{0..3}.tar), globs,
  * comma-separated lists of these, and directories that hold shards. */
-#ifndef PP_DATASET_SHARD_NAMES_H
-#define PP_DATASET_SHARD_NAMES_H
+#pragma once
 
 #include "probe/storage/storage.h"
 
@@ -38,5 +37,3 @@ int pp_is_shard_spec(const char *spec);
 pp_status pp_shard_names(const struct pp_storage *storage, const char *spec,
                          const struct pp_shard_files *files, struct pp_shard_names *out, struct pp_err *err);
 void pp_shard_names_free(struct pp_shard_names *names);
-
-#endif

@@ -5,8 +5,7 @@
  * libarchive's own count of bytes consumed (archive_filter_bytes) stands exactly at a member's data once its
  * header has been read, long names and pax records included; the tests compare with Python's tarfile. That is
  * what random access needs, so there is no parser of our own. */
-#ifndef PP_DATASET_SHARD_TAR_H
-#define PP_DATASET_SHARD_TAR_H
+#pragma once
 
 #include "probe/storage/storage.h"
 
@@ -63,5 +62,3 @@ enum pp_tar_role pp_tar_role(
 pp_status pp_tar_label(struct pp_tar *t, const struct pp_tar_member *m, int64_t *label, struct pp_err *err);
 /* Its text as a number: decimal, not negative, with space around it; -1 for anything else. */
 int64_t pp_tar_parse_label(const uint8_t *text, size_t size);
-
-#endif

@@ -1,8 +1,7 @@
 /* dataset/synthetic_image.h: makes one encoded image in memory: smooth fields in four octaves and fine grain,
  * about as hard to decode as a photograph (3 to 4 bits per pixel at quality 90). The bytes are a function of
  * the arguments and the encoder's version. */
-#ifndef PP_DATASET_SYNTHETIC_IMAGE_H
-#define PP_DATASET_SYNTHETIC_IMAGE_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -23,5 +22,3 @@ struct pp_synthetic_spec {
 /* *data is the caller's to free. Any thread. */
 pp_status pp_synthetic_image(const struct pp_synthetic_spec *spec, uint8_t **data, size_t *size,
                              struct pp_err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* dataset/token_layout.h: where the tokens lie in a file of them, and of what type they are: the header of a
  * NumPy .npy file (format versions 1 to 3, numpy.lib.format), and the index of a Megatron-LM data set
  * (NAME.idx beside NAME.bin), each as far as it takes to read the tokens. */
-#ifndef PP_DATASET_TOKEN_LAYOUT_H
-#define PP_DATASET_TOKEN_LAYOUT_H
+#pragma once
 
 #include "probe/storage/storage.h"
 
@@ -42,5 +41,3 @@ pp_status pp_megatron_read(const struct pp_storage *storage, const char *idx, co
 /* Whether these are the first bytes of an index. */
 int pp_is_megatron_index(const uint8_t *head, size_t size);
 enum { PP_MEGATRON_MAGIC = 9 };
-
-#endif

@@ -2,8 +2,7 @@
  * several members or frames in a row included. Checksums are verified. Memory is bounded: one block of the
  * object, and the window of the compression, which is 32 KiB for gzip and at most 128 MiB for Zstandard. One
  * thread at a time. */
-#ifndef PP_DATASET_UNPACK_H
-#define PP_DATASET_UNPACK_H
+#pragma once
 
 #include "probe/storage/storage.h"
 
@@ -32,5 +31,3 @@ pp_status pp_unpack_read(struct pp_unpack *u, uint8_t *buf, size_t size, size_t 
 /* The last read of the object, for what it says of the page cache. */
 const struct pp_read *pp_unpack_last(const struct pp_unpack *u);
 void pp_unpack_close(struct pp_unpack *u); /* NULL is fine */
-
-#endif

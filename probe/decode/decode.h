@@ -8,8 +8,7 @@
  * bytes select the one that decodes it. A new decoder is one file with one struct pp_decode_ops, and one line
  * in pp_decode_rows (decode.c); test_decode.c has the smallest one there is. What a GPU decodes is no row: it
  * takes a batch at a time (loader/decoding.c), and rows decode what it does not take. */
-#ifndef PP_DECODE_DECODE_H
-#define PP_DECODE_DECODE_H
+#pragma once
 
 #include "probe/base/content.h"
 #include "probe/decode/image.h"
@@ -122,5 +121,3 @@ pp_status pp_decoder_region(struct pp_decoder *d, struct pp_rect crop, struct pp
  * its hook. */
 pp_status pp_decoder_row(struct pp_decoder *d, const struct pp_encoded *in, void *out, size_t size,
                          struct pp_err *err);
-
-#endif

@@ -11,8 +11,7 @@
  * (rubbish behind the image, a scan that ends early but with an end marker) is accepted. Where we differ:
  * damage that libjpeg meets only behind the last row is accepted here, and a PNG whose image data lack their
  * checksum is not. */
-#ifndef PP_DECODE_IMAGE_H
-#define PP_DECODE_IMAGE_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -111,5 +110,3 @@ struct pp_buffer {
 int pp_buffer_reserve(struct pp_buffer *b, size_t size);
 void pp_buffer_trim(struct pp_buffer *b); /* gives it back when it is larger than PP_KEEP_BYTES */
 void pp_buffer_free(struct pp_buffer *b);
-
-#endif

@@ -1,8 +1,7 @@
 /* decode/jpeg_plain.h: whether a JPEG is of the plain kind that another decoder may be given: a look at its
  * markers from first to last, on the CPU. A stream that is not what it seems can leave a GPU's context
  * unusable, so whatever is odd is decoded by libjpeg-turbo, which says what is wrong with it. */
-#ifndef PP_DECODE_JPEG_PLAIN_H
-#define PP_DECODE_JPEG_PLAIN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ enum pp_jpeg_sampling {
 };
 enum pp_jpeg_sampling pp_jpeg_sampling(const uint8_t *data, size_t size);
 const char *pp_jpeg_sampling_name(enum pp_jpeg_sampling s); /* "4:2:0", "gray", "other" */
-
-#endif

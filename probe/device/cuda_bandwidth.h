@@ -1,7 +1,6 @@
 /* device/cuda_bandwidth.h: how fast this machine copies to its GPU, by kind of memory and size: what
  * `pipeprobe doctor` shows. */
-#ifndef PP_DEVICE_CUDA_BANDWIDTH_H
-#define PP_DEVICE_CUDA_BANDWIDTH_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -20,5 +19,3 @@ struct pp_bandwidth {
 /* Takes under a second, 64 MiB on the device and 64 MiB of each kind of memory in turn. Uses the first
  * device, as runs do. */
 pp_status pp_cuda_bandwidth(struct pp_bandwidth *out, struct pp_err *err);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A flight is one batch between start and wait: its stream, decoder state, events and memory, all of them
  * reused. Memory grows with the largest batch so far and stays. */
-#ifndef PP_DEVICE_CUDA_DECODE_H
-#define PP_DEVICE_CUDA_DECODE_H
+#pragma once
 
 #include "probe/device/cuda_driver.h"
 #include "probe/device/decode.h"
@@ -91,5 +90,3 @@ pp_status pp_cuda_decode_finish(struct pp_cuda_decode *c, size_t flight, const s
 pp_cu_result pp_cuda_decode_close(struct pp_cuda_decode *c, size_t flight);
 pp_status pp_cuda_decode_wait(struct pp_cuda_decode *c, size_t flight, struct pp_device_decode_times *out,
                               struct pp_err *err);
-
-#endif

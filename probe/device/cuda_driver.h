@@ -4,8 +4,7 @@
  *
  * A driver is plain data, filled once and read by any thread. libcuda stays mapped for the life of the
  * process: it has threads of its own. */
-#ifndef PP_DEVICE_CUDA_DRIVER_H
-#define PP_DEVICE_CUDA_DRIVER_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -101,5 +100,3 @@ pp_status pp_cuda_driver_devices(const struct pp_cuda_driver *d, int *n, struct 
  * NULL, "; hint". PP_OK for rc 0. */
 pp_status pp_cuda_check(const struct pp_cuda_driver *d, pp_cu_result rc, struct pp_err *err, const char *hint,
                         const char *fmt, ...) __attribute__((format(printf, 5, 6)));
-
-#endif

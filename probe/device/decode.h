@@ -8,8 +8,7 @@
  * Several batches may be between start and wait: as many as the device has copy buffers. A decoder belongs to
  * its device and ends with it. A parser belongs to one thread and is destroyed before the device is closed;
  * the rest is called by the copy lane alone, but for open and info. */
-#ifndef PP_DEVICE_DECODE_H
-#define PP_DEVICE_DECODE_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -114,5 +113,3 @@ void pp_device_decode_trim(struct pp_device *d);
 /* After wait: the first size bytes of the batch as it lies on the device. */
 pp_status pp_device_decode_read(struct pp_device *d, uint64_t ticket, void *to, size_t size,
                                 struct pp_err *err);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * A device belongs to the loader that opened it. copy_* are called by the copy lane alone, step_* by the
  * trainer alone; alloc and free by the thread that makes the loader. */
-#ifndef PP_DEVICE_DEVICE_H
-#define PP_DEVICE_DEVICE_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -83,5 +82,3 @@ pp_status pp_device_step_wait(struct pp_device *d, struct pp_err *err);
 
 /* Blocks until everything issued so far is done (--sync-every-step). Any thread. */
 pp_status pp_device_sync(struct pp_device *d, struct pp_err *err);
-
-#endif

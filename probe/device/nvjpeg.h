@@ -4,8 +4,7 @@
  *
  * The table of calls is plain data, filled once and read by any thread. A handle may be used by many threads,
  * a state by one at a time. libnvjpeg stays mapped for the life of the process. */
-#ifndef PP_DEVICE_NVJPEG_H
-#define PP_DEVICE_NVJPEG_H
+#pragma once
 
 #include "probe/device/cuda_driver.h"
 
@@ -127,5 +126,3 @@ struct pp_nvjpeg_found {
     struct pp_nvjpeg_choice choice; /* handle is NULL */
 };
 pp_status pp_nvjpeg_look(size_t batch, struct pp_nvjpeg_found *out, struct pp_err *err);
-
-#endif

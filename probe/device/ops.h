@@ -1,6 +1,5 @@
 /* device/ops.h: the table of functions a device brings; see device.h for what each promises. */
-#ifndef PP_DEVICE_OPS_H
-#define PP_DEVICE_OPS_H
+#pragma once
 
 #include "probe/device/decode.h"
 #include "probe/device/device.h"
@@ -68,5 +67,3 @@ extern const struct pp_device_ops *const pp_device_cuda;
  * 4 KiB pages would cost them a TLB miss every page. */
 pp_status pp_pages_map(size_t size, void **out, struct pp_err *err);
 void pp_pages_unmap(void *p, size_t size); /* NULL is fine */
-
-#endif

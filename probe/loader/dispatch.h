@@ -8,8 +8,7 @@
  *
  * Backpressure is the free slots: a claim that would open a batch waits for one (slot_wait). In streaming
  * mode a claim also waits for the reader's next item (dispatch_wait). */
-#ifndef PP_LOADER_DISPATCH_H
-#define PP_LOADER_DISPATCH_H
+#pragma once
 
 #include "probe/loader/loader.h"
 #include "probe/loader/queue.h"
@@ -136,5 +135,3 @@ void pp_dispatch_drain(struct pp_dispatch *d);
 /* Stop now: every claim ends, the ready queue closes. */
 void pp_dispatch_stop(struct pp_dispatch *d);
 int pp_dispatch_is_stopped(struct pp_dispatch *d);
-
-#endif

@@ -6,8 +6,7 @@
  * burnt inside the decode, a bandwidth is a token bucket that all workers share. What a sample gets depends
  * on (seed, epoch, sample) only. Nothing is marked in the spans: in the recording an injected cause
  * shows by its effect alone. */
-#ifndef PP_LOADER_FAULT_H
-#define PP_LOADER_FAULT_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -73,5 +72,3 @@ struct pp_ballast;
 pp_status pp_ballast_start(double cpus, int threads, struct pp_ballast **out, struct pp_err *err);
 /* Ends and joins them. NULL is fine. */
 void pp_ballast_stop(struct pp_ballast *b);
-
-#endif

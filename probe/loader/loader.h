@@ -6,8 +6,7 @@
  * batch goes to the copy lane (in order, or as finished with out_of_order), then to the trainer, which is the
  * thread that calls pp_loader_run. Slots bound everything: workers x prefetch batches are in flight at most.
  * Every wait is a span. */
-#ifndef PP_LOADER_LOADER_H
-#define PP_LOADER_LOADER_H
+#pragma once
 
 #include "probe/dataset/dataset.h" /* struct pp_stream_cursor */
 
@@ -187,5 +186,3 @@ void pp_loader_stop(struct pp_loader *l);
 /* The name of a sample that a worker is on; 0: not known (streaming: no worker has it now). Any thread. */
 int pp_loader_sample_path(struct pp_loader *l, uint64_t index, char *buf, size_t size);
 void pp_loader_destroy(struct pp_loader *l); /* keeps everything while a thread is given up */
-
-#endif

@@ -1,7 +1,6 @@
 /* loader/loader_impl.h: the loader's inside, shared by its lanes (worker.c, lanes.c, trainer.c) and by
  * loader.c, which wires them. */
-#ifndef PP_LOADER_LOADER_IMPL_H
-#define PP_LOADER_LOADER_IMPL_H
+#pragma once
 
 #include "probe/base/io.h"
 #include "probe/decode/image.h"
@@ -257,5 +256,3 @@ static inline uint16_t pp_batch_flags(const struct pp_loader *l, uint64_t batch)
 {
     return batch < l->opts.warmup_steps ? PP_SPAN_WARMUP : 0;
 }
-
-#endif

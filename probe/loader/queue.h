@@ -1,8 +1,7 @@
 /* loader/queue.h: the bounded first-in first-out queue between two lanes. Measures both waits and its depth
  * over time; closing it wakes everyone, and what is still inside can be taken out: draining is part of the
  * contract. Any number of threads on either side. */
-#ifndef PP_LOADER_QUEUE_H
-#define PP_LOADER_QUEUE_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -48,5 +47,3 @@ pp_status pp_queue_put(struct pp_queue *q, void *item);
 pp_status pp_queue_get(struct pp_queue *q, void **item, uint64_t deadline_ns);
 void pp_queue_close(struct pp_queue *q);
 size_t pp_queue_depth(struct pp_queue *q);
-
-#endif

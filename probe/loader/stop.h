@@ -1,7 +1,6 @@
 /* loader/stop.h: the end of a run, as all its threads share it: the request to stop, the first failure, and a
  * sleep that a request ends. Every call may be made by any thread. */
-#ifndef PP_LOADER_STOP_H
-#define PP_LOADER_STOP_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -104,5 +103,3 @@ static inline int pp_gate_give_up(struct pp_gate *g)
     return atomic_compare_exchange_strong_explicit(&g->state, &inside, PP_GATE_GIVEN_UP, memory_order_acquire,
                                                    memory_order_relaxed);
 }
-
-#endif

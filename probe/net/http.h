@@ -8,8 +8,7 @@
  * threads have asked at once. It follows no redirect (a request may carry credentials) and retries nothing:
  * that is for who knows what the request was. Several addresses of a host name are tried in random order, so
  * that connections spread over them. Certificates are verified. */
-#ifndef PP_NET_HTTP_H
-#define PP_NET_HTTP_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -120,5 +119,3 @@ void pp_http_set_timeout(double seconds);
  * does not return. */
 void pp_http_set_interrupted(int (*interrupted)(void));
 int pp_http_is_interrupted(void);
-
-#endif

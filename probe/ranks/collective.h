@@ -14,8 +14,7 @@
  *
  * Times are CLOCK_MONOTONIC, one clock for all processes of a machine (of one time namespace). One thread per
  * struct pp_collective. */
-#ifndef PP_RANKS_COLLECTIVE_H
-#define PP_RANKS_COLLECTIVE_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -60,5 +59,3 @@ const char *pp_collective_news(struct pp_collective *c);
 
 /* Gives up the place; the others no longer wait for this rank. NULL is fine. */
 void pp_collective_leave(struct pp_collective *c);
-
-#endif

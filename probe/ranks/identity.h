@@ -2,8 +2,7 @@
  * srun, mpiexec, jsrun, deepspeed, accelerate, Ray. One table (identity.c) has a row per launcher, asked in
  * an order in which what starts the training process itself comes before what started that (torchrun inside
  * of srun). Any thread, as far as getenv allows. */
-#ifndef PP_RANKS_IDENTITY_H
-#define PP_RANKS_IDENTITY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ int pp_identity_read_from(pp_variable_fn *get, void *ctx, struct pp_identity *ou
 /* The launchers of the table in their order, for documents; NULL after the last. variables: the one that has
  * the rank. */
 const char *pp_identity_launcher(size_t i, const char **variable);
-
-#endif

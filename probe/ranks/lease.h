@@ -16,8 +16,7 @@
  * none.
  *
  * A thread sends heartbeats, marks what is done and finds leases that were lost. Files: lease_dir.h. */
-#ifndef PP_RANKS_LEASE_H
-#define PP_RANKS_LEASE_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -75,5 +74,3 @@ size_t pp_lease_held(struct pp_lease *l);
 
 /* Marks what was delivered, and gives back what was not. NULL is fine. */
 void pp_lease_leave(struct pp_lease *l);
-
-#endif

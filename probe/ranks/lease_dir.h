@@ -15,8 +15,7 @@
  *
  * The directory is a stranger's: what is read from it is bounded, names are made from numbers, links are not
  * followed. look and owner are for one thread; the others for any. */
-#ifndef PP_RANKS_LEASE_DIR_H
-#define PP_RANKS_LEASE_DIR_H
+#pragma once
 
 #include "probe/ranks/lease.h"
 
@@ -68,5 +67,3 @@ pp_status pp_lease_dir_look(struct pp_lease_dir *d, uint64_t epoch, struct pp_le
 /* How the rank is that holds that lease; token (PP_LEASE_TOKEN bytes): its name. */
 enum pp_lease_owner pp_lease_dir_owner(struct pp_lease_dir *d, uint64_t epoch, uint64_t shard, int turn,
                                        char *token);
-
-#endif

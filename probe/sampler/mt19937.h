@@ -1,8 +1,7 @@
 /* sampler/mt19937.h: the Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998), the generator behind
  * PyTorch's CPU randperm. Here for --sampler torch only; everything else draws from base/rng.h. One thread at
  * a time. */
-#ifndef PP_SAMPLER_MT19937_H
-#define PP_SAMPLER_MT19937_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ struct pp_mt19937 {
 /* init_genrand of the 2002 reference. PyTorch's manual_seed hands over the low 32 bits of its 64. */
 void pp_mt19937_seed(struct pp_mt19937 *mt, uint32_t seed);
 uint32_t pp_mt19937_next(struct pp_mt19937 *mt);
-
-#endif

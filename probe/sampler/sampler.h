@@ -13,8 +13,7 @@
  * keyed by (seed, epoch, position), and holds 12 bytes per weight in the sampler. Torch shuffles 4 bytes per
  * sample when an order is made and keeps this rank's share of them. Stratified holds 4 bytes per sample in
  * the sampler, and 4 per sample of the rank in an order. */
-#ifndef PP_SAMPLER_SAMPLER_H
-#define PP_SAMPLER_SAMPLER_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -109,5 +108,3 @@ pp_status pp_state_load(const char *path, struct pp_loader_state *st, struct pp_
  * rank holds. */
 pp_status pp_state_matches(const struct pp_loader_state *st, const struct pp_sampler_opts *opts,
                            struct pp_err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* sampler/sampler_alias.h: one index in proportion to its weight, in constant time (the alias method of
  * Walker, 1977, built as Vose, 1991, does). 12 bytes per weight; immutable once built, so any number of
  * threads may pick. */
-#ifndef PP_SAMPLER_SAMPLER_ALIAS_H
-#define PP_SAMPLER_SAMPLER_ALIAS_H
+#pragma once
 
 #include "probe/base/rng.h"
 
@@ -20,5 +19,3 @@ void pp_alias_destroy(struct pp_alias *a);
 
 /* Takes its randomness from rng. An index of weight zero is never picked. */
 uint64_t pp_alias_pick(const struct pp_alias *a, struct pp_rng *rng);
-
-#endif

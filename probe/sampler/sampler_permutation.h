@@ -12,8 +12,7 @@
  * rounds are needed until each of the n! orders is equally likely (tested for n = 3..6).
  *
  * Plain data; immutable after init, so any number of threads may ask it. */
-#ifndef PP_SAMPLER_SAMPLER_PERMUTATION_H
-#define PP_SAMPLER_SAMPLER_PERMUTATION_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ uint64_t pp_permutation_at(const struct pp_permutation *p, uint64_t x);
  * faster than at(). */
 void pp_permutation_fill(const struct pp_permutation *p, uint64_t first, uint64_t stride, uint64_t *out,
                          size_t count);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * So any b samples in a row, batches of any size among them, have less than 2 more or fewer of a class than b
  * m_c / len. */
-#ifndef PP_SAMPLER_SAMPLER_STRATA_H
-#define PP_SAMPLER_SAMPLER_STRATA_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -36,5 +35,3 @@ struct pp_strata_share {
 /* order[len] by position. n log(classes) steps; 16 bytes per sample of the rank meanwhile. */
 pp_status pp_strata_order(const struct pp_strata *s, const struct pp_strata_share *share, uint32_t *order,
                           struct pp_err *err);
-
-#endif

@@ -26,8 +26,7 @@
  *
  * T1 and T2 are taken as independent and the epoch as long against B; tests/unit/probe/sampler compares with
  * the buffer's rule itself. Where B reaches n, the shuffle is a full one. */
-#ifndef PP_SAMPLER_SHUFFLE_QUALITY_H
-#define PP_SAMPLER_SHUFFLE_QUALITY_H
+#pragma once
 
 struct pp_shuffle_setup {
     double samples, shards; /* of one rank in an epoch */
@@ -45,5 +44,3 @@ struct pp_shuffle_quality {
 };
 
 void pp_shuffle_quality(const struct pp_shuffle_setup *s, struct pp_shuffle_quality *out);
-
-#endif

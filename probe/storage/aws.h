@@ -7,8 +7,7 @@
  *
  * Temporary credentials are fetched anew 5 minutes before they end, and when a server says that they have.
  * Secrets are in memory alone: no message, recording or environment of a child has them. Any thread. */
-#ifndef PP_STORAGE_AWS_H
-#define PP_STORAGE_AWS_H
+#pragma once
 
 #include "probe/net/http.h"
 
@@ -104,5 +103,3 @@ time_t pp_aws_parse_time(const char *text);
 int pp_ini_get(const char *text, size_t size, const char *name, const char *key, char *out, size_t out_size);
 /* 1: there is such a section */
 int pp_ini_has(const char *text, size_t size, const char *name);
-
-#endif

@@ -1,8 +1,7 @@
 /* storage/fault.h: a storage that wraps another one and does something to the reads made for samples: blocks
  * them, fails them, says that they missed the page cache. What is done is decided by the read's context;
  * reads without one (indexes, headers, streams) and all other calls pass through. */
-#ifndef PP_STORAGE_FAULT_H
-#define PP_STORAGE_FAULT_H
+#pragma once
 
 #include "probe/storage/storage.h"
 
@@ -18,5 +17,3 @@ struct pp_read_faults {
 /* Takes inner over: it is detached with *out, or now on failure. f is borrowed; NULL: *out is inner. */
 pp_status pp_storage_wrap_faults(struct pp_storage *inner, const struct pp_read_faults *f,
                                  struct pp_storage **out, struct pp_err *err);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Reads do not compete with each other: as with an object store, more at a time are answered as quickly. Only
  * reads take time; looking for names, opening and listing do not. */
-#ifndef PP_STORAGE_MODEL_H
-#define PP_STORAGE_MODEL_H
+#pragma once
 
 #include "probe/storage/storage.h"
 
@@ -27,5 +26,3 @@ double pp_storage_model_first_ns(const struct pp_storage_model *m, uint64_t draw
  * failure. m NULL: *out is inner. */
 pp_status pp_storage_wrap_model(struct pp_storage *inner, const struct pp_storage_model *m,
                                 struct pp_storage **out, struct pp_err *err);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Retries: a read for a sample (pp_read.context) is made once, and the loader makes it again; any other
  * request up to PP_REMOTE_TRIES times, with pp_storage_retry_wait_ns between. */
-#ifndef PP_STORAGE_REMOTE_H
-#define PP_STORAGE_REMOTE_H
+#pragma once
 
 #include "probe/net/http.h"
 #include "probe/storage/storage.h"
@@ -84,5 +83,3 @@ pp_status pp_remote_read_at(const struct pp_object *o, struct pp_read *r, struct
 pp_status pp_remote_read_whole(const struct pp_storage *s, const struct pp_object *dir, struct pp_read *r,
                                struct pp_err *err);
 void pp_remote_close(struct pp_object *o);
-
-#endif

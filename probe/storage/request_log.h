@@ -3,8 +3,7 @@
  *
  * Nothing is kept until pp_request_log_on. Then up to PP_REQUESTS_KEPT requests wait to be taken; further
  * ones are counted as lost, and no request ever waits. Any thread. */
-#ifndef PP_STORAGE_REQUEST_LOG_H
-#define PP_STORAGE_REQUEST_LOG_H
+#pragma once
 
 #include "probe/base/counters.h"
 #include "probe/net/http.h"
@@ -88,5 +87,3 @@ size_t pp_request_log_take(struct pp_request *out, size_t max);
 uint64_t pp_request_log_lost(void);
 /* 0: there is no such place. */
 int pp_request_log_place(uint16_t id, struct pp_request_place *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* storage/s3_page.h: names and listings of S3. Pure functions; a server's answer is a stranger's text. */
-#ifndef PP_STORAGE_S3_PAGE_H
-#define PP_STORAGE_S3_PAGE_H
+#pragma once
 
 #include "probe/storage/storage.h"
 
@@ -45,5 +44,3 @@ typedef int pp_xml_leaf_fn(void *ctx, const char *parent, const char *name, cons
 
 /* The text of the first leaf of that name; "" when there is none, or it is too long. */
 void pp_xml_find(const char *xml, size_t size, const char *name, char *out, size_t out_size);
-
-#endif

@@ -14,8 +14,7 @@
  * and the loader tries it again. PP_E_NOT_FOUND, PP_E_ACCESS: as they
  * say. PP_E_UNSUPPORTED: not an object, or the storage cannot do this. A storage whose requests travel
  * retries those that are for no sample (remote.h): an index is not given up for one busy answer. */
-#ifndef PP_STORAGE_STORAGE_H
-#define PP_STORAGE_STORAGE_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -231,4 +230,3 @@ pp_status pp_read_fail(const struct pp_read *r, int errno_value, struct pp_err *
  *
  * One over another (fault.c is the example) sets inner and leaves out what it does not change. A storage that is not in the table (one made by a format, a wrapper) needs neither accepts nor attach. */
 /* clang-format on */
-#endif

@@ -1,6 +1,5 @@
 /* storage/url.h: URLs as users write them. Pure functions, any thread. */
-#ifndef PP_STORAGE_URL_H
-#define PP_STORAGE_URL_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -28,5 +27,3 @@ struct pp_url {
     size_t query_size;
 };
 int pp_url_split(const char *url, struct pp_url *out);
-
-#endif

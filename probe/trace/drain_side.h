@@ -1,8 +1,7 @@
 /* trace/drain_side.h: the consuming end of a session, for the one thread (or process) that empties the rings.
  * Threads may be of several processes (a forked child that registered again); a thread whose ring is not
  * ready yet simply has no spans. */
-#ifndef PP_TRACE_DRAIN_SIDE_H
-#define PP_TRACE_DRAIN_SIDE_H
+#pragma once
 
 #include "probe/trace/trace.h"
 
@@ -77,5 +76,3 @@ void pp_session_anchor(struct pp_session *s);
  * writes. */
 #define PP_COLLECTOR_READY "ready\n" /* what it writes, or else a sentence that says why it cannot */
 enum { PP_COLLECTOR_LOCK_FD = 3, PP_COLLECTOR_READY_FD = 4 };
-
-#endif

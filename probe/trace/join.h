@@ -1,8 +1,7 @@
 /* trace/join.h: recording into a session that another process opened, and what becomes known about a thread
  * only after it has registered. The owner drains; a joined process only adds rings, and its closing leaves
  * the files alone. */
-#ifndef PP_TRACE_JOIN_H
-#define PP_TRACE_JOIN_H
+#pragma once
 
 #include "probe/trace/trace.h"
 
@@ -39,5 +38,3 @@ int pp_presence_enter(const char *session_dir);
 int pp_presence_any(const char *session_dir);
 /* 1: all have gone, and none can enter any more while *fd is open. 0: not yet. */
 int pp_presence_end(const char *session_dir, int *fd);
-
-#endif

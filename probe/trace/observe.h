@@ -6,8 +6,7 @@
  * pp_lap_skip, observed. The phase that counts is the one that the end names: what was waited for may only be
  * known then. A phase that begins while another is open closes that one. Recording may be off (a NULL
  * pp_thread): the observer hears all the same. Without an observer that costs one load and a test. */
-#ifndef PP_TRACE_OBSERVE_H
-#define PP_TRACE_OBSERVE_H
+#pragma once
 
 #include <pipeprobe/pipeprobe.h>
 
@@ -62,5 +61,3 @@ static inline void pp_phase_skip(struct pp_thread *t)
     pp_observer_end();
     pp_lap_skip(t);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* trace/run_delay.h: how long a thread was runnable without running: the second field of its
  * /proc/thread-self/schedstat. */
-#ifndef PP_TRACE_RUN_DELAY_H
-#define PP_TRACE_RUN_DELAY_H
+#pragma once
 
 #include <stdint.h>
 #include <unistd.h>
@@ -31,5 +30,3 @@ static inline uint64_t pp_run_delay_within(uint64_t waited_ns, uint64_t wall_ns,
     uint64_t most = wall_ns > cpu_ns ? wall_ns - cpu_ns : 0;
     return waited_ns < most ? waited_ns : most;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* trace/session.h: what session.c, slot.c, thread.c and drain_side.c share about a session in this process.
  * Private to probe/trace. */
-#ifndef PP_TRACE_SESSION_H
-#define PP_TRACE_SESSION_H
+#pragma once
 
 #include "probe/trace/stamp.h"
 #include "probe/trace/trace.h"
@@ -85,5 +84,3 @@ void pp_session_wake_once(struct pp_session_file *f);
 
 /* Puts the session on the list that the fork handlers walk; pp_session_close takes it off. */
 void pp_session_enlist(struct pp_session *s);
-
-#endif

@@ -5,8 +5,7 @@
  * Ticks become nanoseconds by the segments in the session file (pipeprobe/ring.h). The owner of the session
  * appends a segment about once a second: the new one starts where the old one ends and is steered so that it
  * meets CLOCK_MONOTONIC a second later. */
-#ifndef PP_TRACE_STAMP_H
-#define PP_TRACE_STAMP_H
+#pragma once
 
 #include "probe/base/clock.h"
 
@@ -43,5 +42,3 @@ void pp_stamp_begin(struct pp_session_file *f, struct pp_stamp_sync *sync);
 void pp_stamp_resume(const struct pp_session_file *f, struct pp_stamp_sync *sync);
 /* Appends a segment when one is due. One thread at a time. */
 void pp_stamp_anchor(struct pp_session_file *f, struct pp_stamp_sync *sync);
-
-#endif

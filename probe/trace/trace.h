@@ -9,8 +9,7 @@
  *
  * fork: handles a child inherits go silent in it; it may register again in the same session and gets its own
  * ring. The only process-wide state is the list of open sessions that the fork handlers walk. */
-#ifndef PP_TRACE_TRACE_H
-#define PP_TRACE_TRACE_H
+#pragma once
 
 #include <pipeprobe/pipeprobe.h>
 
@@ -44,5 +43,3 @@ uint64_t pp_lap_cost_ns(struct pp_session *s);
 
 /* An interned name or counter (pipeprobe.h, pp_name) of a session. */
 uint16_t pp_name_intern(struct pp_session *s, const char *name); /* 0 when the table is full or s is NULL */
-
-#endif

@@ -5,8 +5,7 @@
  * 0.5) * in / out, weights normalised in double, then rounded to 22-bit fixed point; rows first, rounded to 8
  * bits, then columns. All sums are exact in 32 bits, so the order of addition and the vector width cannot
  * change a bit. */
-#ifndef PP_TRANSFORM_RESIZE_H
-#define PP_TRANSFORM_RESIZE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ typedef void pp_resize_column_fn(const struct pp_axis *axis, int output, const u
 pp_resize_rows_fn pp_resize_rows_portable, pp_resize_rows_avx2;
 pp_resize_column_fn pp_resize_column_portable, pp_resize_column_avx2;
 int pp_resize_has_avx2(void);
-
-#endif

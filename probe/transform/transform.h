@@ -15,8 +15,7 @@
  * sample) only and have torchvision's distribution, not its generator's numbers. The results are
  * torchvision's bit for bit, PIL's fixed-point resampling and the float32 order of ToTensor and Normalize
  * included. One exception: hflip before resize or rrc is done after it, which may differ by 1/255. */
-#ifndef PP_TRANSFORM_TRANSFORM_H
-#define PP_TRANSFORM_TRANSFORM_H
+#pragma once
 
 #include "probe/decode/image.h"
 
@@ -97,5 +96,3 @@ size_t pp_transform_axes_bytes(const struct pp_transform *t, const struct pp_tra
 pp_status pp_transform_axes(const struct pp_transform *t, const struct pp_transform_plan *plan,
                             struct pp_scratch *scratch, void *tables, struct pp_transform_axes *out,
                             struct pp_err *err);
-
-#endif

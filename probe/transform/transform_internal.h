@@ -1,7 +1,6 @@
 /* transform/transform_internal.h: a parsed transform, shared by transform_parse.c, transform_store.c and
  * transform.c. Inside the room only. */
-#ifndef PP_TRANSFORM_TRANSFORM_INTERNAL_H
-#define PP_TRANSFORM_TRANSFORM_INTERNAL_H
+#pragma once
 
 #include "probe/transform/resize.h"
 #include "probe/transform/transform.h"
@@ -52,5 +51,3 @@ void pp_store_padding(const struct pp_store *s);
 /* Whether the SIMD arithmetic gives value_f32 for every value, found out by trying them all; 0 without the
  * instructions. */
 int pp_store_simd_is_exact(const struct pp_transform *t);
-
-#endif

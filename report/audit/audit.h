@@ -28,8 +28,7 @@
  *
  * Anything else that is used twice or not at all in an epoch that all ranks ran from its start to its end is
  * a finding, named after the first of the causes (rules/audit.def) that explains it. */
-#ifndef PP_REPORT_AUDIT_AUDIT_H
-#define PP_REPORT_AUDIT_AUDIT_H
+#pragma once
 
 #include "probe/base/arena.h"
 #include "probe/base/fields.h"
@@ -187,5 +186,3 @@ extern const struct pp_field pp_audit_fields[];
 int pp_audit_json(const struct pp_audit *a, FILE *out);
 /* all: every epoch; else the first 8 that are not clean, or the first 3. */
 void pp_audit_text(const struct pp_audit *a, int all, FILE *out);
-
-#endif

@@ -1,8 +1,7 @@
 /* report/audit/audit_read.h: recordings as parts of an audit. Each is read twice when it is added, and once
  * more per epoch, the chunks of that epoch alone. Nothing is kept of it but some tens of bytes per epoch; up
  * to PP_AUDIT_OPEN files stay open, of more one is open at a time. */
-#ifndef PP_REPORT_AUDIT_AUDIT_READ_H
-#define PP_REPORT_AUDIT_AUDIT_READ_H
+#pragma once
 
 #include "report/audit/audit.h"
 #include "report/source/source.h"
@@ -116,5 +115,3 @@ struct audit_placed {
 pp_status audit_place(const struct pp_audit_input *in, struct pp_arena *arena, struct audit_placed *out,
                       struct pp_err *err);
 void audit_placed_free(struct audit_placed *p);
-
-#endif

@@ -1,7 +1,6 @@
 /* report/audit/facts.h: what is counted of each rank in each epoch (facts.c), and what is judged by
  * (judge.c). Private to the room. */
-#ifndef PP_REPORT_AUDIT_FACTS_H
-#define PP_REPORT_AUDIT_FACTS_H
+#pragma once
 
 #include "report/audit/audit.h"
 #include "report/audit/audit_read.h"
@@ -120,5 +119,3 @@ typedef uint32_t audit_epoch_fn(void *ctx, uint32_t batch);
 /* Fills prints and n_prints of the part, which owns them. */
 pp_status audit_prints_read(const struct pp_source *source, audit_epoch_fn *epoch_of, void *ctx,
                             struct pp_audit_part *part, struct pp_err *err);
-
-#endif

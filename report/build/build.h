@@ -1,7 +1,6 @@
 /* report/build/build.h: makes the report model of a recording: source -> measure -> replay -> verdict ->
  * findings -> one pp_report (report/model/model.h), which every renderer shows and none computes. */
-#ifndef PP_REPORT_BUILD_BUILD_H
-#define PP_REPORT_BUILD_BUILD_H
+#pragma once
 
 #include "report/model/model.h"
 
@@ -31,5 +30,3 @@ void pp_report_free(struct pp_report *r);
 /* What `report` and `run` exit with: 3 when there was too little to judge; 0 for any verdict and for a
  * ceiling. */
 int pp_report_exit_code(const struct pp_report *r);
-
-#endif

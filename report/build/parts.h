@@ -1,7 +1,6 @@
 /* report/build/parts.h: the parts of a report. Each is made by one file of this room from what was measured
  * and replayed; build.c asks for them in their order. */
-#ifndef PP_REPORT_BUILD_PARTS_H
-#define PP_REPORT_BUILD_PARTS_H
+#pragma once
 
 #include "probe/base/arena.h"
 #include "report/findings/checks.h"
@@ -190,5 +189,3 @@ void pp_sentence_compose(struct pp_arena *arena, struct pp_report *r);
 /* "waits 16 % of the time for data and 80 % for a CPU", or for other ranks, or the device; of: " of the
  * time", or "". "": no share is known. */
 const char *pp_sentence_waits(const struct pp_report *r, const char *of, char *buf, size_t size);
-
-#endif

@@ -1,8 +1,7 @@
 /* ci/baseline.h: repeated runs kept in a file, as what later runs are compared with: raw values of every run,
  * where their time went, their verdicts, and the fingerprint of the machine and the work. JSON, schema
  * pipeprobe.baseline/1 (docs/baseline.schema.json), small enough to live in a repository. */
-#ifndef PP_CI_BASELINE_H
-#define PP_CI_BASELINE_H
+#pragma once
 
 #include "report/compare/run.h"
 
@@ -26,5 +25,3 @@ pp_status pp_baseline_write(const char *path, const struct pp_runs *runs,
  * are skipped. *out is to be freed with pp_runs_free, also after a failure. about may be NULL. */
 pp_status pp_baseline_read(const char *path, struct pp_runs *out, struct pp_baseline_about *about,
                            struct pp_err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* ci/outputs.h: the comparison in the forms that CI systems read. Each prints what the model says and
  * computes nothing; each returns 0, or -1 when writing failed. */
-#ifndef PP_CI_OUTPUTS_H
-#define PP_CI_OUTPUTS_H
+#pragma once
 
 #include "report/compare/compare.h"
 
@@ -18,5 +17,3 @@ int pp_ci_junit(const struct pp_compare *c, int strict, FILE *out);
 int pp_ci_openmetrics(const struct pp_compare *c, FILE *out);
 /* github-action-benchmark's customSmallerIsBetter: HEAD's medians; throughput as seconds per sample. */
 int pp_ci_benchmark(const struct pp_compare *c, FILE *out);
-
-#endif

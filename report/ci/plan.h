@@ -1,6 +1,5 @@
 /* ci/plan.h: in which order repeated runs are made, and how many. All of it is fixed before the first run. */
-#ifndef PP_CI_PLAN_H
-#define PP_CI_PLAN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -21,5 +20,3 @@ static inline double pp_ci_look_share(size_t runs, size_t max_runs, int second)
 {
     return max_runs <= runs ? 1 : second ? 0.2 : 0.8;
 }
-
-#endif

@@ -15,8 +15,7 @@
  * A COUNT metric that is the same in all runs of a side is compared exactly: there is no noise to test
  * against, one run is enough. A change of the verdict's class is a question of its own (Fisher's exact test
  * over runs, sign flips over pairs), in the same family. */
-#ifndef PP_COMPARE_COMPARE_H
-#define PP_COMPARE_COMPARE_H
+#pragma once
 
 #include "report/compare/run.h"
 #include "report/stats/order.h"
@@ -204,5 +203,3 @@ int pp_compare_exit_code(const struct pp_compare *c, int strict);
  * and answers. */
 pp_status pp_compare_judge(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head,
                            struct pp_err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* compare/render.h: the comparison as text for a terminal, as Markdown, and as one JSON document (schema
  * pipeprobe.compare/1, docs/compare.schema.json). Each returns 0, or -1 when writing failed. */
-#ifndef PP_COMPARE_RENDER_H
-#define PP_COMPARE_RENDER_H
+#pragma once
 
 #include "probe/base/fields.h"
 #include "report/compare/compare.h"
@@ -36,5 +35,3 @@ char *pp_compare_worse_text(char *buf, size_t size, const struct pp_compare_metr
 char *pp_compare_p_text(char *buf, size_t size, const struct pp_compare_metric *m); /* "0.0029", "exact" */
 const char *pp_compare_answer_text(
     const struct pp_compare_metric *m); /* "REGRESSED", "improved", "ok", ... */
-
-#endif

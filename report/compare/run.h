@@ -1,8 +1,7 @@
 /* compare/run.h: what a comparison knows of one recorded run: one number per metric, where a batch's time
  * went, the verdict, and on what it ran. Plain data: from a recording (load.c), from a baseline
  * (ci/baseline.h), or made by a test. */
-#ifndef PP_COMPARE_RUN_H
-#define PP_COMPARE_RUN_H
+#pragma once
 
 #include "report/model/spent.h"
 
@@ -127,5 +126,3 @@ void pp_runs_free(struct pp_runs *runs);
 /* Recordings (load.c): files, directories (their *.sqlite, not below) and globs into runs, sorted by name.
  * PP_E_NOT_FOUND when a word leads to nothing; else as pp_report_build. */
 pp_status pp_runs_load(const char *const *operands, size_t n, struct pp_runs *out, struct pp_err *err);
-
-#endif

@@ -7,8 +7,7 @@
  * present, threads), the second pass delivers. Memory is bounded by one chunk and by what is per thread, per
  * name and per loss, never by the number of spans. The output appears under its name only when it is complete
  * (out.h). Exporters compute no meaning: they spell what the walker hands them. */
-#ifndef PP_EXPORT_EXPORT_H
-#define PP_EXPORT_EXPORT_H
+#pragma once
 
 #include "report/source/source.h"
 
@@ -154,5 +153,3 @@ static inline uint64_t pp_span_end(const struct pp_span *s)
 {
     return s->start_ns + s->dur_ns < s->start_ns ? UINT64_MAX : s->start_ns + s->dur_ns;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * between versions. Reports join the enumerations by id, newer ones skip when an enumeration is missing. Our
  * own tables (pipeprobe_*) lie beside them: nsys looks at tables by name, and their columns are not called
  * start and end, which would make `nsys analyze` take them for event tables. */
-#ifndef PP_EXPORT_NSYS_DB_H
-#define PP_EXPORT_NSYS_DB_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -76,5 +75,3 @@ pp_status nsys_rows_put(struct nsys_db *d, struct nsys_rows *r, const int64_t *v
 pp_status nsys_rows_flush(struct nsys_db *d, struct nsys_rows *r,
                           struct pp_err *err); /* the last rows, before the commit */
 void nsys_rows_close(struct nsys_rows *r);     /* what is pending is gone */
-
-#endif

@@ -6,8 +6,7 @@
  * A span is 100 to 200 bytes there, ten times and more of what it takes in a recording: under the budget of
  * bytes the batches that the trainer waited longest for come first. Memory is that of the spans chosen, and
  * 24 bytes a batch. Spans that belong to no batch are counted alone. */
-#ifndef PP_EXPORT_OTLP_TRACES_H
-#define PP_EXPORT_OTLP_TRACES_H
+#pragma once
 
 #include "report/source/source.h"
 
@@ -32,5 +31,3 @@ typedef int pp_otlp_body_fn(void *ctx, const char *body, size_t n, size_t spans)
 pp_status pp_otlp_traces(const struct pp_source *source, const struct pp_otlp_traces_opts *opts,
                          pp_otlp_body_fn *fn, void *ctx, struct pp_otlp_traces_result *result,
                          struct pp_err *err);
-
-#endif

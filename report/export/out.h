@@ -3,8 +3,7 @@
  * A file is written under a temporary name beside its own, synced and renamed, so that the name never shows
  * half an export and a failure leaves what was there before. Standard output and devices are written as they
  * are. */
-#ifndef PP_EXPORT_OUT_H
-#define PP_EXPORT_OUT_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -52,5 +51,3 @@ pp_status pp_out_check(const struct pp_out *o, struct pp_err *err);
 pp_status pp_out_no_memory(const char *label, struct pp_err *err);
 /* Writes what is left, and checks. */
 pp_status pp_out_end(struct pp_out *o, struct pp_err *err);
-
-#endif

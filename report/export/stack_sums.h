@@ -1,8 +1,7 @@
 /* report/export/stack_sums.h: what the profile formats (folded, speedscope, pprof) are made of: each stack of
  * each thread with how often it was seen. Of a recording without Python stacks, phases stand for them, with
  * the time that the thread spent in each. */
-#ifndef PP_EXPORT_STACK_SUMS_H
-#define PP_EXPORT_STACK_SUMS_H
+#pragma once
 
 #include "report/export/export.h"
 #include "report/source/stacks.h"
@@ -45,5 +44,3 @@ pp_status pp_stack_sums_close(void *self, int complete,
 /* The locations of a row, the outermost first; returns how many. */
 size_t pp_stack_sums_path(const struct pp_stack_sums *s, const struct pp_stack_sum *row,
                           uint32_t path[PP_STACK_LONGEST]);
-
-#endif

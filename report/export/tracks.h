@@ -1,7 +1,6 @@
 /* export/tracks.h: where a timeline draws spans, the GPU's work and requests, and what it says there; for the
  * formats whose viewers have tracks. */
-#ifndef PP_EXPORT_TRACKS_H
-#define PP_EXPORT_TRACKS_H
+#pragma once
 
 #include "report/export/export.h"
 
@@ -132,5 +131,3 @@ void pp_request_tracks_free(struct pp_request_tracks *t);
 /* Rows come in the order of their starts. PP_E_NO_MEMORY. */
 pp_status pp_request_tracks_place(struct pp_request_tracks *t, const struct pp_request_row *row,
                                   struct pp_request_slice *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* report/findings/checks.h: secondary checks of a recording, in one pass: operational laws (laws.c),
  * periodicity (periodic.c), sample order (visits.h), patterns of workers (patterns.c), and ranks. */
-#ifndef PP_REPORT_FINDINGS_CHECKS_H
-#define PP_REPORT_FINDINGS_CHECKS_H
+#pragma once
 
 #include "probe/base/arena.h"
 #include "report/findings/visits.h"
@@ -359,5 +358,3 @@ struct pp_device_decode_pass *pp_device_decode_begin(const struct pp_source *sou
 int pp_device_decode_chunk(struct pp_device_decode_pass *p, uint32_t thread, const struct pp_span *spans,
                            size_t n);
 void pp_device_decode_end(struct pp_device_decode_pass *p, struct pp_device_decode_use *out);
-
-#endif

@@ -3,8 +3,7 @@
  * rules/findings.def; this room measures what they rest on.
  *
  * A finding does not change the verdict; limits are the verdict's own where it has them. */
-#ifndef PP_REPORT_FINDINGS_FINDINGS_H
-#define PP_REPORT_FINDINGS_FINDINGS_H
+#pragma once
 
 #include "report/findings/checks.h"
 #include "report/rules/finding_rules.h"
@@ -50,5 +49,3 @@ void pp_findings_add(const struct pp_findings_from *from, struct pp_report *r);
 /* What such rules say of what was measured: a row of r for each code. */
 void pp_findings_conclude(const struct pp_rule *rules, size_t n_rules, const struct pp_values *v,
                           struct pp_arena *arena, struct pp_report *r);
-
-#endif

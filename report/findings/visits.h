@@ -17,8 +17,7 @@
  * Samples: watch.h: exact up to a million samples, a fixed part of them beyond. Skipped are those missing
  * from a whole epoch of the last 32: of the data set's number where it is recorded, else of the largest
  * epoch's, so that what no epoch reads is not missed. */
-#ifndef PP_REPORT_FINDINGS_VISITS_H
-#define PP_REPORT_FINDINGS_VISITS_H
+#pragma once
 
 #include "report/measure/timeline.h"
 
@@ -79,5 +78,3 @@ struct pp_alike_pass *pp_alike_begin(const struct pp_source *source, const struc
 int pp_alike_chunk(struct pp_alike_pass *p, uint32_t thread, const struct pp_span *spans,
                    size_t n); /* non-zero: no memory */
 void pp_alike_end(struct pp_alike_pass *p, struct pp_visits *out);
-
-#endif

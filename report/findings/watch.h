@@ -7,8 +7,7 @@
  * samples in every epoch, and of each watched one all is known. Counts are then those of the watched times
  * `scale`, with a relative standard error of 1 / sqrt(watched ones counted). Memory: 16 bytes for each of at
  * most 2 x PP_WATCH_MOST places (32 MiB). */
-#ifndef PP_REPORT_FINDINGS_WATCH_H
-#define PP_REPORT_FINDINGS_WATCH_H
+#pragma once
 
 #include "probe/base/rng.h"
 
@@ -47,5 +46,3 @@ static inline double pp_watch_scale(const struct pp_watch *w)
 }
 int pp_watch_was_seen(const struct pp_watch_entry *e, uint16_t epoch); /* e: a used place of entries */
 void pp_watch_free(struct pp_watch *w);
-
-#endif

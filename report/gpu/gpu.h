@@ -13,8 +13,7 @@
  * waits for a copy not overlapped too. So the parts are disjoint and add up to the idle time. What lies after
  * the last kernel, or before one whose batch or copy is not known, is "not attributed". Join: external
  * correlation ids (gpu_batch), and the correlation id of a kernel and its launch; none is matched by time. */
-#ifndef PP_REPORT_GPU_GPU_H
-#define PP_REPORT_GPU_GPU_H
+#pragma once
 
 #include "probe/base/arena.h"
 #include "report/measure/timeline.h"
@@ -72,5 +71,3 @@ void pp_gpu_rows_free(struct pp_gpu_rows *rows);
 
 /* When the batch's copy began and ended, all of its parts together. 0: not known. */
 int pp_gpu_copy_of(const struct pp_gpu_rows *rows, uint32_t batch, uint64_t *from_ns, uint64_t *to_ns);
-
-#endif

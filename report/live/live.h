@@ -4,8 +4,7 @@
  *
  * The file is opened for each refresh and closed again: a recorder that ends can leave one ordinary file only
  * while no other process has it open. A pp_live belongs to one thread. Quantities not known are NAN. */
-#ifndef PP_REPORT_LIVE_H
-#define PP_REPORT_LIVE_H
+#pragma once
 
 #include <pipeprobe/phase.h>
 #include <pipeprobe/status.h>
@@ -198,5 +197,3 @@ const struct pp_live_fact *pp_live_facts(const struct pp_live *l, size_t *n);
 /* The one of that name among n of them; NULL: there is none. */
 const struct pp_live_fact *pp_live_fact_of(const struct pp_live_fact *facts, size_t n, const char *section,
                                            const char *key);
-
-#endif

@@ -1,8 +1,7 @@
 /* report/live/live_impl.h: the history behind live.h, shared by the files that open it and join threads to
  * lanes (live.c), add up and tell what happened (live_rollups.c), read spans (live_near.c), sum up
  * (live_snapshot.c) and look ahead (live_outlook.c). */
-#ifndef PP_REPORT_LIVE_IMPL_H
-#define PP_REPORT_LIVE_IMPL_H
+#pragma once
 
 #include "collectors/store/reader.h"
 #include "report/live/live.h"
@@ -199,5 +198,3 @@ void live_add_counter(void *ctx, uint64_t t_ns, const char *name, double value);
 /* Reads the spans around second s, unless that was done already. */
 pp_status live_near(struct pp_live *l, uint64_t s, struct pp_err *err);
 void live_near_forget(struct pp_live *l);
-
-#endif

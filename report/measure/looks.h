@@ -5,8 +5,7 @@
  * The training thread is the one of the job's threads that is seen most often in PyTorch's DataLoader or in
  * the making of a batch; without any, the main one. In either it waits for data; at all other looks it
  * trains. */
-#ifndef PP_REPORT_MEASURE_LOOKS_H
-#define PP_REPORT_MEASURE_LOOKS_H
+#pragma once
 
 #include "report/measure/ops.h"
 
@@ -31,5 +30,3 @@ struct pp_looks {
 pp_status pp_looks_judge(struct pp_looks *seen, const unsigned char *role, size_t threads, double window_s,
                          struct pp_err *err);
 void pp_looks_free(struct pp_looks *seen);
-
-#endif

@@ -10,8 +10,7 @@
  * The op of a sample is the innermost member of a transform (stack_op); else a line of the outermost frame of
  * the user's own code below PyTorch's fetch, passing over functions that only hand on; else what a library's
  * data set calls. Shares are binomial: samples are taken at random moments. */
-#ifndef PP_REPORT_MEASURE_OPS_H
-#define PP_REPORT_MEASURE_OPS_H
+#pragma once
 
 #include "report/measure/timeline.h"
 #include "report/source/stacks.h"
@@ -87,5 +86,3 @@ pp_status pp_ops_group(struct pp_ops *out, const struct pp_ops_joined *joined, d
 void pp_ops_free(struct pp_ops *ops);
 /* By word, path or place; NULL: there is none. */
 const struct pp_op *pp_ops_find(const struct pp_ops *ops, const char *name, size_t length);
-
-#endif

@@ -1,7 +1,6 @@
 /* report/measure/ops_group.h: samples of Python stacks as operations (see ops.h): what groups them (ops.c),
  * and what names them (ops_names.c). Texts are of the operations' arena. */
-#ifndef PP_REPORT_MEASURE_OPS_GROUP_H
-#define PP_REPORT_MEASURE_OPS_GROUP_H
+#pragma once
 
 #include "report/measure/ops_join.h"
 #include "report/measure/stack_view.h"
@@ -56,5 +55,3 @@ void pp_ops_describe(const struct grouping *g, size_t first_op, const uint32_t *
                      const struct op_key *key);
 /* One word for each: the first of its names that no other operation has. */
 void pp_ops_set_words(struct pp_ops *ops);
-
-#endif

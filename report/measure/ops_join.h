@@ -1,7 +1,6 @@
 /* report/measure/ops_join.h: samples of Python stacks with the batch, the phase and the weight that the spans
  * give them: see ops.h. */
-#ifndef PP_REPORT_MEASURE_OPS_JOIN_H
-#define PP_REPORT_MEASURE_OPS_JOIN_H
+#pragma once
 
 #include "report/measure/ops.h"
 
@@ -31,5 +30,3 @@ static inline int pp_phase_is_work(unsigned phase)
     return phase == PP_PHASE_READ || phase == PP_PHASE_DECODE || phase == PP_PHASE_TRANSFORM ||
            phase == PP_PHASE_COLLATE;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* report/measure/stack_view.h: what the frames of Python stacks are: the user's code, a library's, or none
  * that is worth a name; and where in a stack the making of a sample begins. By file and function name alone:
  * a recording has no sources. */
-#ifndef PP_REPORT_MEASURE_STACK_VIEW_H
-#define PP_REPORT_MEASURE_STACK_VIEW_H
+#pragma once
 
 #include "report/source/stacks.h"
 
@@ -47,5 +46,3 @@ uint32_t pp_stack_next_user(const struct pp_stacks *s, const struct pp_frame_vie
 
 /* The outermost constructor that the frame is in; PP_STACK_NONE: there is none. */
 uint32_t pp_stack_constructor(const struct pp_stacks *s, uint32_t frame);
-
-#endif

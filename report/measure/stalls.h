@@ -1,6 +1,5 @@
 /* report/measure/stalls.h: what went on while the trainer waited. */
-#ifndef PP_REPORT_MEASURE_STALLS_H
-#define PP_REPORT_MEASURE_STALLS_H
+#pragma once
 
 #include "report/measure/tally.h"
 #include "report/measure/timeline.h"
@@ -74,5 +73,3 @@ static inline double pp_thread_work_locked(const struct pp_thread_work *w)
 
 pp_status pp_thread_work_read(const struct pp_source *source, const struct pp_timeline *tl,
                               struct pp_thread_work *out, struct pp_err *err);
-
-#endif

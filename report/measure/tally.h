@@ -4,8 +4,7 @@
  * A span counts (count, total, percentiles, CPU split) when it starts inside the window and is not warm-up.
  * Shares of time use the part of every span that lies inside the window, so that a long wait across its edge
  * is not lost. Memory: one histogram (58 KiB) per lane and phase that occurs, one small row per thread. */
-#ifndef PP_REPORT_MEASURE_TALLY_H
-#define PP_REPORT_MEASURE_TALLY_H
+#pragma once
 
 #include "probe/base/hist.h"
 #include "report/measure/timeline.h"
@@ -71,5 +70,3 @@ int pp_tally_chunk(struct pp_tally_pass *p, uint32_t thread, const struct pp_spa
                    size_t n); /* non-zero: no memory */
 void pp_tally_end(struct pp_tally_pass *p);
 void pp_tally_free(struct pp_tally *t);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Of a run whose pipeline changed under way the window lies in one part (part.c); batches of the other part
  * count as warm-up. */
-#ifndef PP_REPORT_MEASURE_TIMELINE_H
-#define PP_REPORT_MEASURE_TIMELINE_H
+#pragma once
 
 #include "report/source/one_loader.h"
 #include "report/source/source.h"
@@ -181,5 +180,3 @@ uint64_t pp_timeline_stalled_before(const struct pp_timeline *tl, uint64_t t, si
 /* Stalled time in [from, to), which for most spans is none. */
 uint64_t pp_timeline_stalled_between(const struct pp_timeline *tl, uint64_t from, uint64_t to,
                                      size_t *cursor);
-
-#endif

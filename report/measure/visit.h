@@ -3,8 +3,7 @@
  *
  * A visit is the first span of the earliest phase that names samples (read, decode or transform) of a sample
  * on a thread of workers or readers; retries and substitutes for damaged samples are none. */
-#ifndef PP_REPORT_MEASURE_VISIT_H
-#define PP_REPORT_MEASURE_VISIT_H
+#pragma once
 
 #include "report/measure/timeline.h"
 
@@ -63,5 +62,3 @@ int pp_visit_orders_by_number(const struct pp_visit_orders *c);
 int pp_visit_prints_tell(const uint64_t *print, size_t n);
 /* As far as the shorter one goes. */
 int pp_visit_prints_alike(const uint64_t *a, size_t n_a, const uint64_t *b, size_t n_b);
-
-#endif

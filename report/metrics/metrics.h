@@ -5,8 +5,7 @@
  * Counters are sums since the start of the run, so that a scrape that is missed loses nothing. A series has
  * no label that grows with the data: no path, sample, batch or process. What is not known has no series.
  */
-#ifndef PP_REPORT_METRICS_METRICS_H
-#define PP_REPORT_METRICS_METRICS_H
+#pragma once
 
 #include "report/live/live.h"
 #include "report/model/model.h"
@@ -147,5 +146,3 @@ void pp_tfevents_write(const struct pp_metrics_view *v, double utc_s, FILE *out)
  * parameters. One JSON object each; the run's id is the sender's business. 0, or -1 when writing failed. */
 int pp_metrics_mlflow(const struct pp_metrics_view *v, double utc_s, FILE *out);
 int pp_metrics_mlflow_params(const struct pp_metrics_view *v, FILE *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* report/model/field_rows.h: what the tables of fields.h are written with. */
-#ifndef PP_REPORT_MODEL_FIELD_ROWS_H
-#define PP_REPORT_MODEL_FIELD_ROWS_H
+#pragma once
 
 #include "report/model/fields.h"
 
@@ -26,5 +25,3 @@ static inline const char *pp_name_of_phase(pp_phase phase)
     const struct pp_phase_info *info = pp_phase_info(phase);
     return info ? info->name : NULL;
 }
-
-#endif

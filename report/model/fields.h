@@ -2,12 +2,9 @@
  * pipeprobe.report/1 in its order. The JSON and CSV renderers, the tables of the other renderers,
  * docs/report.schema.json and docs/reference/report-fields.md follow from it; `make golden` writes the latter
  * two again. A new member of the model is one row here. */
-#ifndef PP_REPORT_MODEL_FIELDS_H
-#define PP_REPORT_MODEL_FIELDS_H
+#pragma once
 
 #include "probe/base/fields.h"
 #include "report/model/model.h"
 
 extern const struct pp_field pp_report_fields[]; /* of struct pp_report */
-
-#endif

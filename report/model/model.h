@@ -4,8 +4,7 @@
  * Everything is over the steady-state window unless it says otherwise: warm-up (flagged by the loader), epoch
  * boundaries and start-up are kept and shown apart. Each quantity that could not be measured is NAN (double)
  * or has its `known` flag off; zero means zero. */
-#ifndef PP_REPORT_MODEL_MODEL_H
-#define PP_REPORT_MODEL_MODEL_H
+#pragma once
 
 #include "report/model/spent.h"
 
@@ -588,5 +587,3 @@ static inline double pp_report_rest_share(const struct pp_report *r)
            rest = r->verdict.exposed_share - r->data_wait_share - ranks;
     return rest >= 0.005 ? rest : NAN;
 }
-
-#endif

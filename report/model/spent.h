@@ -1,7 +1,6 @@
 /* report/model/spent.h: where the time of a sample goes in the steady state: the kinds of time that a report
  * and a comparison of two runs show, which add up to 1 / rate. */
-#ifndef PP_REPORT_MODEL_SPENT_H
-#define PP_REPORT_MODEL_SPENT_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ static inline double pp_share_of_step_time(uint64_t part_ns, uint64_t step_time_
 {
     return step_time_ns > 0 ? (double)part_ns / (double)step_time_ns : NAN;
 }
-
-#endif

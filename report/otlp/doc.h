@@ -4,8 +4,7 @@
  *
  * Repeated messages stand between pp_otlp_list and pp_otlp_list_end, each between pp_otlp_item and
  * pp_otlp_end. Running out of memory sticks; pp_otlp_finish says it. Not for several threads. */
-#ifndef PP_REPORT_OTLP_DOC_H
-#define PP_REPORT_OTLP_DOC_H
+#pragma once
 
 #include "probe/base/json.h"
 #include "probe/base/proto.h"
@@ -57,5 +56,3 @@ struct pp_otlp_attr {
 void pp_otlp_resource(struct pp_otlp *o, const struct pp_otlp_attr *attrs, size_t n);
 /* "pipeprobe" and its version: field 1 of a scope's things. */
 void pp_otlp_scope(struct pp_otlp *o);
-
-#endif

@@ -3,8 +3,7 @@
  * (_METRICS_, _TRACES_) that one counts.
  *
  * Headers may be secrets: no sentence has them. */
-#ifndef PP_REPORT_OTLP_SETTINGS_H
-#define PP_REPORT_OTLP_SETTINGS_H
+#pragma once
 
 #include <pipeprobe/status.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ struct pp_otlp_answer {
 void pp_otlp_answer_read(const char *body, size_t n, uint64_t sent, struct pp_otlp_answer *out);
 /* The words of a refusal. */
 void pp_otlp_refusal_read(const char *body, size_t n, struct pp_otlp_answer *out);
-
-#endif

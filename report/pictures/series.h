@@ -12,8 +12,7 @@
  * Batches (one more pass each, over the chunks of its time): the worker that finished the batch is the one on
  * the critical path. Its spans are walked back from there to where the trainer began to wait, or the batch
  * was begun, whichever was first: what it did for earlier batches in that time held this one. */
-#ifndef PP_REPORT_PICTURES_SERIES_H
-#define PP_REPORT_PICTURES_SERIES_H
+#pragma once
 
 #include "probe/base/arena.h"
 #include "report/measure/tally.h"
@@ -74,5 +73,3 @@ pp_status pp_series_follow(const struct pp_source *source, const struct pp_serie
 
 /* Adds the predicted rate by number of workers, at most 8 points, to curves of r. costs are calibrated. */
 void pp_series_curve(const struct pp_costs *costs, struct pp_arena *arena, struct pp_report *r);
-
-#endif

@@ -10,8 +10,7 @@
  * exponential it is less). Below the errors of two ranks nothing is said about the order of their events.
  *
  * A delay that one rank has at every collective is taken for its clock: no event tells the two apart. */
-#ifndef PP_REPORT_RANKS_CLOCK_H
-#define PP_REPORT_RANKS_CLOCK_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -64,5 +63,3 @@ pp_status pp_collective_ends_read(const struct pp_source *s, struct pp_collectiv
  * by batch. Where that is not possible, by the hosts' clocks, with unknown set. out: n of them, to be freed
  * one by one, also after a failure. */
 pp_status pp_clock_align(const struct pp_source *sources, size_t n, struct pp_clock *out, struct pp_err *err);
-
-#endif

@@ -13,8 +13,7 @@
  * the two clocks are apart (clock.h).
  *
  * A digest may be of a recording that has no end yet (digest_follow.h): a row says until when it holds. */
-#ifndef PP_REPORT_RANKS_DIGEST_H
-#define PP_REPORT_RANKS_DIGEST_H
+#pragma once
 
 #include "probe/base/arena.h"
 #include "probe/base/hist.h"
@@ -192,5 +191,3 @@ void pp_digest_follow_free(struct pp_digest_follow *f);
  * none yet. Zero- initialised *out. */
 pp_status pp_digest_follow_look(struct pp_digest_follow *f, uint64_t until_ns, uint64_t now_utc_ns,
                                 struct pp_digest *out, int *ended, struct pp_err *err);
-
-#endif

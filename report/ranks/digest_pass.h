@@ -1,8 +1,7 @@
 /* report/ranks/digest_pass.h: what a digest takes from a recording, in one look (digest_pass.c) or in many
  * (digest_follow.c): who the rank is, its steps, its epochs, and when its collectives ended. Private to the
  * room. */
-#ifndef PP_REPORT_RANKS_DIGEST_PASS_H
-#define PP_REPORT_RANKS_DIGEST_PASS_H
+#pragma once
 
 #include "report/measure/timeline.h"
 #include "report/ranks/clock.h"
@@ -53,5 +52,3 @@ struct pp_covered_step {
     uint64_t start_ns, end_ns;
     uint64_t covered_ns; /* out */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* report/ranks/judge.h: what the numbers of a judgement (judge.c) and its words (words.c) share. Private to
  * the room. */
-#ifndef PP_REPORT_RANKS_JUDGE_H
-#define PP_REPORT_RANKS_JUDGE_H
+#pragma once
 
 #include "report/ranks/ranks.h"
 
@@ -48,5 +47,3 @@ int judge_map(struct judge *j);
 void judge_recordings(struct judge *j);
 /* The sentences, when all numbers are there; rule: the one that names the kind. */
 void judge_words(struct judge *j, const struct pp_rule *rule);
-
-#endif

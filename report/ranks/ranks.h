@@ -9,8 +9,7 @@
  *
  * What is concluded from these numbers, with each limit and its source, is a table: report/rules/ranks.def.
  */
-#ifndef PP_REPORT_RANKS_RANKS_H
-#define PP_REPORT_RANKS_RANKS_H
+#pragma once
 
 #include "report/ranks/digest.h"
 #include "report/rules/ranks_rules.h"
@@ -121,5 +120,3 @@ int pp_ranks_json(const struct pp_ranks *r, FILE *out);
 int pp_ranks_html(const struct pp_ranks *r, FILE *out);
 /* Text for a terminal; at most the 16 ranks that are last most often have a line each, unless all is set. */
 void pp_ranks_text(const struct pp_ranks *r, int all, FILE *out);
-
-#endif

@@ -2,8 +2,7 @@
  * pipeline, how much it stalls, why, what to do, what that gains, and the numbers that show it. The short
  * text, Markdown and HTML go through the list and print it each in its own way, so that what a part says is
  * changed in one place. */
-#ifndef PP_REPORT_RENDER_ANSWER_H
-#define PP_REPORT_RENDER_ANSWER_H
+#pragma once
 
 #include "probe/base/page.h"
 #include "report/model/model.h"
@@ -58,5 +57,3 @@ const char *pp_answer_change(const struct pp_report_fix *f, char buf[PP_ANSWER_T
  */
 enum pp_answer_room { PP_ANSWER_FULL, PP_ANSWER_WIDE, PP_ANSWER_ROOMY, PP_ANSWER_CLOSE, PP_ANSWER_TIGHT };
 void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_answer_room room);
-
-#endif

@@ -1,8 +1,7 @@
 /* report/render/render.h: the report model as text for a terminal, as one JSON document (schema
  * pipeprobe.report/1, docs/report.schema.json), as one HTML page, as Markdown for a pull request, and as CSV
  * (docs/reference/report-formats.md). Renderers compute nothing: what they show is in the model. */
-#ifndef PP_REPORT_RENDER_RENDER_H
-#define PP_REPORT_RENDER_RENDER_H
+#pragma once
 
 #include "report/model/model.h"
 
@@ -22,5 +21,3 @@ int pp_render_answer(const struct pp_report *r, const char *file, FILE *out);
 int pp_render_html(const struct pp_report *r, FILE *out);
 int pp_render_md(const struct pp_report *r, FILE *out);
 int pp_render_csv(const struct pp_report *r, FILE *out);
-
-#endif

@@ -1,8 +1,7 @@
 /* report/render/sections.h: the tables of the report, declared once: which rows of the model, which columns,
  * and what each is called. Cells come from the table of fields (report/model/fields.h): a number is shown by
  * its unit. Three printers: text and Markdown in section_print.c, HTML in report/render/html/tables.c. */
-#ifndef PP_REPORT_RENDER_SECTIONS_H
-#define PP_REPORT_RENDER_SECTIONS_H
+#pragma once
 
 #include "probe/base/page.h"
 #include "report/model/fields.h"
@@ -143,5 +142,3 @@ int pp_section_is_internal(const struct pp_report_pair *pair);
                                                  .title = {__VA_ARGS__}}
 enum { FOLDED = 0 };
 #define OPEN SIZE_MAX
-
-#endif

@@ -4,8 +4,7 @@
  *
  * wall = cpu + run-queue delay + blocked. The delay of work is dropped. That of threads which wake up (after
  * reads, copies, waits) is kept apart: it is not storage, and it comes once per sleep, not per CPU time. */
-#ifndef PP_REPORT_REPLAY_COSTS_H
-#define PP_REPORT_REPLAY_COSTS_H
+#pragma once
 
 #include "report/replay/replay.h"
 #include "report/source/source.h"
@@ -249,5 +248,3 @@ int pp_costs_chunk(struct pp_costs_pass *p, uint32_t thread, const struct pp_spa
                    size_t n); /* non-zero: no memory */
 pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, struct pp_err *err);
 void pp_costs_free(struct pp_costs *c);
-
-#endif

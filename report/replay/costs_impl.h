@@ -1,7 +1,6 @@
 /* report/replay/costs_impl.h: the pass of report/replay/costs.h, which gathers spans (costs.c), and what
  * makes means of them with the configuration and the counters of the file (costs_means.c, costs_apart.c). */
-#ifndef PP_REPORT_REPLAY_COSTS_IMPL_H
-#define PP_REPORT_REPLAY_COSTS_IMPL_H
+#pragma once
 
 #include "report/replay/costs.h"
 
@@ -158,5 +157,3 @@ void pp_costs_copy_row(struct pp_costs_pass *p, const struct pp_gpu_row *row);
 /* Sums become means per batch, step and copy; samples stand in order of batch and read. Facts and spans are
  * there. */
 void pp_costs_sum_up(struct pp_costs_pass *p);
-
-#endif

@@ -1,8 +1,7 @@
 /* report/replay/knobs.h: what can be set, as one table. The what-if, the changes that a report offers, the
  * line to paste, `run --prove`, `tune --try`, the options of run and exec and the dashboard read the same
  * rows; a knob that is added there is known to all of them. How: docs/internals/house.md. */
-#ifndef PP_REPORT_REPLAY_KNOBS_H
-#define PP_REPORT_REPLAY_KNOBS_H
+#pragma once
 
 #include "report/replay/costs.h"
 
@@ -184,5 +183,3 @@ pp_status pp_op_set(struct pp_knobs *k, const struct pp_costs *c, const char *te
 void pp_op_scale(struct pp_knobs *k, const struct pp_costs *c, const struct pp_op *op, double factor);
 /* CPUs that others used and that the knobs free, as a part of what they used. */
 double pp_op_others_part(const struct pp_knobs *k, const struct pp_costs *c);
-
-#endif

@@ -1,7 +1,6 @@
 /* report/replay/link.h: whether the reads of a recording share one link, which more of them at a time do not
  * make faster. */
-#ifndef PP_REPORT_REPLAY_LINK_H
-#define PP_REPORT_REPLAY_LINK_H
+#pragma once
 
 #include "report/replay/costs.h"
 
@@ -43,5 +42,3 @@ enum pp_ration { PP_NO_RATION, PP_RATION_OF_READS, PP_RATION_OF_BYTES };
 /* order: c's samples by the end of their read; v: room for c->n. Where it cannot be told from reads that are
  * slow by themselves, or held up by an outage, nothing is claimed. */
 enum pp_ration pp_slices_ration(const struct pp_costs *c, const struct pp_cost_sample **order, float *v);
-
-#endif

@@ -4,8 +4,7 @@
  * The rate is stated by the user, in images/s of this data, or it is published of one GPU, in pixels/s, and
  * becomes images/s by the mean size of the recorded images. Nothing here was measured: the interval of a
  * published rate is the range of its sources, and the rate in its middle their geometric mean. */
-#ifndef PP_REPORT_REPLAY_NVJPEG_H
-#define PP_REPORT_REPLAY_NVJPEG_H
+#pragma once
 
 #include "report/replay/whatif.h"
 
@@ -33,5 +32,3 @@ enum { PP_NVJPEG_TEXT = 640 };
 /* What a prediction with these knobs takes for granted, in sentences without an end of line; NULL: decoding
  * stays on the CPU. */
 const char *pp_nvjpeg_assumes(const struct pp_knobs *k, char buf[PP_NVJPEG_TEXT]);
-
-#endif

@@ -17,8 +17,7 @@
  * takes where reads are counted; while storage stands still for all, no read begins.
  *
  * Pure computation: no I/O, no clock, no randomness; the same input gives the same output. Any thread. */
-#ifndef PP_REPORT_REPLAY_REPLAY_H
-#define PP_REPORT_REPLAY_REPLAY_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -121,5 +120,3 @@ struct pp_replay_result {
  * workers). */
 pp_status pp_replay(const struct pp_replay_setup *setup, const struct pp_replay_sample *samples, size_t n,
                     uint64_t batches, struct pp_replay_result *out, struct pp_err *err);
-
-#endif

@@ -3,8 +3,7 @@
  * (replay.c, which lets all try in turn). Each leaves for the next what that waits for: finished batches in
  * `ready`, copied ones in `encoded`, batches to step on in `arrived`, free slots and device buffers. No part
  * calls another. */
-#ifndef PP_REPORT_REPLAY_REPLAY_IMPL_H
-#define PP_REPORT_REPLAY_REPLAY_IMPL_H
+#pragma once
 
 #include "report/replay/replay.h"
 
@@ -172,5 +171,3 @@ int pp_sim_try_read(struct sim *m);
 void pp_sim_work_on(struct sim *m, int worker);
 void pp_sim_read_on(struct sim *m, int who);
 void pp_sim_reader_on(struct sim *m);
-
-#endif

@@ -6,8 +6,7 @@
  * A sample is known by its number and epoch, and its requests are those of all its tries. Those of a stream
  * bring pieces of a shard and are for no sample: they are the cost of the sample for which the reader had to
  * make them, known by the time of its read. */
-#ifndef PP_REPORT_REPLAY_REQUESTS_H
-#define PP_REPORT_REPLAY_REQUESTS_H
+#pragma once
 
 #include "report/replay/costs.h"
 
@@ -71,5 +70,3 @@ double pp_shards_requests(const struct pp_costs *c);
 /* Requests per byte with shards of that size, over those that were recorded: 0.1 is a tenth of them. A shard
  * holds no more than all data of an epoch. 1 where they are not known. */
 double pp_shards_factor(const struct pp_costs *c, double shard_bytes);
-
-#endif

@@ -3,8 +3,7 @@
  * worker, standing still at times, or another from some moment on. The replay needs to know, because the same
  * time blocked does not come again in the same way with other knobs.
  */
-#ifndef PP_REPORT_REPLAY_STORAGE_H
-#define PP_REPORT_REPLAY_STORAGE_H
+#pragma once
 
 #include "report/replay/costs.h"
 
@@ -34,5 +33,3 @@ double pp_storage_limit_used(double got_per_s, double limit_per_s);
 pp_status pp_slow_workers_find(struct pp_costs *c, struct pp_err *err);
 /* Time blocked in ns that this worker adds to every sample; 0: it is not slow. worker: thread id. */
 double pp_slow_worker_ns(const struct pp_costs *c, uint32_t worker);
-
-#endif

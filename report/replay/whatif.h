@@ -4,8 +4,7 @@
  * A prediction is the measured rate times replay(knobs) / replay(as recorded), so that what the replay does
  * not model cancels. Its interval holds the spread over resampled batches (bootstrap), the range of the CPU
  * capacity, and how far replay(as recorded) is from the measured rate. */
-#ifndef PP_REPORT_REPLAY_WHATIF_H
-#define PP_REPORT_REPLAY_WHATIF_H
+#pragma once
 
 #include "report/replay/costs.h"
 #include "report/replay/knobs.h"
@@ -86,5 +85,3 @@ struct pp_estimate {
  * that is not positive. Costs up to a dozen replays. */
 pp_status pp_estimate(const struct pp_costs *c, const struct pp_knobs *knobs, double step_ns,
                       struct pp_estimate *out, struct pp_err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* report/replay/whatif_impl.h: one replay of recorded costs with knobs (whatif_replay.c), for the calibration
  * and the predictions (whatif.c). */
-#ifndef PP_REPORT_REPLAY_WHATIF_IMPL_H
-#define PP_REPORT_REPLAY_WHATIF_IMPL_H
+#pragma once
 
 #include "report/replay/whatif.h"
 
@@ -18,5 +17,3 @@ double pp_whatif_trainer_most(const struct pp_costs *c, const struct pp_knobs *k
 /* Of its step time what it waits at that rate: what a prediction says of the wait follows from its rate. */
 double pp_whatif_wait_share(const struct pp_costs *c, const struct pp_knobs *k, double samples_per_s,
                             double first_wait_more_ns);
-
-#endif

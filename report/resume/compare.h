@@ -1,6 +1,5 @@
 /* report/resume/compare.h: a resumed start held against the uninterrupted one. Private to the room. */
-#ifndef PP_REPORT_RESUME_COMPARE_H
-#define PP_REPORT_RESUME_COMPARE_H
+#pragma once
 
 #include "report/resume/resume.h"
 #include "report/resume/sequence.h"
@@ -64,5 +63,3 @@ int resume_compare_worlds(const struct pp_resume_start *control, const struct pp
 void resume_measure(const struct pp_resume_start *control, const struct pp_resume_start *start,
                     const struct resume_compared *c, struct pp_arena *arena, double *number,
                     const char **text);
-
-#endif

@@ -7,8 +7,7 @@
  * and done again. Where the kill fell into a save, the checkpoint before is as good. Of each start all ranks
  * are compared; at another number of ranks only the samples of all of them together, at each point at which
  * both have used as many. */
-#ifndef PP_REPORT_RESUME_RESUME_H
-#define PP_REPORT_RESUME_RESUME_H
+#pragma once
 
 #include "probe/base/arena.h"
 #include "probe/base/fields.h"
@@ -83,5 +82,3 @@ extern const struct pp_field pp_resume_fields[];
 int pp_resume_junit(void *resume, FILE *out);
 int pp_resume_markdown(void *resume, FILE *out);
 void pp_resume_text(const struct pp_resume *r, FILE *out);
-
-#endif

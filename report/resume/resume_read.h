@@ -6,8 +6,7 @@
  *
  * Batches of all loaders that were trained on count, iteration by iteration: a job may make a loader for each
  * epoch. Where no backward was seen, those of the loader that gave most. */
-#ifndef PP_REPORT_RESUME_RESUME_READ_H
-#define PP_REPORT_RESUME_RESUME_READ_H
+#pragma once
 
 #include "report/resume/sequence.h"
 #include <pipeprobe/status.h>
@@ -16,5 +15,3 @@
  * kept, not copied. What is not known of its samples is out->unknown, and PP_OK. Free with pp_resume_free,
  * also after a failure. */
 pp_status pp_resume_read(const char *path, struct pp_resume_run *out, struct pp_err *err);
-
-#endif

@@ -6,8 +6,7 @@
  * A wrapper may take `lag` batches ahead of the one that it gives to the loop (accelerate: 1): backward is
  * then seen behind the take of a later batch. What was taken and not trained on (a loop that drops batches on
  * its way to the old place, batches that a prefetching wrapper had at the end) is no part of the sequence. */
-#ifndef PP_REPORT_RESUME_SEQUENCE_H
-#define PP_REPORT_RESUME_SEQUENCE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -92,5 +91,3 @@ int pp_resume_unpack(const uint8_t *bytes, size_t n, struct pp_resume_run *out);
 void pp_resume_free(struct pp_resume_run *r);
 
 uint64_t pp_resume_mix(uint64_t token);
-
-#endif

@@ -1,6 +1,5 @@
 /* report/resume/used.h: which samples a recording of `pipeprobe run` has in which batch, by its spans. */
-#ifndef PP_REPORT_RESUME_USED_H
-#define PP_REPORT_RESUME_USED_H
+#pragma once
 
 #include "report/source/source.h"
 
@@ -14,5 +13,3 @@ struct resume_used {
  * or damaged. Free *rows, also after a failure. */
 pp_status resume_used_read(const struct pp_source *source, struct resume_used **rows, size_t *n, int *lost,
                            struct pp_err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* report/rules/advice.h: what is known of libraries: rows that say what is expensive, and what to do instead.
  * Rows are constant; any thread may call this. */
-#ifndef PP_REPORT_RULES_ADVICE_H
-#define PP_REPORT_RULES_ADVICE_H
+#pragma once
 
 #include "probe/base/arena.h"
 
@@ -32,5 +31,3 @@ struct pp_op_advice {
 const char *pp_op_advice_find(const char *code);
 /* Where nothing is known. */
 extern const char pp_op_advice_any[];
-
-#endif

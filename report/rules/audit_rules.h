@@ -1,7 +1,6 @@
 /* report/rules/audit_rules.h: what the audit of samples (report/audit) concludes, as tables: its facts, and
  * its rules (audit.def). */
-#ifndef PP_REPORT_RULES_AUDIT_RULES_H
-#define PP_REPORT_RULES_AUDIT_RULES_H
+#pragma once
 
 #include "report/rules/rules.h"
 
@@ -72,5 +71,3 @@ enum pp_audit_kind {
 /* The rules of the causes by their order, then those of the conclusion. */
 extern const struct pp_rule pp_audit_rules[], pp_audit_notes[];
 extern const size_t pp_audit_rules_n, pp_audit_notes_n;
-
-#endif

@@ -1,8 +1,7 @@
 /* report/rules/finding_rules.h: the findings as tables: facts (finding_facts.def) and rules (findings.def).
  * Of the rules of one code, which follow each other, the first that holds speaks; where none does, the first
  * row's not_said. A finding is a row of each, and the code that measures its facts (report/findings). */
-#ifndef PP_REPORT_RULES_FINDING_RULES_H
-#define PP_REPORT_RULES_FINDING_RULES_H
+#pragma once
 
 #include "report/rules/rules.h"
 
@@ -26,5 +25,3 @@ enum {
 
 extern const struct pp_rule pp_finding_rules[];
 extern const size_t pp_finding_rules_n;
-
-#endif

@@ -1,6 +1,5 @@
 /* report/rules/limits.h: limits that code applies too; in the tables of rules each stands with its source. */
-#ifndef PP_REPORT_RULES_LIMITS_H
-#define PP_REPORT_RULES_LIMITS_H
+#pragma once
 
 #define PP_LEAST_SHARE 0.05 /* of a step: the smallest that counts */
 /* A trace of another profiler needs as many: fewer have no interval; trace.h asks if it allows a level. */
@@ -19,5 +18,3 @@
 #define PP_LARGEST_WEIGHT 0.4
 /* Share of the collective steps in which one rank is last: more than all others together. */
 #define PP_MOST_MEETINGS (2.0 / 3.0)
-
-#endif

@@ -1,8 +1,7 @@
 /* report/rules/looks_rules.h: what is concluded of a job that `pipeprobe attach` looked at from outside
  * (report/measure/looks.h), as a table: its facts, and its rules, of which the first that holds speaks. No
  * gain is known: a replay needs spans. */
-#ifndef PP_REPORT_RULES_LOOKS_RULES_H
-#define PP_REPORT_RULES_LOOKS_RULES_H
+#pragma once
 
 #include "report/rules/rules.h"
 
@@ -33,5 +32,3 @@ enum pp_looks_fact {
 extern const struct pp_fact pp_looks_facts[PP_LOOKS_FACT_COUNT];
 extern const struct pp_rule pp_looks_rules[];
 extern const size_t pp_looks_rules_n;
-
-#endif

@@ -1,7 +1,6 @@
 /* report/rules/ranks_rules.h: what is concluded of the ranks of a job (report/ranks), as tables: its facts,
  * and its rules (ranks.def). */
-#ifndef PP_REPORT_RULES_RANKS_RULES_H
-#define PP_REPORT_RULES_RANKS_RULES_H
+#pragma once
 
 #include "report/rules/rules.h"
 
@@ -84,5 +83,3 @@ extern const char *const pp_ranks_who_words[];
 
 extern const struct pp_rule pp_ranks_rules[], pp_ranks_whys[], pp_ranks_wheres[], pp_ranks_notes[];
 extern const size_t pp_ranks_rules_n, pp_ranks_whys_n, pp_ranks_wheres_n, pp_ranks_notes_n;
-
-#endif

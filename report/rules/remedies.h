@@ -3,8 +3,7 @@
  * same rows.
  *
  * Texts are constants. Sentences may hold {name} where a metric's value goes (verdict_rules.h). */
-#ifndef PP_REPORT_RULES_REMEDIES_H
-#define PP_REPORT_RULES_REMEDIES_H
+#pragma once
 
 enum pp_remedy_id {
     PP_REMEDY_NONE, /* of a rule that has none: a row without words */
@@ -205,5 +204,3 @@ struct pp_remedy {
 extern const struct pp_remedy pp_remedies[PP_REMEDIES];
 /* The change of that knob is the remedy, or one that carries it out. */
 int pp_remedy_is_done_by(const struct pp_remedy *remedy, const char *knob);
-
-#endif

@@ -1,7 +1,6 @@
 /* report/rules/resume_rules.h: what the test of resumed jobs (report/resume) concludes, as tables: its facts,
  * and its rules (resume.def). */
-#ifndef PP_REPORT_RULES_RESUME_RULES_H
-#define PP_REPORT_RULES_RESUME_RULES_H
+#pragma once
 
 #include "report/rules/rules.h"
 
@@ -88,5 +87,3 @@ enum pp_resume_kind {
 /* The rules of the culprits by their order, then those of the conclusion. */
 extern const struct pp_rule pp_resume_rules[];
 extern const size_t pp_resume_culprits_n, pp_resume_rules_n;
-
-#endif

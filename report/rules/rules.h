@@ -9,8 +9,7 @@
  * A sentence holds {name} where the value of a fact goes, and {name|one|many} for the value with the word
  * that fits its number: "1 worker", "8 workers". What stands in [ ] is left out where a fact in it is
  * unknown, or is a number that is 0. */
-#ifndef PP_REPORT_RULES_RULES_H
-#define PP_REPORT_RULES_RULES_H
+#pragma once
 
 #include "probe/base/arena.h"
 #include "probe/base/fields.h"
@@ -93,5 +92,3 @@ const char *pp_fact_value(const struct pp_values *v, unsigned fact, char *buf, s
 /* ">= 40.0 %": the comparison and the limit in the unit of the fact; at least 160 bytes of buf. */
 const char *pp_condition_text(const struct pp_condition *c, const struct pp_fact *facts, char *buf,
                               size_t size);
-
-#endif

@@ -2,8 +2,7 @@
  * bounded in time and size, and what went wrong is a sentence that names the server and no secret.
  *
  * A client belongs to one thread at a time and keeps its connection. */
-#ifndef PP_REPORT_SEND_CLIENT_H
-#define PP_REPORT_SEND_CLIENT_H
+#pragma once
 
 #include "probe/net/http.h"
 
@@ -56,5 +55,3 @@ pp_status pp_address_parse(const char *text, struct pp_address *out, struct pp_e
  * the port that the system chose for 0. */
 pp_status pp_address_listen(const struct pp_address *a, int *fd, char *shown, size_t size,
                             struct pp_err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* send/mlflow.h: what is read of an MLflow server's answers, a stranger's bytes, and what requests are
  * made of. MLflow's REST API 2.0. */
-#ifndef PP_REPORT_SEND_MLFLOW_H
-#define PP_REPORT_SEND_MLFLOW_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -27,5 +26,3 @@ char *pp_mlflow_of_run(const char *run, const char *object, size_t n);
 /* A tracking server's URL, or "env": MLFLOW_TRACKING_URI. Without its last slashes; the caller frees.
  * PP_E_USAGE: it is none, or one that is not asked over HTTP. */
 pp_status pp_mlflow_url(const char *target, char **out, struct pp_err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* send/otlp.h: one body of OTLP over HTTP to a server: of metrics by the sink (otlp.c), of traces by
  * `pipeprobe export`. */
-#ifndef PP_REPORT_SEND_OTLP_H
-#define PP_REPORT_SEND_OTLP_H
+#pragma once
 
 #include "report/otlp/settings.h"
 #include "report/send/client.h"
@@ -21,5 +20,3 @@ struct pp_otlp_sending {
 struct pp_http_opts pp_otlp_client_opts(const struct pp_otlp_settings *s);
 enum pp_sent pp_otlp_send(struct pp_client *c, const struct pp_otlp_settings *s, const char *body, size_t n,
                           struct pp_otlp_sending *x);
-
-#endif

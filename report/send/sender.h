@@ -5,8 +5,7 @@
  *
  * Such a kind says where to send and how (struct pp_sending_kind); opening, counting, closing and the thread
  * are here, the same for all: PP_SENDING_HOOKS. */
-#ifndef PP_REPORT_SEND_SENDER_H
-#define PP_REPORT_SEND_SENDER_H
+#pragma once
 
 #include "report/send/client.h"
 #include "report/send/sink.h"
@@ -60,5 +59,3 @@ void pp_sending_close(void *self);
     .is_remote = 1, .missing = pp_http_missing, .check = pp_sending_check, .open = pp_sending_open, \
     .put = pp_sending_put, .wait = pp_sending_wait, .count = pp_sending_count, \
     .trouble = pp_sending_trouble, .close = pp_sending_close
-
-#endif

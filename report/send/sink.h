@@ -5,8 +5,7 @@
  * put is called by one thread, and does not wait for a network: a kind that has to wait has a
  * thread, keeps the newest text, and counts what it did not send. No sentence of a sink, and nothing it
  * writes, holds what stands before the @ of a URL. */
-#ifndef PP_REPORT_SEND_SINK_H
-#define PP_REPORT_SEND_SINK_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -73,5 +72,3 @@ struct pp_sink_kind {
 extern const struct pp_sink_kind pp_sink_http, pp_sink_textfile, pp_sink_push, pp_sink_otlp,
     pp_sink_tensorboard, pp_sink_mlflow;
 extern const struct pp_sink_kind *const pp_sink_kinds[]; /* ends with NULL */
-
-#endif

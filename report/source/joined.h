@@ -2,8 +2,7 @@
  * whole job. Threads, names and times are those of all of them: a thread's name says its rank, processes keep
  * their numbers apart, and each time is moved to the reference's clock. What cannot stand beside another
  * rank's is left out: rows of GPUs, queues, orders of samples. */
-#ifndef PP_REPORT_SOURCE_JOINED_H
-#define PP_REPORT_SOURCE_JOINED_H
+#pragma once
 
 #include "report/source/source.h"
 
@@ -20,5 +19,3 @@ struct pp_join_part {
 pp_status pp_source_join(const struct pp_join_part *parts, size_t n, struct pp_source *out,
                          struct pp_err *err);
 void pp_source_unjoin(struct pp_source *joined); /* NULL ctx is fine */
-
-#endif

@@ -3,8 +3,7 @@
  * many workers that are idle most of the time; so are the threads of a pool ("pool") that is made for every
  * batch, and the thread of every epoch that fetches ahead ("prefetch", and "worker 0" for what it makes).
  * Also, processes that share a name ("python") become "worker 0", "worker 1", ... Pure functions. */
-#ifndef PP_REPORT_SOURCE_LANES_H
-#define PP_REPORT_SOURCE_LANES_H
+#pragma once
 
 #include "collectors/store/reader.h"
 
@@ -29,5 +28,3 @@ size_t pp_lanes_join(const struct pp_thread_row *rows, const struct pp_lane_life
 /* 1: the lane's row should be called "worker NUMBER": its name is another row's too. */
 int pp_lanes_unnamed(const struct pp_thread_row *rows, size_t n, const struct pp_lane_place *place,
                      size_t row);
-
-#endif

@@ -1,8 +1,7 @@
 /* report/source/one_loader.h: which batches of a PyTorch job's recording are of other DataLoaders than the
  * one that its report is about (config.dataloader; collectors/attach/loaders.c chooses it). Batch numbers are
  * of the run: no two loaders share one. */
-#ifndef PP_REPORT_SOURCE_ONE_LOADER_H
-#define PP_REPORT_SOURCE_ONE_LOADER_H
+#pragma once
 
 #include "report/source/source.h"
 
@@ -39,5 +38,3 @@ pp_status pp_judged_read(const struct pp_source *source, const char *name, struc
 void pp_judged_free(struct pp_judged *j); /* NULL: nothing */
 /* 1: the value is another; *value NULL: it has none. */
 int pp_judged_has(const struct pp_judged *j, const char *section, const char *key, const char **value);
-
-#endif

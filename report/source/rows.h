@@ -1,7 +1,6 @@
 /* report/source/rows.h: the rows of the model that are copied or grouped from stored rows, rather than
  * computed from spans. */
-#ifndef PP_REPORT_SOURCE_ROWS_H
-#define PP_REPORT_SOURCE_ROWS_H
+#pragma once
 
 #include "probe/base/arena.h"
 #include "report/model/model.h"
@@ -50,5 +49,3 @@ void pp_errors_free(struct pp_errors *e);
 /* The source's proof rows into r. */
 pp_status pp_proof_read(const struct pp_source *source, struct pp_arena *arena, struct pp_report *r,
                         struct pp_err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* report/source/source.h: where the report model and the export walker get a run from: the reader's calls as
  * a table of functions, so that tests can feed a run without a file. Each entry has the contract of its
  * pp_reader_ namesake (collectors/store/reader.h). */
-#ifndef PP_REPORT_SOURCE_SOURCE_H
-#define PP_REPORT_SOURCE_SOURCE_H
+#pragma once
 
 #include "collectors/store/reader.h"
 
@@ -119,5 +118,3 @@ pp_status pp_kept_requests_each(struct pp_kept_requests *k, struct pp_reader *r,
 
 /* How many rows were read from files since it was made. */
 uint64_t pp_kept_requests_read(const struct pp_kept_requests *k);
-
-#endif

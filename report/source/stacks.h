@@ -1,8 +1,7 @@
 /* report/source/stacks.h: the Python stacks of a recording, checked: what names what there is, no frame is
  * its own ancestor, and samples stand by thread and time. A recording is a stranger's file: rows that do not
  * hold together are left out and counted. */
-#ifndef PP_REPORT_SOURCE_STACKS_H
-#define PP_REPORT_SOURCE_STACKS_H
+#pragma once
 
 #include "probe/base/arena.h"
 #include "report/source/source.h"
@@ -50,5 +49,3 @@ void pp_stacks_order(struct pp_stacks *s);
 /* The samples of a thread in [from_ns, to_ns): where they begin; *n: how many. */
 size_t pp_stacks_between(const struct pp_stacks *s, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
                          size_t *n);
-
-#endif

@@ -6,8 +6,7 @@
  * acceleration comes from the jackknife, which is inconsistent for the median (ibid., ch. 10.6). The
  * resamples depend on the seed and their number alone: the same input gives the same interval on every
  * machine. Pure computation, any thread. */
-#ifndef PP_STATS_BOOTSTRAP_H
-#define PP_STATS_BOOTSTRAP_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -42,5 +41,3 @@ pp_status pp_bootstrap_median_ratio(struct pp_values x, struct pp_values y,
  * comparison of nothing shows. */
 pp_status pp_bootstrap_noise_floor(struct pp_values values, size_t nx, size_t ny,
                                    const struct pp_bootstrap_opts *opts, double *floor, struct pp_err *err);
-
-#endif

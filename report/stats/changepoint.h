@@ -11,8 +11,7 @@
  * The split point is the best of many, so the t-test's p is not the false alarm rate: with the default 0.001,
  * 2 % of series of 40 independent values of one distribution show a change
  * (tests/unit/report/stats/test_stats_changepoint.c measures it). */
-#ifndef PP_STATS_CHANGEPOINT_H
-#define PP_STATS_CHANGEPOINT_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -36,5 +35,3 @@ struct pp_change_opts {
  * series too long or a value that is not finite, PP_E_NO_MEMORY. Cost: O(n^2) per level of splits. */
 pp_status pp_change_points(const double *series, size_t n, const struct pp_change_opts *opts,
                            struct pp_change **out, size_t *n_out, struct pp_err *err);
-
-#endif

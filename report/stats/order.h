@@ -1,7 +1,6 @@
 /* stats/order.h: order statistics of small samples: median, quantiles, Tukey's fences. Pure computation, any
  * thread. Values are finite; callers leave NAN out. */
-#ifndef PP_STATS_ORDER_H
-#define PP_STATS_ORDER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -33,5 +32,3 @@ struct pp_outliers {
     size_t mild, severe;
 };
 struct pp_outliers pp_stats_outliers(const double *x, size_t n);
-
-#endif

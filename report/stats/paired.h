@@ -6,8 +6,7 @@
  * The one assumption: without an effect either run of a pair could as well have been the other, so d and -d
  * are equally likely. Nothing is assumed about the shape of the noise, so all p-values and intervals are
  * exact for small n. Pure computation, any thread. */
-#ifndef PP_STATS_PAIRED_H
-#define PP_STATS_PAIRED_H
+#pragma once
 
 #include "report/stats/bootstrap.h"
 
@@ -51,5 +50,3 @@ pp_status pp_signed_rank_interval(const double *d, size_t n, double confidence, 
  * of nothing shows. Above 60 pairs fewer resamples are drawn (never below 100). */
 pp_status pp_paired_noise_floor(const double *d, size_t n, const struct pp_bootstrap_opts *opts,
                                 double *floor, struct pp_err *err);
-
-#endif

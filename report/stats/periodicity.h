@@ -22,8 +22,7 @@
  * Periods from least_period to a third of the time can be found: three returns, so four events at least. Pure
  * computation; the same input gives the same output. Cost: some 0.1 s where there is a period, a few ms
  * elsewhere. */
-#ifndef PP_STATS_PERIODICITY_H
-#define PP_STATS_PERIODICITY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -47,5 +46,3 @@ int pp_stats_period(const struct pp_stats_event *events, size_t n, double span, 
                     double least_period, struct pp_period *out);
 /* Whether event i of them belongs to the period. */
 int pp_stats_in_period(const struct pp_stats_event *events, size_t n, size_t i, const struct pp_period *p);
-
-#endif

@@ -1,8 +1,7 @@
 /* stats/tests.h: does this differ by more than chance? Mann-Whitney for values, Fisher for a yes/no, Student
  * for means, Holm for several questions at once; all p-values are two-sided. And does one value grow with
  * another? Spearman's correlation. Pure computation, any thread. */
-#ifndef PP_STATS_TESTS_H
-#define PP_STATS_TESTS_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -53,5 +52,3 @@ pp_status pp_holm(const double *p, size_t n, double *out, struct pp_err *err);
  * -1 .. 1: Pearson's correlation of the ranks, equal values having the mean of theirs. Values are finite. 0
  * where one of the two does not vary; NAN below two pairs, and without memory (32 bytes a pair). */
 double pp_stats_spearman(const double *x, const double *y, size_t n);
-
-#endif

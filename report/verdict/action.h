@@ -1,8 +1,7 @@
 /* report/verdict/action.h: the next step of a verdict as something to paste: the arguments of PyTorch's
  * DataLoader (or another line of the training loop) with the values that the best prediction for this
  * recording has, and the options of pipeprobe run where that was recorded. From the rows of remedies.h. */
-#ifndef PP_REPORT_VERDICT_ACTION_H
-#define PP_REPORT_VERDICT_ACTION_H
+#pragma once
 
 #include "probe/base/arena.h"
 #include "report/model/model.h"
@@ -19,5 +18,3 @@ const char *pp_action_plain(const char *text, struct pp_arena *arena);
  * known. Of a recorded program that lacks the
  * ranges a verdict needs, the next step becomes to map them. Texts are allocated from arena. */
 void pp_action_choose(struct pp_report *r, struct pp_arena *arena);
-
-#endif

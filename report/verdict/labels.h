@@ -1,7 +1,6 @@
 /* report/verdict/labels.h: what the codes of a verdict mean and by what people know them, and all sets of
  * rules, for who explains them: `pipeprobe explain` and the reference. */
-#ifndef PP_REPORT_VERDICT_LABELS_H
-#define PP_REPORT_VERDICT_LABELS_H
+#pragma once
 
 #include "report/rules/rules.h"
 
@@ -22,5 +21,3 @@ struct pp_rule_set {
 const struct pp_rule_set *pp_rule_sets(size_t *n);
 /* Whether rule i says that code; of sets whose codes have rules without one behind their first. */
 int pp_rule_is_of(const struct pp_rule *rules, size_t i, const char *l1, const char *l2);
-
-#endif

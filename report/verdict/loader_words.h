@@ -6,8 +6,7 @@
  * Which loader it is, the recording says: `config` `loader`, the module that has it ("grain"), or "own" for
  * batches that threads and processes of the job make; a pipeline is DALI's also where its ranges were read by
  * the map `dali`. A job whose DataLoader gave batches speaks of that one. */
-#ifndef PP_REPORT_VERDICT_LOADER_WORDS_H
-#define PP_REPORT_VERDICT_LOADER_WORDS_H
+#pragma once
 
 #include "probe/base/arena.h"
 #include "report/model/model.h"
@@ -43,5 +42,3 @@ void pp_loader_words_speak(struct pp_report *r, struct pp_arena *arena);
 /* A sentence of remedies.h in its words. reads: of a cause that is storage. */
 const char *pp_loader_words_sentence(const struct pp_loader_words *w, int reads, const char *sentence,
                                      struct pp_arena *arena);
-
-#endif

@@ -2,8 +2,7 @@
  * symbol, its name in sentences, its name in the evidence table, its unit, and the part of the report that
  * measures it. Signals and facts write the values by symbol; adding a metric is a row here and one assignment
  * there. */
-#ifndef PP_REPORT_VERDICT_METRICS_H
-#define PP_REPORT_VERDICT_METRICS_H
+#pragma once
 
 #include "report/rules/rules.h"
 
@@ -231,5 +230,3 @@ enum pp_metric {
 };
 
 extern const struct pp_fact pp_metric_facts[PP_METRIC_COUNT];
-
-#endif

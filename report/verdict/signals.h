@@ -3,8 +3,7 @@
  * gains when one thing is made better and nothing else.
  *
  * A metric is NAN when the recording cannot tell it; a rule that needs it then abstains. */
-#ifndef PP_REPORT_VERDICT_SIGNALS_H
-#define PP_REPORT_VERDICT_SIGNALS_H
+#pragma once
 
 #include "report/replay/costs.h"
 #include "report/replay/whatif.h"
@@ -71,5 +70,3 @@ void pp_signals_cpus(const struct pp_costs *c, double *m);
 
 /* metric: PP_METRIC_COUNT of them; others are left alone. */
 void pp_remote_signals(const struct pp_costs *c, double *metric);
-
-#endif

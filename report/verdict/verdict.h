@@ -1,8 +1,7 @@
 /* report/verdict/verdict.h: from measured facts to a verdict: how much the trainer waits (level), whether
  * that may be said at all (guards), and what the owner of the wait is bound by (cause). The rules are tables
  * (verdict_rules.h); this applies them. */
-#ifndef PP_REPORT_VERDICT_VERDICT_H
-#define PP_REPORT_VERDICT_VERDICT_H
+#pragma once
 
 #include "probe/base/arena.h"
 #include "report/model/model.h"
@@ -116,5 +115,3 @@ const char *pp_trace_blind(const struct pp_facts *f, struct pp_arena *arena, con
 
 /* Of a trainer that hardly waits: what the trace shows besides, behind that sentence; "" for nothing. */
 const char *pp_trace_besides(const struct pp_facts *f, struct pp_arena *arena);
-
-#endif

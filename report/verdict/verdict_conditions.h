@@ -1,7 +1,6 @@
 /* report/verdict/verdict_conditions.h: how the tables of verdict_rules.h are written: limits with their
  * sources, conditions, and the words that rows of two tables share. */
-#ifndef PP_REPORT_VERDICT_VERDICT_CONDITIONS_H
-#define PP_REPORT_VERDICT_VERDICT_CONDITIONS_H
+#pragma once
 
 #include "report/replay/requests.h"
 #include "report/replay/storage.h"
@@ -129,5 +128,3 @@
     .said = \
         "the sampler is slow. {sampler} draws the order in the training thread, which takes {sampler_share} of the time", \
     .remedy = PP_REMEDY_SAMPLER
-
-#endif

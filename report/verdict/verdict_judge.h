@@ -1,7 +1,6 @@
 /* report/verdict/verdict_judge.h: one judgement while it is made, for the two files that make it: verdict.c
  * says what bounds the trainer, verdict_doubt.c why that cannot be said, and what would decide it. */
-#ifndef PP_REPORT_VERDICT_VERDICT_JUDGE_H
-#define PP_REPORT_VERDICT_VERDICT_JUDGE_H
+#pragma once
 
 #include "report/verdict/verdict.h"
 
@@ -32,5 +31,3 @@ void pp_judge_unexplained(const struct judge *j);
 void pp_judge_missing(const struct judge *j);
 /* Of a trace, whose waits are not known, or not well enough. */
 void pp_judge_doubt(const struct judge *j, const char *reason, const char *next_step);
-
-#endif

@@ -1,7 +1,6 @@
 /* report/verdict/verdict_rules.h: the rules of the verdict as tables: what is measured, which thresholds it
  * meets, where each threshold comes from, what is said and what is advised (rules/rules.h). */
-#ifndef PP_REPORT_VERDICT_VERDICT_RULES_H
-#define PP_REPORT_VERDICT_VERDICT_RULES_H
+#pragma once
 
 #include "report/verdict/metrics.h"
 #include "report/rules/limits.h"
@@ -67,5 +66,3 @@ extern const size_t pp_outside_rules_n;
 /* Of a trace that another profiler wrote, in place of all others: what it can show (trace.h). */
 extern const struct pp_rule pp_trace_rules[];
 extern const size_t pp_trace_rules_n;
-
-#endif

@@ -1,6 +1,5 @@
 /* dataset/extras.h: what goes beside the healthy pictures: damaged files, shards, token files. */
-#ifndef SAMPLES_EXTRAS_H
-#define SAMPLES_EXTRAS_H
+#pragma once
 
 #include "probe/base/err.h"
 #include "samples/dataset/picture.h"
@@ -27,5 +26,3 @@ pp_status write_shard(const char *path, const struct picture_field *f, const str
 
 /* n uint16 tokens, Zipf-like over 50257 as text is; .npy when path ends so, raw otherwise. */
 pp_status write_tokens(const char *path, uint64_t n, uint64_t seed, struct pp_err *err);
-
-#endif

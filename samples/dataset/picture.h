@@ -1,8 +1,7 @@
 /* dataset/picture.h: synthetic photographs: gradients, a 1/f texture, soft-edged objects, lettering and
  * sensor noise, so that a JPEG of one costs a decoder what a real photograph costs (about 4 bits per pixel at
  * the qualities of plan.c). */
-#ifndef SAMPLES_PICTURE_H
-#define SAMPLES_PICTURE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ void picture_field_destroy(struct picture_field *f);
 /* Draws sample index into rgb (width * height * 3 bytes). Any thread. */
 void picture_draw(const struct picture_field *f, uint64_t seed, uint64_t index, int width, int height,
                   uint8_t *rgb);
-
-#endif

@@ -1,8 +1,7 @@
 /* dataset/plan.h: what sample number i of a generated set is: size, JPEG kind, quality, class. A pure
  * function of (seed, i), so the same seed gives the same bytes for any number of threads, as a folder and as
  * shards. */
-#ifndef SAMPLES_PLAN_H
-#define SAMPLES_PLAN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ const char *sample_kind_name(enum sample_kind kind);
 
 /* Streams of pp_rng_key that belong to the generator. */
 enum { STREAM_PLAN = 101, STREAM_PICTURE, STREAM_FIELD, STREAM_TOKENS, STREAM_ODD };
-
-#endif

@@ -21,8 +21,7 @@
  *     several times
  *   lose=N:RC        the Nth call of any name, and every one after it, returns RC; once=N:RC: the Nth
  *                    alone */
-#ifndef FAKE_CUDA_H
-#define FAKE_CUDA_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ int fake_cuda_pins(const void *p, size_t size);
 void fake_cuda_occupy(void *stream, uint64_t ns);
 void fake_cuda_occupy_sms(void *stream, uint64_t ns, double share);
 void fake_cuda_poison(int rc);
-
-#endif

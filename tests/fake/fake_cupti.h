@@ -13,8 +13,7 @@
  *   odd=1          every record is followed by one of a kind that was not asked for
  *   small=1        only 256 bytes of each buffer are used, and none is handed over before a flush: the
  *                  pool runs out */
-#ifndef FAKE_CUPTI_H
-#define FAKE_CUPTI_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ void fake_cupti_reset(const char *words);
 uint32_t fake_cupti_enabled(void); /* kinds that are on */
 uint64_t fake_cupti_records(void); /* written so far, without the dropped */
 uint64_t fake_cupti_dropped(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* tests/fake/fake_kernels.h: the kernels of probe/device, for the fake driver. pp_spin is a length of time,
  * pp_work so much of the multiprocessors for each block (fake_sms.h); those that normalise and resize are the
  * lines of normalize.cuh and resize.cuh themselves, run on the CPU, one thread of the grid after another. */
-#ifndef FAKE_KERNELS_H
-#define FAKE_KERNELS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -96,5 +95,3 @@ static inline void fake_resize(const struct fake_kernel *k, const struct fake_re
                     pp_resize_u8(a->jobs, a->table, a->width, a->height, a->images);
             }
 }
-
-#endif

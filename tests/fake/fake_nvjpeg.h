@@ -23,8 +23,7 @@
  *   bad=WIDTH:RC         a call with an image of that width returns RC, alone or in a batch
  *   poison=WIDTH         an image of that width makes every later call of the driver return 700
  *   fail=NTH:RC          the NTH decoding call (1: the first), and every one after it, returns RC */
-#ifndef FAKE_NVJPEG_H
-#define FAKE_NVJPEG_H
+#pragma once
 
 #include <stddef.h>
 
@@ -39,5 +38,3 @@ unsigned fake_nvjpeg_unpinned(void);
 unsigned fake_nvjpeg_unpadded(void);
 unsigned fake_nvjpeg_most_at_once(void);
 size_t fake_nvjpeg_leaks(void); /* handles, states, parsed headers that are alive */
-
-#endif

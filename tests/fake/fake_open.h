@@ -1,7 +1,6 @@
 /* tests/fake/fake_open.h: puts a fake library in the place of NVIDIA's for this process: opened here once, by
  * its path, it is what dlopen finds later under the soname. For the main function of a unit test. */
-#ifndef FAKE_OPEN_H
-#define FAKE_OPEN_H
+#pragma once
 
 #include "tests/support/here.h"
 
@@ -20,5 +19,3 @@ static inline void *fake_open(const char *soname)
     }
     return lib;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * full speed while nothing else is there, and at 1 - share of it while a decoder takes that share.
  *
  * One piece of work at a time, as there is one step. Times are CLOCK_MONOTONIC; the caller has the lock. */
-#ifndef FAKE_SMS_H
-#define FAKE_SMS_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -72,5 +71,3 @@ static inline uint64_t fake_sms_take(struct fake_sms *s, uint64_t now_ns, uint64
     s->end_ns = fake_sms_end(s);
     return s->end_ns - before;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* fuzz.h: what a fuzz target gives, and what drives it: libFuzzer where it was linked (make fuzz CC=clang),
  * else driver.c. */
-#ifndef PP_TESTS_FUZZ_H
-#define PP_TESTS_FUZZ_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ int fuzz_seed(unsigned i, uint8_t **data, size_t *size);
 
 /* Of libFuzzer, before the first input. */
 int LLVMFuzzerInitialize(int *argc, char ***argv);
-
-#endif

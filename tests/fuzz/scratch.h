@@ -1,6 +1,5 @@
 /* scratch.h: a directory in memory for targets that read files, removed at the end; and files as inputs. */
-#ifndef PP_TESTS_FUZZ_SCRATCH_H
-#define PP_TESTS_FUZZ_SCRATCH_H
+#pragma once
 
 #include "probe/dataset/dataset.h"
 
@@ -24,5 +23,3 @@ int scratch_seed(unsigned i, uint8_t **data, size_t *size);
 enum { SCRATCH_SAMPLES = 256 }; /* the most that are read of one */
 void scratch_look_at(pp_status st, const struct pp_sample *s, const struct pp_err *err);
 void scratch_read_samples(const struct pp_dataset *d, struct pp_sample *s);
-
-#endif

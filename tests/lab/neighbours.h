@@ -1,7 +1,6 @@
 /* tests/lab/neighbours.h: other load of known size beside the lab's runs: processes that want a CPU all the
  * time. A machine that is idle gives each run the load that was asked for, and none by accident. */
-#ifndef PP_TESTS_LAB_NEIGHBOURS_H
-#define PP_TESTS_LAB_NEIGHBOURS_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -19,5 +18,3 @@ struct lab_neighbours {
 /* Starts so many, and ends those that there are; they end with the lab in any case. PP_E_SYSTEM. */
 pp_status lab_neighbours_start(struct lab_neighbours *a, int n, struct pp_err *err);
 void lab_neighbours_end(struct lab_neighbours *a);
-
-#endif

@@ -3,8 +3,7 @@
  * thresholds; docs/internals/scenarios.md names the source of each, and what is read off one recording where
  * the tool itself makes several runs or looks at a device. A tool that stops at "input-bound" names no class,
  * and a table counts that as no right one. */
-#ifndef PP_TESTS_LAB_OTHER_TOOLS_H
-#define PP_TESTS_LAB_OTHER_TOOLS_H
+#pragma once
 
 #include "report/model/model.h"
 
@@ -15,5 +14,3 @@ struct other_tool_verdict {
 
 /* NULL after the last. */
 const char *other_tool(int i, const struct pp_report *r, struct other_tool_verdict *out);
-
-#endif

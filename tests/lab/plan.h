@@ -6,8 +6,7 @@
  * with a seed drawn from those that this severity has not had. Cut anywhere, the numbers of runs of two
  * scenarios differ by one at most, and so do those of the severities of one scenario. All is drawn from the
  * plan's key, so that the same options give the same plan. */
-#ifndef PP_TESTS_LAB_PLAN_H
-#define PP_TESTS_LAB_PLAN_H
+#pragma once
 
 #include "tests/lab/scenario.h"
 
@@ -43,5 +42,3 @@ pp_status lab_plan_make(size_t scenarios, const int *levels, int n_levels, const
  * wanted severity (-1: any) and half. PP_E_NOT_FOUND: there is none. Free plan->run with free(). */
 pp_status lab_plan_kept(const char *dir, const struct scenario *s, size_t n, int level, enum seed_half half,
                         struct lab_plan *out, struct pp_err *err);
-
-#endif

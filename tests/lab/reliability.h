@@ -1,8 +1,7 @@
 /* tests/lab/reliability.h: how certain verdicts were against how often their class was right, and the fit of
  * the table of report/verdict/confidence.c. A verdict counts when it has a confidence; right means level 0
  * and level 1. */
-#ifndef PP_TESTS_LAB_RELIABILITY_H
-#define PP_TESTS_LAB_RELIABILITY_H
+#pragma once
 
 #include "tests/lab/scores.h"
 
@@ -21,5 +20,3 @@ enum { LAB_FIT_LEAST = 50 };
 size_t lab_fit(const struct lab_scores *s, struct lab_fit_row *rows);
 /* The same as lines of the table, below the scores that it comes from. */
 void lab_put_fit(const struct lab_scores *s, FILE *out);
-
-#endif

@@ -1,8 +1,7 @@
 /* tests/lab/results.h: what the lab has seen, one row per run, per label that was put to
  * the proof and per prediction that was checked; and the tables of it. Everything printed is counted from the
  * rows. */
-#ifndef PP_TESTS_LAB_RESULTS_H
-#define PP_TESTS_LAB_RESULTS_H
+#pragma once
 
 #include "report/model/model.h"
 #include "tests/lab/other_tools.h"
@@ -69,5 +68,3 @@ int scenario_is_control(const struct scenario *s);
 const char *scenario_level_name(int level);
 
 void lab_tables(const struct lab_results *r, FILE *out);
-
-#endif

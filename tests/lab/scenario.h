@@ -10,8 +10,7 @@
  * @quota=CPUS (a control group) are made by the harness, since no option of the loader makes them. With
  * @ranks=N and @rank=R the run is N processes that meet after every step (--collective): the faults are the
  * last rank's alone, the recording and the knob that is turned are those of rank R. */
-#ifndef PP_TESTS_LAB_SCENARIO_H
-#define PP_TESTS_LAB_SCENARIO_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -55,5 +54,3 @@ struct scenario_run {
  * write to). PP_E_INTERRUPTED: Ctrl-C ended it, and from then on no other is begun. */
 int scenario_interrupted(void);
 pp_status scenario_execute(const struct scenario *s, const struct scenario_run *r, struct pp_err *err);
-
-#endif

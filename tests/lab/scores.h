@@ -1,8 +1,7 @@
 /* tests/lab/scores.h: the scores of verdicts with whether their class was right, kept over several runs of
  * the lab: a fit of the confidence (reliability.h) needs at least LAB_FIT_LEAST verdicts for each row, and
  * most scenarios are so clear that their scores are high. A file of them has a line each, with a header. */
-#ifndef PP_TESTS_LAB_SCORES_H
-#define PP_TESTS_LAB_SCORES_H
+#pragma once
 
 #include "tests/lab/results.h"
 
@@ -25,5 +24,3 @@ void lab_scores_free(struct lab_scores *s);
 
 /* How many verdicts have which score, and how many of them are right: which rows a table could have. */
 void lab_scores_put(const struct lab_scores *s, FILE *out);
-
-#endif

@@ -6,8 +6,7 @@
  * and after the others. Where that would refute the label, the run as it is and the two knobs that decide
  * (the best that the label names, the best other) are made twice more, and medians count: one run of a few
  * seconds on a machine that others use moves by some per cent by itself. */
-#ifndef PP_TESTS_LAB_TRUTH_H
-#define PP_TESTS_LAB_TRUTH_H
+#pragma once
 
 #include "tests/lab/results.h"
 
@@ -28,5 +27,3 @@ pp_status lab_record(const struct lab_place *p, const struct scenario *s, int le
  * recording that base was built from. */
 void lab_find_truth(const struct lab_place *p, const struct scenario *s, int level, unsigned seed,
                     const char *base_file, const struct pp_report *base, struct lab_results *results);
-
-#endif

@@ -1,6 +1,5 @@
 /* Spans to a chunk's body in one go, by the builder that the store uses. */
-#ifndef PP_TESTS_SUPPORT_CHUNK_ENCODE_H
-#define PP_TESTS_SUPPORT_CHUNK_ENCODE_H
+#pragma once
 
 #include "collectors/store/chunk.h"
 
@@ -8,5 +7,3 @@
  * refused. */
 const uint8_t *chunk_encode(struct pp_chunk_codec *c, const struct pp_span *spans, size_t n, int compress,
                             size_t *size);
-
-#endif

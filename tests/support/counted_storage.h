@@ -1,7 +1,6 @@
 /* tests/support/counted_storage.h: files of this machine as objects behind requests: "counted:PATH" names
  * them, and each look at one and each read of one is counted. */
-#ifndef PP_TESTS_SUPPORT_COUNTED_STORAGE_H
-#define PP_TESTS_SUPPORT_COUNTED_STORAGE_H
+#pragma once
 
 #include "probe/storage/storage.h"
 
@@ -11,5 +10,3 @@ extern int counted_reads, counted_stats; /* atomic; the test sets them back */
 void counted_register(void);
 /* "counted:" and the path; the result lives until the next call. */
 const char *counted_name(const char *path);
-
-#endif

@@ -1,7 +1,6 @@
 /* The dashboard on a recorded run (made_run.h), without a terminal: the model it shows, keys as if typed, a
  * frame as text. One of each per test program; dash_setup and dash_teardown belong to its group. */
-#ifndef PP_TESTS_SUPPORT_DASH_FIXTURE_H
-#define PP_TESTS_SUPPORT_DASH_FIXTURE_H
+#pragma once
 
 #include "tests/support/made_run.h"
 #include "tui/dash/draw.h"
@@ -24,5 +23,3 @@ int dash_teardown(void **state);
 
 /* The frame of this size; the caller frees it. */
 char *dash_print(int rows, int cols, enum pp_glyph_set glyphs, int color, const struct pp_dash_state *s);
-
-#endif

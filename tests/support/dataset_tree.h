@@ -1,7 +1,6 @@
 /* What the dataset tests share: a temporary directory, files and tar shards in it, and a dataset opened on
  * it. */
-#ifndef PP_TESTS_SUPPORT_DATASET_TREE_H
-#define PP_TESTS_SUPPORT_DATASET_TREE_H
+#pragma once
 
 #include "probe/base/io.h"
 #include "probe/dataset/dataset.h"
@@ -48,4 +47,3 @@ void tree_refused(const struct pp_dataset_opts *opts, pp_status want, const char
 int tree_warns(const struct pp_dataset *d, const char *word);
 
 #define TREE_TEST(f) cmocka_unit_test_setup_teardown(f, tree_set_up, tree_tear_down)
-#endif

@@ -1,7 +1,6 @@
 /* The made-up run of fake_run.h as a source of the export walker, with names and counters beside; and an
  * export of it into a file. */
-#ifndef PP_TESTS_SUPPORT_EXPORT_SOURCE_H
-#define PP_TESTS_SUPPORT_EXPORT_SOURCE_H
+#pragma once
 
 #include "tests/support/fake_run.h"
 #include "report/export/export.h"
@@ -87,5 +86,3 @@ extern char fx_dir[64];
 
 int fx_set_up(void **state);
 const char *fx_path(const char *name);
-
-#endif

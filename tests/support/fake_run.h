@@ -1,7 +1,6 @@
 /* A run made up in memory, behind the reader's calls: tests say what each thread did, and the model is
  * computed from that. */
-#ifndef PP_TESTS_SUPPORT_FAKE_RUN_H
-#define PP_TESTS_SUPPORT_FAKE_RUN_H
+#pragma once
 
 #include "report/source/source.h"
 
@@ -99,5 +98,3 @@ struct fake_run *fake_pipeline(const struct fake_pipeline *p);
 /* What the system counted over its run: the CPU time of this process, and of the machine with `others` CPUs
  * more. */
 void fake_cpu_counters(struct fake_run *f, const struct fake_pipeline *p, double own, double others);
-
-#endif

@@ -1,7 +1,6 @@
 /* Runs made up for tests of comparisons: what a loader at 1,000 samples/s looks like, with noise, and ways to
  * make it worse. */
-#ifndef PP_TESTS_SUPPORT_FAKE_RUNS_H
-#define PP_TESTS_SUPPORT_FAKE_RUNS_H
+#pragma once
 
 #include "report/compare/compare.h"
 #include "report/compare/run.h"
@@ -19,5 +18,3 @@ struct pp_runs fake_side(const char *name, size_t n, double slow, double noise, 
 void fake_drift(struct pp_runs *base, struct pp_runs *head, double spread, uint64_t seed);
 
 void fake_quick(struct pp_compare_opts *o);
-
-#endif

@@ -1,8 +1,7 @@
 /* tests/support/far_storage.h: a storage that stands for a remote one: objects whose bytes follow from
  * number, version and offset, so that any byte read through whatever lies above it can be checked; it counts
  * what it is asked for. Names are "obj-N". */
-#ifndef PP_TESTS_SUPPORT_FAR_STORAGE_H
-#define PP_TESTS_SUPPORT_FAR_STORAGE_H
+#pragma once
 
 #include "probe/storage/storage.h"
 
@@ -20,5 +19,3 @@ struct far {
 void far_begin(struct far *f, uint64_t size);
 /* Whether bytes are those of the object from offset on. */
 int far_is(unsigned object, int64_t version, uint64_t offset, const uint8_t *bytes, size_t n);
-
-#endif

@@ -1,7 +1,6 @@
 /* What tests of reports share: the report of a run made up in memory, its findings by kind, their numbers. A
  * look-up that finds nothing fails the test, unless its name says otherwise. */
-#ifndef PP_TESTS_SUPPORT_FINDINGS_H
-#define PP_TESTS_SUPPORT_FINDINGS_H
+#pragma once
 
 #include "report/build/build.h"
 #include "tests/support/fake_run.h"
@@ -30,5 +29,3 @@ void says(const char *text, const char *words);
 struct fake_run *fake_waits(int workers, double wait, double read);
 /* A counter of each second of them: start, and per_s more with every second. */
 void fake_counts(struct fake_run *f, const char *name, double start, double per_s);
-
-#endif

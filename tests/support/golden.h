@@ -1,7 +1,6 @@
 /* A text against the one kept in tests/golden. PP_GOLDEN_UPDATE=1 (make golden) keeps the new one instead,
  * for review. */
-#ifndef PP_TESTS_SUPPORT_GOLDEN_H
-#define PP_TESTS_SUPPORT_GOLDEN_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,5 +13,3 @@
 
 /* name: of a file in tests/golden. */
 void golden_check(const char *name, const char *got);
-
-#endif

@@ -1,7 +1,6 @@
 /* Recordings that are not what they seem: changes of the schema and of rows that leave a valid SQLite file.
  * Used by unit tests and by the fuzz target of the schema. */
-#ifndef PP_TESTS_SUPPORT_HOSTILE_SCHEMA_H
-#define PP_TESTS_SUPPORT_HOSTILE_SCHEMA_H
+#pragma once
 
 #include <stdint.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ int hostile_change(const char *path, size_t kind, size_t table, size_t column, s
 /* The table's rows come again and again: pages that point to one page below, six levels of them. Returns 0
  * when it could not be made. */
 int hostile_endless_tree(const char *path, const char *table);
-
-#endif

@@ -1,7 +1,6 @@
 /* Pictures for the image tests, encoded and decoded by plain libjpeg and libpng calls, so that the tests have
  * a truth of their own. */
-#ifndef PP_TESTS_SUPPORT_IMAGE_SAMPLES_H
-#define PP_TESTS_SUPPORT_IMAGE_SAMPLES_H
+#pragma once
 
 #include "probe/base/rng.h"
 
@@ -41,5 +40,3 @@ struct bytes encode_png(int width, int height, int depth, int colour, int interl
 
 /* The checksum of PNG chunks, bit by bit. */
 uint32_t png_crc(const uint8_t *data, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* The injection library in a process of its own: this program run again, doing a scenario
  * (inject_scenarios.h), with a session that this one made; then what is in its rings and process files. */
-#ifndef PP_TESTS_SUPPORT_INJECT_FIXTURE_H
-#define PP_TESTS_SUPPORT_INJECT_FIXTURE_H
+#pragma once
 
 #include "collectors/attach/process_file.h"
 #include "collectors/attach/namemap.h"
@@ -64,5 +63,3 @@ int inject_inside(const struct inject_seen *inner, const struct inject_seen *out
             return inject_run_scenario(argv[2]); \
         return cmocka_run_group_tests(tests, NULL, NULL); \
     }
-
-#endif

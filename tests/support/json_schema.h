@@ -1,7 +1,6 @@
 /* A document against its published schema: the part of JSON Schema that ours use. Fails the test with the
  * path of what does not fit. */
-#ifndef PP_TESTS_SUPPORT_JSON_SCHEMA_H
-#define PP_TESTS_SUPPORT_JSON_SCHEMA_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,5 +13,3 @@
 
 /* file: the schemas in docs/, from the repository's root. */
 void schema_check_file(const char *file, json_t *document);
-
-#endif

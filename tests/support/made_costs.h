@@ -1,7 +1,6 @@
 /* Costs made by hand, as a recording of two workers would give them, and what the replay and the signals say
  * of them. */
-#ifndef PP_TESTS_SUPPORT_MADE_COSTS_H
-#define PP_TESTS_SUPPORT_MADE_COSTS_H
+#pragma once
 
 #include "tests/support/fake_run.h"
 #include "report/build/parts.h"
@@ -25,5 +24,3 @@ struct pp_costs made_costs_new(void);
  * error. */
 double made_costs_predicted(const struct pp_costs *c, const char *set);
 struct pp_signals made_costs_signals(struct pp_costs *c);
-
-#endif

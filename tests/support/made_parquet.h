@@ -1,7 +1,6 @@
 /* Small Parquet files for tests, written by hand: columns image ({bytes}, may be null), label (whole number,
  * may be null) and ids (list of int32). What row i holds is a function of i. */
-#ifndef PP_TESTS_SUPPORT_MADE_PARQUET_H
-#define PP_TESTS_SUPPORT_MADE_PARQUET_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ uint8_t *made_parquet(const struct made_parquet *how, size_t *size);
 size_t made_parquet_image(uint32_t i, uint8_t *to); /* at most 600 bytes */
 int64_t made_parquet_label(const struct made_parquet *how, uint32_t i);
 size_t made_parquet_ids(uint32_t i, int32_t *to); /* at most 9 */
-
-#endif

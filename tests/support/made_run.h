@@ -1,8 +1,7 @@
 /* A run's file made up through the store's writer: the same spans at the same nanoseconds every time, so that
  * screens can be compared with kept ones. Sixty seconds, three workers; the trainer waits from second 30 to
  * 35, and a few things happen. */
-#ifndef PP_TESTS_SUPPORT_MADE_RUN_H
-#define PP_TESTS_SUPPORT_MADE_RUN_H
+#pragma once
 
 #include "collectors/store/writer.h"
 
@@ -47,5 +46,3 @@ void made_seconds(struct made_run *r, int from, int to);
 /* As a recorder ends its file. */
 void made_finish(struct made_run *r);
 void made_free(struct made_run *r);
-
-#endif

@@ -1,7 +1,6 @@
 /* Traces as torch.profiler has written them since 2021, made up: what each version calls things and where it
  * puts them is a style, how long steps and waits are is the test's. */
-#ifndef PP_TESTS_SUPPORT_MADE_TRACE_H
-#define PP_TESTS_SUPPORT_MADE_TRACE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ char *made_trace_text(const struct made_trace *t, size_t *size);
 /* Into a file; zipped: gzip. */
 void made_trace_write(const char *path, const struct made_trace *t, int zipped);
 void made_trace_put(const char *path, const char *text, size_t size, int zipped);
-
-#endif

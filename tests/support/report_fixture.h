@@ -1,6 +1,5 @@
 /* What the tests of renderers share: a run that has a bit of everything a report can show. */
-#ifndef PP_TESTS_SUPPORT_REPORT_FIXTURE_H
-#define PP_TESTS_SUPPORT_REPORT_FIXTURE_H
+#pragma once
 
 #include "tests/support/findings.h"
 #include "report/render/render.h"
@@ -18,5 +17,3 @@ const struct pp_report *report_full(void);
 enum { REPORT_CLASSES = 8 };
 const char *report_class_name(int i);
 struct fake_run *report_of_class(int i);
-
-#endif

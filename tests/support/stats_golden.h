@@ -1,6 +1,5 @@
 /* Written by tests/tools/stats_golden.py with SciPy 1.17.1 and NumPy 2.4.6: not to be edited. */
-#ifndef PP_TESTS_SUPPORT_STATS_GOLDEN_H
-#define PP_TESTS_SUPPORT_STATS_GOLDEN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -45,5 +44,3 @@ struct signed_rank_row {
     double d[14], confidence, estimate, low, high;
 };
 extern const struct signed_rank_row signed_rank_rows[24];
-
-#endif

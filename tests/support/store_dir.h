@@ -1,7 +1,6 @@
 /* A directory for one test, in memory where there is such, and the file of a run in it: its name, its making,
  * and what SQLite says of it. */
-#ifndef PP_TESTS_SUPPORT_STORE_DIR_H
-#define PP_TESTS_SUPPORT_STORE_DIR_H
+#pragma once
 
 #include "collectors/store/writer.h"
 
@@ -38,5 +37,3 @@ double store_query(const char *sql);
 
 /* SQLite finds the file sound. */
 void store_assert_integrity(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Spans of one thread, each of which can be told from the others: written, and counted again. */
-#ifndef PP_TESTS_SUPPORT_STORE_SPANS_H
-#define PP_TESTS_SUPPORT_STORE_SPANS_H
+#pragma once
 
 #include "tests/support/store_dir.h"
 #include "collectors/store/reader.h"
@@ -19,5 +18,3 @@ struct spans_seen {
 int spans_see(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n);
 /* Spans that a reader gives. Fails when one is wrong and no chunk was bad. bad: may be NULL. */
 uint64_t spans_count(struct pp_reader *r, uint64_t *bad);
-
-#endif

@@ -1,6 +1,5 @@
 /* One request of tests/e2e/sampler_equals_pytorch.py answered; for the helper program and the golden test. */
-#ifndef PP_TESTS_ORDER_DIGEST_H
-#define PP_TESTS_ORDER_DIGEST_H
+#pragma once
 
 #include "probe/base/err.h"
 #include "probe/sampler/sampler.h"
@@ -51,5 +50,3 @@ static pp_status order_digest_answer(const char *line, char *answer, size_t size
     pp_sampler_destroy(s);
     return status;
 }
-
-#endif

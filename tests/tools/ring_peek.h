@@ -1,7 +1,6 @@
 /* Up to max of what a ring holds and has not been read, in one go: what the drain does piece by piece. What
  * was read stays in the ring until pp_ring_release. */
-#ifndef PP_TESTS_RING_PEEK_H
-#define PP_TESTS_RING_PEEK_H
+#pragma once
 
 #include "probe/trace/drain_side.h"
 
@@ -10,5 +9,3 @@ static inline size_t ring_peek(struct pp_session *s, uint32_t thread, struct pp_
     struct pp_ring_reader r = pp_ring_reader(s, thread);
     return pp_ring_read(&r, out, max);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* tests/tools/tiny_nvtx.h: an NVTX client as small as can be, doing what NVIDIA's header does at a program's
  * first call: opens the library of NVTX_INJECTION64_PATH, calls its entry point, and keeps a table of slots
  * per module. Each file that includes it is a client of its own. */
-#ifndef TESTS_TOOLS_TINY_NVTX_H
-#define TESTS_TOOLS_TINY_NVTX_H
+#pragma once
 
 #include "collectors/attach/inject/nvtx_abi.h"
 
@@ -126,5 +125,3 @@ static inline struct nvtx_attributes tiny_handle(const void *registered)
                                     .message_type = NVTX_MESSAGE_REGISTERED,
                                     .message.registered = registered};
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* cli/cli.h: the front hall. Each command is one file holding one table entry; main.c finds it by name. Here,
  * and only here, a status becomes a message and an exit code. Results go to stdout, everything else to
  * stderr. */
-#ifndef PP_CLI_CLI_H
-#define PP_CLI_CLI_H
+#pragma once
 
 #include "probe/base/opts.h"
 
@@ -145,5 +144,3 @@ void pp_progress_clear(struct pp_progress *p); /* before any other output to std
 /* For opening a data set (pp_dataset_opts.progress): "WHAT: 12 of 100". ctx is a struct pp_progress; non-zero
  * when the command was interrupted. */
 int pp_progress_opening(void *ctx, const char *what, uint64_t done, uint64_t total);
-
-#endif

@@ -5,8 +5,7 @@
  * end of all: also when we are killed.
  *
  * A failure of it is a sentence and nothing else. */
-#ifndef PP_CLI_DIGEST_BESIDE_H
-#define PP_CLI_DIGEST_BESIDE_H
+#pragma once
 
 #include "probe/base/opts.h"
 
@@ -48,5 +47,3 @@ void digest_beside_add(const struct digest_beside *b, const char *recording);
 void digest_beside_finish(struct digest_beside *b);
 /* Waits for that, a minute at most, and says where it is. */
 void digest_beside_end(struct digest_beside *b, int quiet);
-
-#endif

@@ -1,8 +1,7 @@
 /* tui/cli/exec_files.h: what the processes of a recorded program leave in its session directory beside
  * the rings: who they were and what they lost, which samples their loaders gave. They become rows of the
  * recording at its end, or, where exec was killed, when the recording is opened next; the files go. */
-#ifndef PP_TUI_CLI_EXEC_FILES_H
-#define PP_TUI_CLI_EXEC_FILES_H
+#pragma once
 
 #include "collectors/store/writer.h"
 
@@ -33,5 +32,3 @@ void exec_files_take(struct pp_store *store, const char *dir, struct exec_totals
 void exec_files_unhooked(const char *dir, char text[EXEC_UNHOOKED]);
 /* Both, of an exec that was killed: a pp_recover_files_fn. */
 void exec_files_recover(struct pp_store *store, const char *dir);
-
-#endif

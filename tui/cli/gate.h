@@ -1,7 +1,6 @@
 /* cli/gate.h: the options that `compare` and `ci run` share: what is gated and how strictly, and in which
  * forms the answer is written. */
-#ifndef PP_CLI_GATE_H
-#define PP_CLI_GATE_H
+#pragma once
 
 #include "probe/base/opts.h"
 #include "report/compare/compare.h"
@@ -122,5 +121,3 @@ pp_status gate_write(const struct gate_opts *g, const struct pp_compare *c, stru
 
 /* The sentence on standard error and its exit code: with --strict, what is not comparable fails too. */
 int gate_fail(const struct pp_command *cmd, const struct gate_opts *g, const struct pp_err *err);
-
-#endif

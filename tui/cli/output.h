@@ -1,8 +1,7 @@
 /* cli/output.h: where a document goes: -o and its like. A file appears under its name only when it is
  * complete; what is no regular file (/dev/stdout, a pipe) is written to as it is; "-" and no name at all are
  * standard output. */
-#ifndef PP_CLI_OUTPUT_H
-#define PP_CLI_OUTPUT_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -26,5 +25,3 @@ void pp_output_say(const char *path, const char *sentence);
 
 /* Whether path is this file, st_ino 0 meaning that there is none. */
 int pp_output_is(const struct stat *file, const char *path);
-
-#endif

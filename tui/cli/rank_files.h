@@ -1,6 +1,5 @@
 /* cli/rank_files.h: the operands of `ranks` and `merge`: directories, recordings of ranks, and digests. */
-#ifndef PP_CLI_RANK_FILES_H
-#define PP_CLI_RANK_FILES_H
+#pragma once
 
 #include "report/ranks/digest.h"
 
@@ -39,5 +38,3 @@ struct import_trace {
 pp_status import_files_find(const char *const *operands, int n, struct import_trace **out, size_t *n_out,
                             struct pp_err *err);
 void import_files_free(struct import_trace *traces, size_t n);
-
-#endif

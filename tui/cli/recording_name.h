@@ -1,6 +1,5 @@
 /* cli/recording_name.h: what a new recording's file is called. */
-#ifndef PP_CLI_RECORDING_NAME_H
-#define PP_CLI_RECORDING_NAME_H
+#pragma once
 
 #include "collectors/record/recording.h"
 #include "probe/ranks/identity.h"
@@ -40,5 +39,3 @@ pp_status pp_find_recording(const char *what, char *path, size_t size, struct pp
 /* The one that a command's operands name; of none the newest in this directory. PP_E_USAGE for several. */
 pp_status pp_choose_recording(const char *const *operands, int n, char *path, size_t size,
                               struct pp_err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* cli/shipped.h: files that belong to the program: beside it in a build, or where an installation puts them;
  * and the maps of names among them. */
-#ifndef PP_CLI_SHIPPED_H
-#define PP_CLI_SHIPPED_H
+#pragma once
 
 #include "probe/base/opts.h"
 
@@ -23,5 +22,3 @@ pp_status pp_shipped_find(const char *what, const char *variable, const struct p
 /* Each item of maps is a file, or the name of a shipped map ("pytorch"). *text (free it) is all of them, one
  * behind the other, checked; *rows counts their rows. Behind them is DALI's, which no other domain meets. */
 pp_status range_maps_read(const struct pp_opt_list *maps, char **text, size_t *rows, struct pp_err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* cli/topic.h: the guides that an installation has, as text of a terminal: `pipeprobe help TOPIC`. Offline,
  * from the Markdown pages beside the program (share/doc/pipeprobe/docs), or of the source tree that it was
  * built in. */
-#ifndef PP_CLI_TOPIC_H
-#define PP_CLI_TOPIC_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -15,5 +14,3 @@ extern const char *const pp_topics[];
 /* Prints the page of that name. PP_E_USAGE: there is no such topic, and nothing is printed; PP_E_UNSUPPORTED:
  * the pages are not installed here. */
 pp_status pp_topic_print(const char *name, FILE *out, struct pp_err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* cli/trace_report.h: another profiler's trace where a recording is expected: imported into a temporary
  * recording, which is removed, or named as what it is. The temporary file is in $TMPDIR, else /tmp, and goes
  * when a signal ends the process, too. */
-#ifndef PP_CLI_TRACE_REPORT_H
-#define PP_CLI_TRACE_REPORT_H
+#pragma once
 
 #include "collectors/store/reader.h"
 #include "report/model/model.h"
@@ -20,5 +19,3 @@ int pp_traces_only(const char *const *operands, int n);
 /* pp_recording_recover for the files of a command line (pp_reader_set_before): a trace is no recording, and
  * the sentence says what to do with it. */
 pp_status pp_trace_before_reading(const char *path, struct pp_missing *missing, struct pp_err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* dash/canvas.h: a box of the grid that a panel draws in, and the words of drawing: put, bar, wrap, heading,
  * numbers in few columns. Knows no panel. */
-#ifndef PP_DASH_CANVAS_H
-#define PP_DASH_CANVAS_H
+#pragma once
 
 #include "tui/dash/state.h"
 
@@ -120,5 +119,3 @@ const char *pp_glyph_braille(int left, int right, char buf[4]);
 
 /* The set for the locale that is in force (setlocale): blocks where it is UTF-8, plain ASCII elsewhere. */
 enum pp_glyph_set pp_glyphs_of_locale(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* dash/dash.h: the dashboard on a recording that grows or has ended: on a terminal, as lines, or as one
  * frame. */
-#ifndef PP_DASH_DASH_H
-#define PP_DASH_DASH_H
+#pragma once
 
 #include "tui/dash/canvas.h"
 
@@ -33,5 +32,3 @@ pp_status pp_dash_screen(const struct pp_dash_opts *o, struct pp_err *err);
 pp_status pp_dash_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *err);
 /* One frame as text, or as a document of schema pipeprobe.top/1. */
 pp_status pp_dash_once(const struct pp_dash_opts *o, int json, FILE *out, struct pp_err *err);
-
-#endif

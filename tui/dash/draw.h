@@ -1,7 +1,6 @@
 /* dash/draw.h: one frame: model and state onto a grid, through the layout and the table of panels. Pure but
  * for the grid. */
-#ifndef PP_DASH_DRAW_H
-#define PP_DASH_DRAW_H
+#pragma once
 
 #include "tui/dash/canvas.h"
 #include "tui/dash/state.h"
@@ -78,5 +77,3 @@ struct pp_dash_state pp_dash_click(struct pp_dash_state s, const struct pp_dash_
 
 /* 0, or -1 when a write failed. */
 int pp_dash_json(const struct pp_dash_state *s, const struct pp_dash_model *m, FILE *out);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Worst first: by the share of its time that a rank does not wait for the others, where that is recorded,
  * else by its wait for data. */
-#ifndef PP_DASH_JOB_H
-#define PP_DASH_JOB_H
+#pragma once
 
 #include "tui/dash/dash.h"
 
@@ -39,5 +38,3 @@ pp_status pp_job_log(const struct pp_dash_opts *o, FILE *out, struct pp_err *err
 pp_status pp_job_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *err);
 /* json: a document of schema pipeprobe.top.ranks/1. */
 pp_status pp_job_once(const struct pp_dash_opts *o, int json, FILE *out, struct pp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* dash/panel.h: the panels: each draws itself on a canvas and is a row of the table in draw.c. */
-#ifndef PP_DASH_PANEL_H
-#define PP_DASH_PANEL_H
+#pragma once
 
 #include "tui/dash/canvas.h"
 #include "tui/dash/rows.h"
@@ -20,5 +19,3 @@ pp_panel_want pp_want_verdict, pp_want_pipeline, pp_want_workers, pp_want_meters
 
 /* Rows above the knobs in a panel of this many. */
 int pp_whatif_list(int rows);
-
-#endif

@@ -1,7 +1,6 @@
 /* dash/rows.h: the rows of a view that can be moved through, searched, sorted and filtered, as indexes into
  * the model. Pure. */
-#ifndef PP_DASH_ROWS_H
-#define PP_DASH_ROWS_H
+#pragma once
 
 #include "tui/dash/state.h"
 
@@ -31,5 +30,3 @@ enum pp_sort {
     PP_SORTS
 };
 const char *pp_sort_name(int sort);
-
-#endif

@@ -1,7 +1,6 @@
 /* dash/screen.h: the terminal behind a grid. Its .c is the only file that knows ncurses. One screen per
  * process, one thread. */
-#ifndef PP_DASH_SCREEN_H
-#define PP_DASH_SCREEN_H
+#pragma once
 
 #include "tui/dash/canvas.h"
 
@@ -25,5 +24,3 @@ int pp_screen_key(struct pp_screen *s, int timeout_ms);
 void pp_screen_click(const struct pp_screen *s, int *row, int *col);
 /* Sends everything anew with the next pp_screen_show. */
 void pp_screen_redraw(struct pp_screen *s);
-
-#endif

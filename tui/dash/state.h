@@ -1,7 +1,6 @@
 /* dash/state.h: what the user has chosen, as plain data, and how a key changes it: a pure function of (state,
  * key, model). */
-#ifndef PP_DASH_STATE_H
-#define PP_DASH_STATE_H
+#pragma once
 
 #include "report/live/live.h"
 #include "report/model/model.h"
@@ -181,5 +180,3 @@ extern const size_t pp_keys_n;
 
 /* NULL: the key does nothing. */
 const struct pp_key *pp_key_find(int key);
-
-#endif

@@ -2,8 +2,7 @@
  * no frame waits for it: of the whole run, or of the part of it that is looked at. A build is followed by a
  * pause that its cost decides, so that it takes no more than its share of the machine's CPUs; only a user who
  * moves to another moment is answered at once. */
-#ifndef PP_DASH_VERDICT_H
-#define PP_DASH_VERDICT_H
+#pragma once
 
 #include "report/model/model.h"
 
@@ -38,5 +37,3 @@ void pp_verdicts_part(const struct pp_verdicts *v, uint64_t *from_ns, uint64_t *
 pp_status pp_verdict_of_all(const char *path, struct pp_report **out, struct pp_err *err);
 pp_status pp_verdict_of_part(const char *path, uint64_t from_ns, uint64_t to_ns, struct pp_report **out,
                              struct pp_err *err);
-
-#endif

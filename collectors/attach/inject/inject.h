@@ -13,8 +13,7 @@
  *
  * Once warm an event takes no lock and allocates nothing; a text that was never seen takes the lock of
  * process.c to be interned. */
-#ifndef PP_COLLECTORS_ATTACH_INJECT_INJECT_H
-#define PP_COLLECTORS_ATTACH_INJECT_INJECT_H
+#pragma once
 
 #include "collectors/attach/inject/nvtx_abi.h"
 #include "collectors/attach/process_file.h"
@@ -145,5 +144,3 @@ extern nvtx_function *inject_next_core[CORE_SLOTS], *inject_next_core2[CORE2_SLO
 /* A small map from the next tool's handles to what they mean to us. No entry ever leaves. */
 int inject_handle_put(const void *key, uint64_t value); /* 0 when full; with the process's lock held */
 uint64_t inject_handle_get(const void *key);            /* 0: not there */
-
-#endif

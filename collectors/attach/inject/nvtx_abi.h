@@ -5,8 +5,7 @@
  * A client calls InitializeInjectionNvtx2(get_export_table) at its first NVTX call, once per shared object
  * that has the header-only v3. The callbacks table gives, per module, an array of pointers to the client's
  * function slots; a tool stores its functions there. */
-#ifndef PP_COLLECTORS_ATTACH_INJECT_NVTX_ABI_H
-#define PP_COLLECTORS_ATTACH_INJECT_NVTX_ABI_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -96,5 +95,3 @@ struct nvtx_attributes {
     } message;
 };
 _Static_assert(sizeof(struct nvtx_attributes) == 48, "nvtxEventAttributes_v2");
-
-#endif

@@ -1,8 +1,7 @@
 /* collectors/attach/reads/calls.h: what each interposed function does: forward the call to libc's, and count
  * it where this thread counts. reading.c has the functions that read and open, waiting.c those that send,
  * connect and wait. */
-#ifndef PP_COLLECTORS_ATTACH_READS_CALLS_H
-#define PP_COLLECTORS_ATTACH_READS_CALLS_H
+#pragma once
 
 #include "collectors/attach/reads/fds.h"
 
@@ -91,5 +90,3 @@ extern void __chk_fail(void) __attribute__((noreturn));
 #define CHECKED(n, room) \
     if (n > room) \
     __chk_fail()
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Any thread. Requests are guarded by one lock, held for some ten instructions; a signal handler that
  * interrupts its holder finds `inside` set and is only forwarded. */
-#ifndef PP_COLLECTORS_ATTACH_READS_FDS_H
-#define PP_COLLECTORS_ATTACH_READS_FDS_H
+#pragma once
 
 #include "collectors/attach/reads/reads.h"
 
@@ -68,5 +67,3 @@ int names_find(const struct sockaddr *of, char *out, size_t size, uint64_t *took
 
 void reads_lock(void);
 void reads_unlock(void);
-
-#endif

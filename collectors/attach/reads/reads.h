@@ -13,8 +13,7 @@
  *
  * The extension looks both functions up by their names (dlsym); without them reads are not told apart from
  * the phase they are in. */
-#ifndef PP_COLLECTORS_ATTACH_READS_READS_H
-#define PP_COLLECTORS_ATTACH_READS_READS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -80,5 +79,3 @@ struct pp_read_request {
 /* At the end of a sample: what was asked for the thread that counts, and answered since; up to max. lost:
  * those for which there was no room since. */
 typedef size_t pp_reads_requests(struct pp_read_request *out, size_t max, uint64_t *lost);
-
-#endif

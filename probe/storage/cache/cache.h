@@ -9,8 +9,7 @@
  *
  * Bytes that are not exactly those that were stored are fetched again (cache_segment.c): a failure of the
  * cache is never a failure of a read. */
-#ifndef PP_STORAGE_CACHE_CACHE_H
-#define PP_STORAGE_CACHE_CACHE_H
+#pragma once
 
 #include "probe/base/counters.h"
 #include "probe/storage/storage.h"
@@ -83,5 +82,3 @@ extern const struct pp_counter_set pp_cache_counters;
 
 /* Why the cache is not all that it should be, in one sentence for people: 1, or 0 with out "". Any thread. */
 int pp_cache_trouble(char *out, size_t size);
-
-#endif

@@ -12,8 +12,7 @@
  * What goes wrong with the directory later (full disk, removed, no lock) ends storing for this process with
  * pp_cache_say, and reads go on. Any thread; open and close are the owner's. cache_ring.c finds and reads,
  * cache_room.c stores and makes room. */
-#ifndef PP_STORAGE_CACHE_RING_H
-#define PP_STORAGE_CACHE_RING_H
+#pragma once
 
 #include "probe/storage/cache/cache.h"
 
@@ -293,5 +292,3 @@ struct pp_cache_file pp_cache_file_of(const struct pp_cache_ring *r, const struc
 void pp_cache_close_own(struct pp_cache_ring *r);
 /* At open: a limit that was lowered holds. */
 void pp_cache_trim(struct pp_cache_ring *r);
-
-#endif

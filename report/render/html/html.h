@@ -5,8 +5,7 @@
  * (a file name could turn the line around it) become U+FFFD. Numbers are shown as people read them inside
  * <span data-v="exact" data-k="path in the JSON document">, so that a page can be held to the JSON document,
  * and read by programs. */
-#ifndef PP_REPORT_RENDER_HTML_HTML_H
-#define PP_REPORT_RENDER_HTML_HTML_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -96,5 +95,3 @@ struct pp_html_heat {
 void pp_html_heat(FILE *out, const struct pp_html_heat *h);
 
 extern const char pp_html_style[];
-
-#endif

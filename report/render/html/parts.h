@@ -1,7 +1,6 @@
 /* report/render/html/parts.h: the parts of the HTML report, in the order of the page. Private to
  * report/render/html. Nothing is computed here but places on the page. */
-#ifndef PP_REPORT_RENDER_HTML_PARTS_H
-#define PP_REPORT_RENDER_HTML_PARTS_H
+#pragma once
 
 #include "report/model/model.h"
 #include "report/render/html/html.h"
@@ -60,5 +59,3 @@ void pp_html_window(FILE *out, const struct pp_report *r, const struct pp_html_v
 void pp_html_ruler(FILE *out, const struct pp_report *r);
 /* The parts of the run, closer: each folded away, opened by a click on it or on the ruler. */
 void pp_html_parts(FILE *out, const struct pp_report *r);
-
-#endif

@@ -1,8 +1,7 @@
 /* tui/cli/attach/attach_words.h: what `pipeprobe attach` prints: the table, the verdict of a job whose stacks
  * were seen, or a hint, and what cannot be known from outside a process. A hint says what was seen; which
  * cause it has is not decided here. */
-#ifndef PP_TUI_CLI_ATTACH_ATTACH_WORDS_H
-#define PP_TUI_CLI_ATTACH_ATTACH_WORDS_H
+#pragma once
 
 #include "collectors/attach/python_process.h"
 #include "collectors/attach/watch.h"
@@ -150,5 +149,3 @@ void attach_print_rest(const struct attach_rows *r, const struct attach_gpu *gpu
 /* Of a job that took the hooks: since when, which of its processes, and what that leaves out. */
 void attach_print_inside(const struct attach_rows *r, const struct attach_enter *e,
                          const struct pp_page *page);
-
-#endif

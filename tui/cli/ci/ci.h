@@ -1,6 +1,5 @@
 /* tui/cli/ci/ci.h: the parts of `pipeprobe ci`: options of all its subcommands, one file each. */
-#ifndef PP_TUI_CLI_CI_CI_H
-#define PP_TUI_CLI_CI_CI_H
+#pragma once
 
 #include "report/compare/run.h"
 #include "tui/cli/gate.h"
@@ -19,5 +18,3 @@ int ci_run(const struct ci_opts *o, char **run_argv, int run_argc);
 
 /* Writes head's runs as the baseline, with label, time and version. */
 pp_status ci_save_baseline(const struct ci_opts *o, const struct pp_runs *runs, struct pp_err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* tui/cli/doctor/doctor_checks.h: what this machine and this build can do, one row per capability. Each check
  * looks by itself, changes nothing, and says so when it cannot tell. */
-#ifndef PP_TUI_CLI_DOCTOR_DOCTOR_CHECKS_H
-#define PP_TUI_CLI_DOCTOR_DOCTOR_CHECKS_H
+#pragma once
 
 #include "probe/decode/image.h"
 
@@ -84,5 +83,3 @@ pp_status pp_decode_rates(struct pp_decode_rates *out, struct pp_err *err);
  * where nothing was. */
 void pp_decode_rates_text(FILE *out);
 void pp_decode_rates_json(struct pp_json *j);
-
-#endif

@@ -1,7 +1,6 @@
 /* tui/cli/exec/exec_python.h: what exec does for Python programs: where the hooks lie, and what the
  * environment needs for them. */
-#ifndef PP_TUI_CLI_EXEC_EXEC_PYTHON_H
-#define PP_TUI_CLI_EXEC_EXEC_PYTHON_H
+#pragma once
 
 #include "collectors/store/writer.h"
 
@@ -18,5 +17,3 @@ void exec_python_prepare(struct exec_python *p, const char *program, int with_re
 void exec_python_free(struct exec_python *p);
 /* Before the program starts; it runs already when it is served. */
 void exec_python_store_config(struct pp_store *store, const struct exec_python *p, int served);
-
-#endif

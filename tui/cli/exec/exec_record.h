@@ -1,8 +1,7 @@
 /* tui/cli/exec/exec_record.h: what is exec's own of a recording (collectors/record/recording.h): the
  * processes of a foreign program join its session, read their phases from a map in it, and say at their end
  * what they lost. */
-#ifndef PP_TUI_CLI_EXEC_EXEC_RECORD_H
-#define PP_TUI_CLI_EXEC_EXEC_RECORD_H
+#pragma once
 
 #include "collectors/record/recording.h"
 #include "collectors/store/writer.h"
@@ -105,5 +104,3 @@ struct exec_duration *exec_duration_start(const char *recording, const char *ses
                                           uint64_t duration_ns);
 /* After the program's end; frees. Whether the job was ended so. NULL is 0. */
 int exec_duration_stop(struct exec_duration *d);
-
-#endif

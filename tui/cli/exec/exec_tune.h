@@ -10,8 +10,7 @@
  * CLOCK_MONOTONIC, loader (PID.NUMBER), its batches so far, workers and prefetch of the candidate and as it
  * was; of a decision gain, low, high and both rates in samples/s as well; "refused" has a reason in their
  * place. "left": ns, loader, reason. */
-#ifndef PP_TUI_CLI_EXEC_EXEC_TUNE_H
-#define PP_TUI_CLI_EXEC_EXEC_TUNE_H
+#pragma once
 
 #define PP_TUNE_ASKED "answer-tune"
 #define PP_TUNE_TOLD "answer-tuned"
@@ -35,5 +34,3 @@ void exec_tune_stop(struct exec_tune *t, int ranks);
 /* After the recording's end: what was predicted and measured goes into it (table proof); NULL: not kept.
  * Frees. */
 void exec_tune_end(struct exec_tune *t, const char *recording);
-
-#endif

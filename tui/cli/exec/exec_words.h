@@ -1,7 +1,6 @@
 /* tui/cli/exec/exec_words.h: what exec says on standard error: a sentence a line, with names of others made
  * safe for a terminal. */
-#ifndef PP_TUI_CLI_EXEC_EXEC_WORDS_H
-#define PP_TUI_CLI_EXEC_EXEC_WORDS_H
+#pragma once
 
 #include "tui/cli/exec/exec_record.h"
 
@@ -32,5 +31,3 @@ void exec_words_job(struct exec_ranks *x);
  * them it is. Returns one of these; 0: the words name no Python that they apply to. */
 enum { EXEC_BEHIND = 1, EXEC_ISOLATED };
 int exec_words_advice(char *const *program, char *text, size_t size, const char **why);
-
-#endif

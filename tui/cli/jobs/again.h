@@ -3,8 +3,7 @@
  *
  * It has the signals as pipeprobe was started with them: none is blocked, and what we ignore for ourselves
  * (SIGXFSZ, SIGPIPE) is not ignored by it. */
-#ifndef PP_TUI_CLI_JOBS_AGAIN_H
-#define PP_TUI_CLI_JOBS_AGAIN_H
+#pragma once
 
 #include <pipeprobe/status.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ enum job_visited {
 };
 /* How many there are; each gets sig, unless that is 0. child: of JOB_CHILD, else NULL. */
 int job_group_visit(const struct job_group *g, enum job_visited which, int sig, pid_t *child);
-
-#endif

@@ -2,8 +2,7 @@
  * them; a SIGHUP that the process was started to ignore (nohup) stays ignored.
  *
  * One process, one command. interrupt_asked from any thread, the rest from the main thread. */
-#ifndef PP_TUI_CLI_JOBS_INTERRUPT_H
-#define PP_TUI_CLI_JOBS_INTERRUPT_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -35,5 +34,3 @@ void interrupt_passes_no_more(void);
 void interrupt_ignore_pipe(void);
 /* Whether we ignore SIGPIPE and were not started so: a child is to have it as we found it. */
 int interrupt_ignores_pipe(void);
-
-#endif

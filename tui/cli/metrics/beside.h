@@ -7,8 +7,7 @@
  *   end       waits for that, 8 s at most, and says what was lost
  *
  * A failure of it is a sentence and nothing else. */
-#ifndef PP_TUI_CLI_METRICS_BESIDE_H
-#define PP_TUI_CLI_METRICS_BESIDE_H
+#pragma once
 
 #include "tui/cli/metrics/metrics_opts.h"
 
@@ -34,5 +33,3 @@ void metrics_beside_end(struct metrics_beside *b);
 
 /* Behind other words of a command line, so that a part of another run sends nothing; ends with NULL. */
 extern const char *const metrics_beside_none[];
-
-#endif

@@ -1,7 +1,6 @@
 /* tui/cli/metrics/metrics_opts.h: what run, exec, top and metrics can be asked for of metrics: rows that
  * their tables share. */
-#ifndef PP_TUI_CLI_METRICS_METRICS_OPTS_H
-#define PP_TUI_CLI_METRICS_METRICS_OPTS_H
+#pragma once
 
 #include "probe/base/opts.h"
 #include "probe/ranks/identity.h"
@@ -70,5 +69,3 @@ struct metrics_of_rank {
     char listen[300], textfile[PATH_MAX], tensorboard[PATH_MAX];
 };
 void metrics_opts_for_rank(struct metrics_opts *o, const struct pp_identity *id, struct metrics_of_rank *own);
-
-#endif

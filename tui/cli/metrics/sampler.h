@@ -1,7 +1,6 @@
 /* tui/cli/metrics/sampler.h: the metrics of a recording, growing or complete, as text whenever it is asked
  * for. Reads the file as the dashboard does (report/live, and a verdict on a thread of its own). */
-#ifndef PP_TUI_CLI_METRICS_SAMPLER_H
-#define PP_TUI_CLI_METRICS_SAMPLER_H
+#pragma once
 
 #include "tui/cli/metrics/metrics_opts.h"
 
@@ -51,5 +50,3 @@ const struct metrics_export_format *metrics_export_by_suffix(const char *path);
  * decides. PP_E_EXISTS unless force. */
 pp_status metrics_export(const char *recording, const struct metrics_export_format *to, const char *out,
                          int force, struct pp_err *err);
-
-#endif

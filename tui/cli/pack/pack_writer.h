@@ -1,8 +1,7 @@
 /* cli/pack/pack_writer.h: writers of shards, for `pipeprobe pack`. A format is a row: it is given samples one
  * after the other and begins a new shard when the one at hand has reached its size. Files are made in a
  * directory of the caller's. One thread. */
-#ifndef PP_CLI_PACK_WRITER_H
-#define PP_CLI_PACK_WRITER_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -31,5 +30,3 @@ struct pack_format {
 };
 
 extern const struct pack_format pack_tar, pack_mds;
-
-#endif

@@ -3,8 +3,7 @@
  * A job is as far as the batches that it has trained on; where no backward is seen, as those that it has
  * taken. Where the kill fell exactly is read off the recording afterwards.
  */
-#ifndef PP_TUI_CLI_RESUME_RESUME_PLAN_H
-#define PP_TUI_CLI_RESUME_RESUME_PLAN_H
+#pragma once
 
 #include "report/resume/resume.h"
 
@@ -33,5 +32,3 @@ size_t resume_plan_until(const struct pp_resume_run *a, size_t from, size_t afte
 /* Where a resumed run is killed in the same epoch, behind another save: batches that it has trained on then.
  * 0: there is none. */
 size_t resume_plan_again(const struct pp_resume_run *a, size_t from);
-
-#endif

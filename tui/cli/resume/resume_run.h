@@ -4,8 +4,7 @@
  * A kill is of the job alone, all its processes at once: `exec` stays and finishes the recording. What the
  * job leaves behind (workers live on for five seconds and hold memory, ports and files) is killed too, and
  * waited for; we are its subreaper. Nothing else is touched. */
-#ifndef PP_TUI_CLI_RESUME_RESUME_RUN_H
-#define PP_TUI_CLI_RESUME_RESUME_RUN_H
+#pragma once
 
 #include "report/resume/resume.h"
 #include "tui/cli/resume/resume_plan.h"
@@ -66,5 +65,3 @@ pp_status resume_start_read(const char *path, struct pp_resume_start *out, struc
 /* What was trained on, with the lag of the control. */
 void resume_start_finish(struct pp_resume_start *s, uint32_t lag);
 void resume_start_free(struct pp_resume_start *s);
-
-#endif

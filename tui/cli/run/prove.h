@@ -1,7 +1,6 @@
 /* tui/cli/run/prove.h: `run --prove`: what the report predicts is run for real, and stands beside the
  * prediction in the same file. */
-#ifndef PP_TUI_CLI_RUN_PROVE_H
-#define PP_TUI_CLI_RUN_PROVE_H
+#pragma once
 
 #include <pipeprobe/status.h>
 
@@ -23,5 +22,3 @@ struct prove_opts {
  * that the workers used. Writes both into the recording's table proof. A run without a step has no headroom,
  * and one may have no such fix: what cannot be proved is said on stderr and is no failure. */
 pp_status pp_prove(const struct prove_opts *o, struct pp_err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* tui/cli/run/run_beside.h: PyTorch's DataLoader beside pipeprobe's own loader on the same data: two
  * recordings, one line, and what makes them unequal. */
-#ifndef PP_CLI_RUN_RUN_BESIDE_H
-#define PP_CLI_RUN_RUN_BESIDE_H
+#pragma once
 
 #include "tui/cli/cli.h"
 #include "tui/cli/run/run_opts.h"
@@ -68,5 +67,3 @@ void run_torch_free(struct run_torch *t);
 
 /* For a signal handler: the process that measures is asked to stop, or with now ended at once. */
 void run_torch_stop(int now);
-
-#endif

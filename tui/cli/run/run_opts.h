@@ -1,6 +1,5 @@
 /* tui/cli/run/run_opts.h: what `pipeprobe run` can be asked for, as one table. */
-#ifndef PP_TUI_CLI_RUN_RUN_OPTS_H
-#define PP_TUI_CLI_RUN_RUN_OPTS_H
+#pragma once
 
 #include "probe/base/opts.h"
 #include "probe/dataset/options.h"
@@ -104,5 +103,3 @@ int run_opt_given(const struct pp_opt_set *set, const char *name);
 int run_opts_read(struct run_request *asked, const struct pp_command *cmd, int argc, char **argv);
 /* Checks what no single row can: combinations. A length given with --step becomes step_ms. */
 pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int operands, struct pp_err *err);
-
-#endif

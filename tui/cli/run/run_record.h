@@ -1,7 +1,6 @@
 /* tui/cli/run/run_record.h: what is `run`'s own of a recording (collectors/record/recording.h): its name, the
  * configuration, the GPU, the loader's totals. */
-#ifndef PP_TUI_CLI_RUN_RUN_RECORD_H
-#define PP_TUI_CLI_RUN_RUN_RECORD_H
+#pragma once
 
 #include "collectors/record/recording.h"
 #include "collectors/store/writer.h"
@@ -85,5 +84,3 @@ uint64_t run_events_digest(struct run_events *ev, size_t n);
 /* Writes batch<TAB>index lines of the first n deliveries, in delivery order. */
 pp_status run_events_list(const struct run_events *ev, size_t n, const char *path, struct pp_err *err);
 void run_events_free(struct run_events *ev);
-
-#endif

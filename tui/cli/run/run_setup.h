@@ -1,7 +1,6 @@
 /* tui/cli/run/run_setup.h: from options to the parts of a run: dataset, sampler, transform, device, and the
  * choices left to us. */
-#ifndef PP_TUI_CLI_RUN_RUN_SETUP_H
-#define PP_TUI_CLI_RUN_RUN_SETUP_H
+#pragma once
 
 #include "probe/device/device.h"
 #include "probe/loader/loader.h"
@@ -57,5 +56,3 @@ void run_decode_note_result(const struct pp_loader_decode *result);
 /* Section "decode" of meta, and config.decode. */
 void run_decode_store(struct pp_store *s, const struct run_parts *parts);
 void run_decode_store_result(struct pp_store *s, const struct pp_loader_decode *result);
-
-#endif

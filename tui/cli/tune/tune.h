@@ -1,7 +1,6 @@
 /* tui/cli/tune/tune.h: what the parts of `pipeprobe tune` share: the candidates, from the prediction to the
  * measurement, and how they are shown. */
-#ifndef PP_TUI_CLI_TUNE_TUNE_H
-#define PP_TUI_CLI_TUNE_TUNE_H
+#pragma once
 
 #include "probe/base/opts.h"
 #include "report/model/model.h"
@@ -246,5 +245,3 @@ enum { VERIFY_CHECKS = 7 };
 /* All of them in a fixed order; how many differ. */
 int verify_work_compare(const struct verify_work *before, const struct verify_work *after,
                         struct verify_check check[VERIFY_CHECKS]);
-
-#endif

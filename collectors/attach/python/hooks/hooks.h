@@ -13,8 +13,7 @@
  *     handover.c     queue.Queue and Future: batches from one thread to another
  *     steps.c        what interrupts a step of the trainer: torch.save, waits for other ranks
  *     module.c       the functions that pipeprobe_hooks.py calls */
-#ifndef PP_COLLECTORS_ATTACH_PYTHON_HOOKS_HOOKS_H
-#define PP_COLLECTORS_ATTACH_PYTHON_HOOKS_HOOKS_H
+#pragma once
 
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x03080000
@@ -183,5 +182,3 @@ timed_call steps_state;        /* state is saved or restored: the callback gives
  * before the pass and asks for steps_arrived; what it gives is removed. */
 timed_call steps_backward;
 module_function steps_arrived; /* this rank's part of the pass is done */
-
-#endif

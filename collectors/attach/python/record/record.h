@@ -25,8 +25,7 @@
  * the one that pins memory GET_WAIT, PIN, PUT_WAIT. Times are stamps of the session's clock (trace/join.h).
  *
  * A thread of a process has one struct record_local. Functions without a remark are called by that thread. */
-#ifndef PP_COLLECTORS_ATTACH_PYTHON_RECORD_RECORD_H
-#define PP_COLLECTORS_ATTACH_PYTHON_RECORD_RECORD_H
+#pragma once
 
 #include "collectors/attach/loaders_file.h"
 #include "collectors/attach/process_file.h"
@@ -574,5 +573,3 @@ void record_make_pauses(struct record_local *l, int hands_over);
 /* The call is over since it paused, and the next sample begins. */
 void record_make_goes_on(struct record_local *l, pp_phase phase);
 void record_make_ends(struct record_local *l, int failed); /* the task, until the next one */
-
-#endif
