@@ -22,7 +22,7 @@
  * from arena. */
 void pp_subject_read(const struct pp_source *source, struct pp_arena *arena, struct pp_report *r);
 
-/* gather.c: the second pass over the spans, after the timeline: everything that needs no more than the
+/* facts.c: the second pass over the spans, after the timeline: everything that needs no more than the
  * steady-state window is gathered in one walk, for reading and decoding the spans costs as much as looking at
  * them. What every lane did (tally.h), the secondary checks (checks.h), what samples and batches cost
  * (costs.h), and the pictures (series.h). */

@@ -12,7 +12,7 @@
  * the time at which their collective ended, by its own clock: against those of another row they say how far
  * the two clocks are apart (clock.h).
  *
- * A digest may be of a recording that has no end yet (digest_follow.h): a row says until when it holds. */
+ * A digest may be of a recording that has no end yet (pp_digest_follow): a row says until when it holds. */
 #pragma once
 
 #include "probe/base/arena.h"

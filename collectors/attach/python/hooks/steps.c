@@ -103,7 +103,7 @@ PyObject *steps_collective(PyObject *function, PyObject *args, PyObject *kwargs,
     int goes_on_behind = out && out != Py_None;
     if (goes_on_behind && !l->consumer.in_backward && waits_are_seen) {
         waits_are_seen = 0;
-        /* report/ranks/digest_pass.c looks for its beginning */
+        /* report/ranks/digest_read.c looks for its beginning */
         record_note("waits for other ranks are not recorded: the job has asynchronous collectives");
     }
     if (!goes_on_behind && l->consumer.step_from.stamp)

@@ -1,4 +1,4 @@
-/* Collectives of digest_pass.c. Ranks of imported traces: the one that waits least in collectives is the late
+/* Collectives of digest_read.c. Ranks of imported traces: the one that waits least in collectives is the late
  * one, by durations alone; what makes it late; that durations on the GPU are said to be what they are. */
 #include "collectors/import/import.h"
 #include "report/ranks/ranks.h"
