@@ -29,25 +29,20 @@ static int render(void *ctx, FILE *out)
     return pp_render_answer(s->report, s->path, out);
 }
 
-static int run(int argc, char **argv)
+static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
-    struct options o = {0};
-    struct pp_opt_set set = {.table = opts, .fields = &o};
-    struct pp_err err = {0};
+    const struct options *o = fields;
     struct pp_report *report = NULL;
-    const char **operands = (const char **)argv;
     char path[4096];
-    int n, code = pp_cli_parse(&pp_cmd_answer, &set, argc, argv, operands, &n);
-    if (code >= 0)
-        return code;
-    pp_status st = pp_choose_recording(operands, n, path, sizeof(path), &err);
+    pp_status st = pp_choose_recording(operands, n, path, sizeof(path), err);
     if (st == PP_OK)
-        st = pp_report_of_file(path, o.loader, &report, &err);
+        st = pp_report_of_file(path, o->loader, &report, err);
     if (st == PP_OK)
-        st = pp_output_write(NULL, "answer", render, &(struct shown){report, path}, &err);
-    code = st == PP_OK ? pp_report_exit_code(report) : pp_cli_fail(&pp_cmd_answer, &err);
+        st = pp_output_write(NULL, "answer", render, &(struct shown){report, path}, err);
+    if (st == PP_OK)
+        *code = pp_report_exit_code(report);
     pp_report_free(report);
-    return code;
+    return st;
 }
 
 const struct pp_command pp_cmd_answer = {
@@ -60,5 +55,6 @@ const struct pp_command pp_cmd_answer = {
              "Exit codes as report: 0 for a verdict, 3 when too little was recorded.",
     .examples = {"pipeprobe answer run.sqlite | jq .changes[0].set",
                  "pipeprobe answer run.sqlite | jq -r .stop"},
-    .run = run,
+    .fields = sizeof(struct options),
+    .act = run,
 };

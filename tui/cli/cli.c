@@ -346,6 +346,25 @@ void pp_cli_say(FILE *out, const char *fmt, ...)
     free(text);
 }
 
+int pp_cli_run(const struct pp_command *cmd, int argc, char **argv)
+{
+    if (cmd->run)
+        return cmd->run(argc, argv);
+    struct pp_err err = {0};
+    struct pp_opt_set set = {.table = cmd->opts, .fields = calloc(1, cmd->fields)};
+    const char **operands = (const char **)argv;
+    int n, code = set.fields
+                      ? pp_cli_parse(cmd, &set, argc, argv, operands, &n)
+                      : pp_cli_fail(cmd, (pp_fail(&err, PP_E_NO_MEMORY, "no memory for options"), &err));
+    if (code < 0) {
+        code = 0;
+        if (cmd->act(set.fields, operands, n, &code, &err) != PP_OK)
+            code = pp_cli_fail(cmd, &err);
+    }
+    free(set.fields);
+    return code;
+}
+
 int pp_cli_run_lines(const struct pp_command *cmd, int argc, char **argv)
 {
     char *text = NULL;
@@ -353,7 +372,7 @@ int pp_cli_run_lines(const struct pp_command *cmd, int argc, char **argv)
     FILE *out = stdout, *kept = is_read(out) ? open_memstream(&text, &size) : NULL;
     if (kept)
         stdout = kept;
-    int code = cmd->run(argc, argv);
+    int code = pp_cli_run(cmd, argc, argv);
     stdout = out;
     if (kept)
         fclose(kept);

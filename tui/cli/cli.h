@@ -25,7 +25,13 @@ struct pp_command {
     const char *notes;                  /* a few lines for --help, or NULL */
     const char *examples[2];            /* two real command lines; shown last in --help */
     const struct pp_command_rows *rows; /* a section of its own in the man page, or NULL */
-    int (*run)(int argc, char **argv);  /* argv[0] is the command's name; returns the exit code */
+    /* Options are parsed into a struct of so many bytes, all 0 before, for act. It sets *code, 0 before,
+     * where the exit code of a success is another; a failure is told in the command's name. */
+    size_t fields;
+    pp_status (*act)(void *fields, const char **operands, int n, int *code, struct pp_err *err);
+    /* In its place, for a command that takes more than options and operands: argv[0] is the command's name;
+     * returns the exit code. */
+    int (*run)(int argc, char **argv);
 };
 
 /* Every command, in the order of `pipeprobe --help`; main.c makes its table of it. Each row: the heading that
@@ -67,7 +73,9 @@ extern const struct pp_command pp_cmd_drain; /* started by programs that record,
 int pp_cli_fail(const struct pp_command *cmd, const struct pp_err *err);
 /* A line: at a terminal, or where COLUMNS says how wide it is read, wrapped between words. */
 void pp_cli_say(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* cmd->run, and so each line that it prints, but not those of a JSON document. */
+/* Parses and does what the command does; returns the exit code. */
+int pp_cli_run(const struct pp_command *cmd, int argc, char **argv);
+/* Likewise, and so each line that it prints, but not those of a JSON document. */
 int pp_cli_run_lines(const struct pp_command *cmd, int argc, char **argv);
 /* Before a command does what to a job: text is shown and the answer asked for; yes: no question, quiet: nor
  * text. */

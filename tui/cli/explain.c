@@ -256,23 +256,10 @@ static pp_status explain(const struct options *o, const char *name, struct pp_er
                : PP_OK;
 }
 
-static int run(int argc, char **argv)
+static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
-    struct options o = {0};
-    struct pp_opt_set set = {.table = opts, .fields = &o};
-    struct pp_err err = {0};
-    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
-    int n, code;
-    if (!operands)
-        return pp_cli_fail(&pp_cmd_explain,
-                           (pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments"), &err));
-    code = pp_cli_parse(&pp_cmd_explain, &set, argc, argv, operands, &n);
-    if (code < 0 && n > 1)
-        code = pp_cli_fail(&pp_cmd_explain, (pp_fail(&err, PP_E_USAGE, "explain takes one code"), &err));
-    else if (code < 0)
-        code = explain(&o, n ? operands[0] : NULL, &err) == PP_OK ? 0 : pp_cli_fail(&pp_cmd_explain, &err);
-    free(operands);
-    return code;
+    return n > 1 ? pp_fail(err, PP_E_USAGE, "explain takes one code")
+                 : explain(fields, n ? operands[0] : NULL, err);
 }
 
 const struct pp_command pp_cmd_explain = {
@@ -284,5 +271,6 @@ const struct pp_command pp_cmd_explain = {
              "or latency alone), a finding (first-batch), or what `ranks` says of a job.\n"
              "Exit codes: 0 success, 2 usage.",
     .examples = {"pipeprobe explain storage/latency", "pipeprobe explain first-batch --json"},
-    .run = run,
+    .fields = sizeof(struct options),
+    .act = run,
 };

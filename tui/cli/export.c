@@ -490,32 +490,25 @@ static pp_status check_operands(const char *const *operands, int n, const struct
     return PP_OK;
 }
 
-static int export_main(int argc, char **argv)
+static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
-    struct options o = {0};
-    struct pp_opt_set set = {.table = opts, .fields = &o};
-    struct pp_err err = {0};
+    const struct options *o = fields;
     struct target to = {0};
     char *out = NULL;
-    const char **operands = (const char **)argv;
-    int n, exit_code = pp_cli_parse(&pp_cmd_export, &set, argc, argv, operands, &n);
-    if (exit_code >= 0)
-        return exit_code;
     interrupt_catch(INTERRUPT_ONCE, NULL); /* one that is stopped takes its temporary file along */
-    pp_status st = n ? choose_format(&o, &to, &err)
-                     : pp_fail(&err, PP_E_USAGE,
+    pp_status st = n ? choose_format(o, &to, err)
+                     : pp_fail(err, PP_E_USAGE,
                                "no recording given: name the FILE that 'pipeprobe run' wrote");
     if (st == PP_OK)
-        st = check_operands(operands, n, &to, &err);
+        st = check_operands(operands, n, &to, err);
     if (st == PP_OK)
-        st = choose_output(&o, operands[0], &to, &out, &err);
+        st = choose_output(o, operands[0], &to, &out, err);
     if (st == PP_OK)
-        st = to.spans     ? export_spans(operands, n, to.spans, out, &o, &err)
-             : to.metrics ? export_metrics(operands[0], to.metrics, out, &o, &err)
-                          : export_traces(operands[0], out, &o, &err);
-    exit_code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_export, &err);
+        st = to.spans     ? export_spans(operands, n, to.spans, out, o, err)
+             : to.metrics ? export_metrics(operands[0], to.metrics, out, o, err)
+                          : export_traces(operands[0], out, o, err);
     free(out);
-    return exit_code;
+    return st;
 }
 
 const struct pp_command pp_cmd_export = {
@@ -528,5 +521,6 @@ const struct pp_command pp_cmd_export = {
              "by the ends of collective steps. Details: pipeprobe help exports.",
     .examples = {"pipeprobe export run.sqlite --to nsys",
                  "pipeprobe export job/rank0000.sqlite job/rank0003.sqlite --to perfetto"},
-    .run = export_main,
+    .fields = sizeof(struct options),
+    .act = run,
 };

@@ -244,26 +244,20 @@ static pp_status show_series(const struct options *o, const char *const *words, 
     return st;
 }
 
-static int run(int argc, char **argv)
+static pp_status run(void *fields, const char **words, int n, int *code, struct pp_err *err)
 {
     static const char *const verbs[] = {"add", "show", NULL};
-    struct options o = {0};
-    struct pp_opt_set set = {.table = opts, .fields = &o};
-    struct pp_err err = {0};
-    const char **words = (const char **)argv;
+    const struct options *o = fields;
     char near[128] = "";
-    int n, code = pp_cli_parse(&pp_cmd_history, &set, argc, argv, words, &n);
     pp_status st;
-    if (code >= 0)
-        return code;
     if (n > 0 && strcmp(words[0], "add") == 0)
-        st = add_point(&o, words + 1, n - 1, &err);
+        st = add_point(o, words + 1, n - 1, err);
     else if (n > 0 && strcmp(words[0], "show") == 0)
-        st = show_series(&o, words + 1, n - 1, &err);
+        st = show_series(o, words + 1, n - 1, err);
     else
-        st = pp_fail(&err, PP_E_USAGE, "history needs a subcommand: add or show%s",
+        st = pp_fail(err, PP_E_USAGE, "history needs a subcommand: add or show%s",
                      n > 0 ? pp_did_you_mean(near, words[0], verbs) : "");
-    return st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_history, &err);
+    return st;
 }
 
 const struct pp_command pp_cmd_history = {
@@ -276,5 +270,6 @@ const struct pp_command pp_cmd_history = {
              "Exit codes: 0 success, 2 usage, 3 a run cannot be compared, 4 a file is damaged.",
     .examples = {"pipeprobe history add runs/ --label \"$(git rev-parse --short HEAD)\"",
                  "pipeprobe history show samples_per_s data_wait_share"},
-    .run = run,
+    .fields = sizeof(struct options),
+    .act = run,
 };

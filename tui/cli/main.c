@@ -83,7 +83,7 @@ static int dispatch(int argc, char **argv)
         pp_cli_mistyped(commands, environ, stderr);
     if (c)
         return c == &pp_cmd_whatif || c == &pp_cmd_explain ? pp_cli_run_lines(c, argc - 1, argv + 1)
-                                                           : c->run(argc - 1, argv + 1);
+                                                           : pp_cli_run(c, argc - 1, argv + 1);
     if (strcmp(name, "help") == 0)
         return help_words(argc - 2, argv + 2);
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)

@@ -287,29 +287,21 @@ static pp_status follow_ranks(const struct options *o, const char *const *operan
 
 /* ---- the command ---- */
 
-static int merge_main(int argc, char **argv)
+static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
-    struct options o = {0};
-    struct pp_opt_set set = {.table = opts, .fields = &o};
-    struct pp_err err;
+    const struct options *o = fields;
     struct pp_digest all = {0};
-    const char **operands = (const char **)argv;
-    int n, code = pp_cli_parse(&pp_cmd_merge, &set, argc, argv, operands, &n);
-    if (code >= 0)
-        return code;
-    pp_err_clear(&err);
-    pp_status st = pp_output_is_stdout(o.output)
-                       ? pp_fail(&err, PP_E_USAGE, "give the digest a name: --output FILE")
-                       : pp_output_check(o.output, o.force, &err);
-    if (st == PP_OK && o.every_ns)
-        st = follow_ranks(&o, operands, n, &err);
+    pp_status st = pp_output_is_stdout(o->output)
+                       ? pp_fail(err, PP_E_USAGE, "give the digest a name: --output FILE")
+                       : pp_output_check(o->output, o->force, err);
+    if (st == PP_OK && o->every_ns)
+        st = follow_ranks(o, operands, n, err);
     else if (st == PP_OK)
-        st = pp_rank_files_read(operands, n, o.output, &all, &err);
-    if (st == PP_OK && !o.every_ns)
-        st = pp_digest_store(&all, o.output, &err);
-    code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_merge, &err);
+        st = pp_rank_files_read(operands, n, o->output, &all, err);
+    if (st == PP_OK && !o->every_ns)
+        st = pp_digest_store(&all, o->output, err);
     pp_digest_free(&all);
-    return code;
+    return st;
 }
 
 const struct pp_command pp_cmd_merge = {
@@ -324,5 +316,6 @@ const struct pp_command pp_cmd_merge = {
              "run or exec, that is --digest-to DIR.",
     .examples = {"pipeprobe merge /scratch/job -o $(hostname).digest",
                  "pipeprobe merge *.digest -o job.digest"},
-    .run = merge_main,
+    .fields = sizeof(struct options),
+    .act = run,
 };

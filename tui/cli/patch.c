@@ -227,28 +227,22 @@ static pp_status make_diff(const struct options *o, const struct pp_report_loade
     return st;
 }
 
-static int run(int argc, char **argv)
+static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
-    struct options o = {0};
-    struct pp_opt_set set = {.table = opts, .fields = &o};
-    struct pp_err err = {0};
+    const struct options *o = fields;
     struct pp_report *report = NULL;
     const struct pp_report_loader *loader = NULL;
-    const char **operands = (const char **)argv, *change = NULL;
+    const char *change = NULL;
     char path[TEXT];
-    int n, code = pp_cli_parse(&pp_cmd_patch, &set, argc, argv, operands, &n);
-    if (code >= 0)
-        return code;
-    pp_status st = pp_choose_recording(operands, n, path, sizeof(path), &err);
+    pp_status st = pp_choose_recording(operands, n, path, sizeof(path), err);
     if (st == PP_OK)
-        st = pp_report_build_of(path, o.loader, &report, &err);
-    if (st == PP_OK && (change = choose_set(report, o.change, &err)))
-        loader = choose_loader(report, &err);
+        st = pp_report_build_of(path, o->loader, &report, err);
+    if (st == PP_OK && (change = choose_set(report, o->change, err)))
+        loader = choose_loader(report, err);
     if (st == PP_OK)
-        st = loader ? make_diff(&o, loader, change, &err) : err.code;
-    code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_patch, &err);
+        st = loader ? make_diff(o, loader, change, err) : err->code;
     pp_report_free(report);
-    return code;
+    return st;
 }
 
 const struct pp_command pp_cmd_patch = {
@@ -261,5 +255,6 @@ const struct pp_command pp_cmd_patch = {
              "stale, two-calls, made-elsewhere, wrapped, needs-workers, form.",
     .examples = {"pipeprobe patch run.sqlite --change c1 | patch -p1",
                  "pipeprobe patch run.sqlite --change num_workers=4 > more-workers.diff"},
-    .run = run,
+    .fields = sizeof(struct options),
+    .act = run,
 };

@@ -130,28 +130,19 @@ static pp_status judge_ranks(const struct options *o, const char *const *operand
     return st;
 }
 
-static int ranks_main(int argc, char **argv)
+static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
-    struct options o = {0};
-    struct pp_opt_set set = {.table = opts, .fields = &o};
-    struct pp_err err;
-    const char **operands = (const char **)argv;
-    int n, code = pp_cli_parse(&pp_cmd_ranks, &set, argc, argv, operands, &n);
+    const struct options *o = fields;
     pp_status st = PP_OK;
-    if (code >= 0)
-        return code;
-    pp_err_clear(&err);
-    if (o.html && o.json && pp_output_is_stdout(o.html))
-        st = pp_fail(&err, PP_E_USAGE, "--html - and --json both write to standard output; name a file");
-    if (st == PP_OK && o.html && o.audit)
-        st = pp_fail(&err, PP_E_USAGE, "--html and --audit exclude each other: the page has no audit");
-    if (st == PP_OK && o.html && !pp_output_is_stdout(o.html))
-        st = pp_output_check(o.html, o.force, &err);
+    if (o->html && o->json && pp_output_is_stdout(o->html))
+        st = pp_fail(err, PP_E_USAGE, "--html - and --json both write to standard output; name a file");
+    if (st == PP_OK && o->html && o->audit)
+        st = pp_fail(err, PP_E_USAGE, "--html and --audit exclude each other: the page has no audit");
+    if (st == PP_OK && o->html && !pp_output_is_stdout(o->html))
+        st = pp_output_check(o->html, o->force, err);
     if (st == PP_OK)
-        st = (o.audit ? audit_samples : judge_ranks)(&o, operands, n, &code, &err);
-    if (st != PP_OK)
-        code = pp_cli_fail(&pp_cmd_ranks, &err);
-    return code;
+        st = (o->audit ? audit_samples : judge_ranks)(o, operands, n, code, err);
+    return st;
 }
 
 const struct pp_command pp_cmd_ranks = {
@@ -169,5 +160,6 @@ const struct pp_command pp_cmd_ranks = {
              "samples were used too often or not at all, 3 when the recordings cannot tell.",
     .examples = {"pipeprobe exec -- torchrun --nproc_per_node 4 train.py",
                  "pipeprobe ranks pipeprobe-JOB --html job.html"},
-    .run = ranks_main,
+    .fields = sizeof(struct options),
+    .act = run,
 };

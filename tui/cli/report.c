@@ -110,31 +110,26 @@ static int render(void *ctx, FILE *out)
                                                         file ? 80 : pp_cli_columns(out));
 }
 
-static int run(int argc, char **argv)
+static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
-    struct options o = {0};
-    struct pp_opt_set set = {.table = opts, .fields = &o};
-    struct pp_err err = {0};
+    struct options *o = fields;
     struct pp_report *report = NULL;
-    const char **operands = (const char **)argv;
     char path[4096];
-    int n, exit_code = pp_cli_parse(&pp_cmd_report, &set, argc, argv, operands, &n);
-    if (exit_code >= 0)
-        return exit_code;
-    pp_status st = pp_choose_recording(operands, n, path, sizeof(path), &err);
+    pp_status st = pp_choose_recording(operands, n, path, sizeof(path), err);
     if (st == PP_OK)
-        st = choose_format(&o, path, &err);
+        st = choose_format(o, path, err);
     if (st == PP_OK)
-        st = pp_report_of_file(path, o.loader, &report, &err);
+        st = pp_report_of_file(path, o->loader, &report, err);
     if (st == PP_OK)
-        pp_report_price(report, o.gpu_hour);
+        pp_report_price(report, o->gpu_hour);
     if (st == PP_OK)
-        st = pp_output_write(o.output, "report", render, &(struct shown){&o, report}, &err);
+        st = pp_output_write(o->output, "report", render, &(struct shown){o, report}, err);
     if (st == PP_OK)
-        pp_output_say(o.output, report->verdict.head);
-    exit_code = st == PP_OK ? pp_report_exit_code(report) : pp_cli_fail(&pp_cmd_report, &err);
+        pp_output_say(o->output, report->verdict.head);
+    if (st == PP_OK)
+        *code = pp_report_exit_code(report);
     pp_report_free(report);
-    return exit_code;
+    return st;
 }
 
 const struct pp_command pp_cmd_report = {
@@ -148,5 +143,6 @@ const struct pp_command pp_cmd_report = {
              "little was recorded for a verdict, 4 when FILE is damaged or not a recording.",
     .examples = {"pipeprobe report run.sqlite -o report.html",
                  "pipeprobe report run.sqlite --json | jq .verdict.sentence"},
-    .run = run,
+    .fields = sizeof(struct options),
+    .act = run,
 };

@@ -273,57 +273,51 @@ static double look_at_others(const struct options *o, char *largest, size_t size
     return busy;
 }
 
-static int selftest_main(int argc, char **argv)
+static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
-    struct options o = {0};
-    struct pp_opt_set set = {.table = opts, .fields = &o};
+    const struct options *o = fields;
     struct result results[STALLS] = {0};
-    struct pp_err err = {0};
-    const char **operands = (const char **)argv;
     char dir[PATH_MAX - 64] = "", largest[512] = "";
     double busy = NAN;
-    int n, right = 0, wrong = 0, not_run = 0, interrupted = 0;
-    int code = pp_cli_parse(&pp_cmd_selftest, &set, argc, argv, operands, &n);
+    int right = 0, wrong = 0, not_run = 0, interrupted = 0;
     pp_status st = PP_OK;
-    if (code >= 0)
-        return code;
     if (n)
-        st = pp_fail(&err, PP_E_USAGE, "'%s': selftest makes its own data; --only names stalls", operands[0]);
+        st = pp_fail(err, PP_E_USAGE, "'%s': selftest makes its own data; --only names stalls", operands[0]);
     if (st == PP_OK)
-        st = choose_stalls(o.only, results, &err);
+        st = choose_stalls(o->only, results, err);
     if (st == PP_OK)
-        st = make_directory(&o, dir, sizeof(dir), &err);
+        st = make_directory(o, dir, sizeof(dir), err);
     interrupt_catch(INTERRUPT_WAKES, NULL); /* the run in hand ends its recording */
     if (st == PP_OK)
-        busy = look_at_others(&o, largest, sizeof(largest));
+        busy = look_at_others(o, largest, sizeof(largest));
     for (int i = 0; st == PP_OK && i < STALLS && !interrupted; i++) {
         struct result *r = &results[i];
         if (!r->wanted)
             continue;
         snprintf(r->file, sizeof(r->file), "%s/%s.sqlite", dir, stalls[i].name);
-        if (make_stall(&stalls[i], &o, r->file, &r->err) == PP_OK)
+        if (make_stall(&stalls[i], o, r->file, &r->err) == PP_OK)
             judge_recording(&stalls[i], r->file, r);
         r->others |= !r->right && busy >= MOST_BUSY && strcmp(r->l0, "inconclusive") == 0;
-        if (!o.keep)
+        if (!o->keep)
             unlink(r->file);
         interrupted = r->err.code == PP_E_INTERRUPTED;
         not_run += !is_judged(r);
         right += is_judged(r) && r->right;
         wrong += is_judged(r) && !r->right;
-        if (!o.json)
+        if (!o->json)
             put_line(&stalls[i], r);
     }
-    if (!o.keep && dir[0])
+    if (!o->keep && dir[0])
         rmdir(dir);
-    if (st == PP_OK && o.json)
-        put_json(results, &o, busy, largest, right, wrong, not_run);
+    if (st == PP_OK && o->json)
+        put_json(results, o, busy, largest, right, wrong, not_run);
     else if (st == PP_OK)
         printf("\n%d right, %d wrong, %d not run or not judged.\n", right, wrong, not_run);
-    return st != PP_OK   ? pp_cli_fail(&pp_cmd_selftest, &err)
-           : interrupted ? pp_status_exit_code(PP_E_INTERRUPTED)
-           : wrong       ? 1
-           : !right      ? pp_status_exit_code(PP_E_SYSTEM)
-                         : 0;
+    *code = interrupted ? pp_status_exit_code(PP_E_INTERRUPTED)
+            : wrong     ? 1
+            : !right    ? pp_status_exit_code(PP_E_SYSTEM)
+                        : 0;
+    return st;
 }
 
 const struct pp_command pp_cmd_selftest = {
@@ -337,5 +331,6 @@ const struct pp_command pp_cmd_selftest = {
              "are right; 1: one is wrong; 4: none could be judged. Accuracy over 34 scenarios\n"
              "and many seeds: make bench-diagnosis, in the source tree.",
     .examples = {"pipeprobe selftest", "pipeprobe selftest --only slow-reads --keep recordings"},
-    .run = selftest_main,
+    .fields = sizeof(struct options),
+    .act = run,
 };

@@ -81,24 +81,18 @@ static pp_status install(const struct options *o, struct pp_err *err)
     return st;
 }
 
-static int run(int argc, char **argv)
+static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
-    struct options o = {0};
-    struct pp_opt_set set = {.table = opts, .fields = &o};
-    struct pp_err err = {0};
+    const struct options *o = fields;
     struct pp_io_file f = {0};
-    const char **operands = (const char **)argv;
-    int n, code = pp_cli_parse(&pp_cmd_skill, &set, argc, argv, operands, &n);
-    if (code >= 0)
-        return code;
-    pp_status st = n ? pp_fail(&err, PP_E_USAGE, "skill takes no %s; --install DIR copies the folder",
+    pp_status st = n ? pp_fail(err, PP_E_USAGE, "skill takes no %s; --install DIR copies the folder",
                                operands[0])
-                   : o.install ? install(&o, &err)
-                               : read_file(files[0], &f, &err);
-    if (st == PP_OK && !o.install && (fwrite(f.buf, 1, f.size, stdout) != f.size || fflush(stdout) != 0))
-        st = pp_fail_errno(&err, errno, "cannot write to standard output");
+                   : o->install ? install(o, err)
+                                : read_file(files[0], &f, err);
+    if (st == PP_OK && !o->install && (fwrite(f.buf, 1, f.size, stdout) != f.size || fflush(stdout) != 0))
+        st = pp_fail_errno(err, errno, "cannot write to standard output");
     free(f.buf);
-    return st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_skill, &err);
+    return st;
 }
 
 const struct pp_command pp_cmd_skill = {
@@ -110,5 +104,6 @@ const struct pp_command pp_cmd_skill = {
              "--install SKILL.md is printed.\n"
              "Exit codes: 0 success, 2 usage, or files that exist.",
     .examples = {"pipeprobe skill --install .claude/skills", "pipeprobe skill | less"},
-    .run = run,
+    .fields = sizeof(struct options),
+    .act = run,
 };

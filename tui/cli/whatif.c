@@ -462,19 +462,12 @@ static pp_status answer(struct asked *a, const char *path, struct pp_err *err)
     return st;
 }
 
-static int run(int argc, char **argv)
+static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
-    struct options o = {0};
-    struct pp_opt_set set = {.table = opts, .fields = &o};
-    struct asked a = {.o = &o};
-    struct pp_err err = {0};
+    const struct options *o = fields;
+    struct asked a = {.o = o};
     char path[4096];
-    int n = 0, code;
-    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
-    pp_status st = operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments");
-    if (st == PP_OK && (code = pp_cli_parse(&pp_cmd_whatif, &set, argc, argv, operands, &n)) >= 0)
-        goto out;
-    if (o.set.n == 1 && strcmp(o.set.item[0], "list") == 0) {
+    if (o->set.n == 1 && strcmp(o->set.item[0], "list") == 0) {
         for (const struct pp_knob *knob = pp_knob_rows; knob->name; knob++) {
             char both[64];
             if (knob->kind == PP_KNOB_NEVER)
@@ -483,30 +476,25 @@ static int run(int argc, char **argv)
             printf("  %-36s %s%s%s%s\n", both, knob->help, knob->also ? " (also " : "",
                    knob->also ? knob->also : "", knob->also ? ")" : "");
         }
-        code = 0;
-        goto out;
+        return PP_OK;
     }
-    if (st == PP_OK)
-        st = pp_choose_recording(operands, n, path, sizeof(path), &err);
+    pp_status st = pp_choose_recording(operands, n, path, sizeof(path), err);
     if (st == PP_OK) {
         /* A knob that does not exist is a mistake of the command line, whatever the recording holds. */
         struct asked trial = {.o = a.o};
-        st = read_sets(&trial, &err);
+        st = read_sets(&trial, err);
         if (st == PP_OK)
-            st = read_sweep(&trial, &err);
+            st = read_sweep(&trial, err);
         st = st == PP_E_USAGE ? st : PP_OK;
     }
     if (st == PP_OK)
-        st = read_run(path, &a, &err);
+        st = read_run(path, &a, err);
     if (st == PP_OK)
-        st = answer(&a, path, &err);
-    code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_whatif, &err);
-out:
+        st = answer(&a, path, err);
     pp_costs_free(&a.costs);
     pp_timeline_free(&a.timeline);
     pp_arena_free(&a.arena);
-    free(operands);
-    return code;
+    return st;
 }
 
 const struct pp_command pp_cmd_whatif = {
@@ -520,5 +508,6 @@ const struct pp_command pp_cmd_whatif = {
              "that the replay cannot predict.",
     .examples = {"pipeprobe whatif run.sqlite --set num_workers=8 --set cache=warm",
                  "pipeprobe whatif run.sqlite --sweep num_workers=1..32"},
-    .run = run,
+    .fields = sizeof(struct options),
+    .act = run,
 };

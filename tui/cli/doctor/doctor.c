@@ -161,24 +161,18 @@ static void put_json(const struct options *o)
     pp_json_end(&j);
 }
 
-static int run(int argc, char **argv)
+static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
-    struct options o = {0};
-    struct pp_opt_set set = {.table = opts, .fields = &o};
-    struct pp_err err = {0};
-    const char **operands = (const char **)argv;
-    int n, code = pp_cli_parse(&pp_cmd_doctor, &set, argc, argv, operands, &n);
-    if (code >= 0)
-        return code;
+    const struct options *o = fields;
     if (n > 1)
-        pp_fail(&err, PP_E_USAGE, "takes one PYTHON, but '%s' was given too", operands[1]);
+        pp_fail(err, PP_E_USAGE, "takes one PYTHON, but '%s' was given too", operands[1]);
     else if (n == 1)
         pp_doctor_of_python(operands[0]);
-    if (err.code == PP_OK && check_names(&o, &err) == PP_OK)
-        (o.json ? put_json : put_text)(&o);
-    if (err.code == PP_OK && (fflush(stdout) != 0 || ferror(stdout)))
-        pp_fail_errno(&err, errno, "cannot write to standard output");
-    return err.code == PP_OK ? 0 : pp_cli_fail(&pp_cmd_doctor, &err);
+    if (err->code == PP_OK && check_names(o, err) == PP_OK)
+        (o->json ? put_json : put_text)(o);
+    if (err->code == PP_OK && (fflush(stdout) != 0 || ferror(stdout)))
+        pp_fail_errno(err, errno, "cannot write to standard output");
+    return err->code;
 }
 
 const struct pp_command pp_cmd_doctor = {
@@ -192,7 +186,8 @@ const struct pp_command pp_cmd_doctor = {
              "directory: page-cache hits depend on the file system.",
     .examples = {"pipeprobe doctor",
                  "pipeprobe doctor ~/venv/bin/python --json | jq '.checks[] | select(.ok | not)'"},
-    .run = run,
+    .fields = sizeof(struct options),
+    .act = run,
 };
 
 /* Where things are: NUMA nodes of CPUs, GPUs, networks and disk; what of a GPU nvJPEG, a container, MIG and

@@ -267,29 +267,22 @@ static pp_status pack_all(struct pack *p, struct pp_err *err)
     return PP_OK;
 }
 
-static int pack_main(int argc, char **argv)
+static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
-    struct options o = {0};
-    struct pp_opt_set set = {.table = opts, .fields = &o};
-    struct pack p = {.o = &o};
-    struct pp_err err;
-    const char **operands = (const char **)argv;
-    int n, code = pp_cli_parse(&pp_cmd_pack, &set, argc, argv, operands, &n);
+    const struct options *o = fields;
+    struct pack p = {.o = o};
     pp_status st = PP_OK;
-    if (code >= 0)
-        return code;
-    pp_err_clear(&err);
     if (n != 1)
-        st = pp_fail(&err, PP_E_USAGE,
+        st = pp_fail(err, PP_E_USAGE,
                      n ? "one data set at a time: remove \"%s\"" : "name the data set to pack%s",
                      n ? operands[1] : "");
-    else if (!o.output || !*o.output)
-        st = pp_fail(&err, PP_E_USAGE, "say where the shards go: -o DST");
+    else if (!o->output || !*o->output)
+        st = pp_fail(err, PP_E_USAGE, "say where the shards go: -o DST");
     p.source = operands[0];
-    pp_progress_begin(&p.progress, o.quiet);
+    pp_progress_begin(&p.progress, o->quiet);
     interrupt_catch(INTERRUPT_ONCE, NULL); /* one that is stopped takes its directory along */
     if (st == PP_OK)
-        st = pack_all(&p, &err);
+        st = pack_all(&p, err);
     if (st == PP_OK) {
         char samples[32], shards[32], bytes[32], left[32];
         pp_cli_say(stdout, "%s (%s) in %s in %s; all of them were read back and are equal",
@@ -300,7 +293,6 @@ static int pack_main(int argc, char **argv)
             printf("%s left out\n",
                    pp_text_counted(left, sizeof(left), (double)p.left_out, "sample", "samples"));
     }
-    code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_pack, &err);
     /* What was written so far goes; it holds nothing but our files. */
     struct dirent *e;
     DIR *dir = p.partial ? opendir(p.partial) : NULL;
@@ -318,7 +310,7 @@ static int pack_main(int argc, char **argv)
     free(p.kept);
     free(p.output);
     free(p.partial);
-    return code;
+    return st;
 }
 
 const struct pp_command pp_cmd_pack = {
@@ -332,5 +324,6 @@ const struct pp_command pp_cmd_pack = {
              "called DST.",
     .examples = {"pipeprobe pack ~/imagenet/train -o ~/imagenet/shards",
                  "pipeprobe pack ~/imagenet/train -o ~/mds --format mds --shard-size 64MiB"},
-    .run = pack_main,
+    .fields = sizeof(struct options),
+    .act = run,
 };

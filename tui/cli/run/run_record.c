@@ -204,8 +204,7 @@ pp_status run_record_begin(struct run_record *r, const struct run_request *asked
                                   .sample = PP_NO_SAMPLE,
                                   .batch = PP_NO_BATCH});
     pp_thread_retire(main_thread);
-    st = pp_recording_start(r->recording, asked->command_line, err);
-    return st;
+    return pp_recording_start(r->recording, asked->command_line, err);
 }
 
 struct result_row {
