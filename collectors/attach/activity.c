@@ -7,9 +7,6 @@
 #include "collectors/collector.h"
 #include "collectors/store/writer.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #define POLL_ROWS 100000u /* at most, some 0.1 s: spans are stored by the same thread */
 
 struct activity {

@@ -6,9 +6,9 @@
  * Whoever reads it from outside trusts nothing in it: numbers are bounded and texts end here. */
 #pragma once
 
-#include <pipeprobe/ring.h>
+#include "probe/base/std.h"
 
-#include <stdint.h>
+#include <pipeprobe/ring.h>
 
 #define PP_ACTIVITY_MAGIC "PPGPUAC"
 enum {

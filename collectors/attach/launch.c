@@ -3,13 +3,8 @@
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

@@ -6,10 +6,6 @@
 #include "collectors/collector.h"
 #include "collectors/store/writer.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 enum { PROCESSES = 64 }; /* more of them are recorded, their loaders' arguments are not */
 
 /* What was stored last of one process: nothing is written twice. */

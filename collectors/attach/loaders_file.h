@@ -6,7 +6,7 @@
  * Whoever reads it from outside trusts nothing in it: counts are bounded and texts end here. */
 #pragma once
 
-#include <stdint.h>
+#include "probe/base/std.h"
 
 #define PP_LOADERS_MAGIC "PPLOAD7"
 #define PP_SAMPLER_REPLACES "(replacement)" /* it draws with replacement */

@@ -16,10 +16,10 @@
  * built once and then only read: any thread. */
 #pragma once
 
+#include "probe/base/std.h"
+
 #include <pipeprobe/phase.h>
 #include <pipeprobe/status.h>
-
-#include <stddef.h>
 
 struct pp_namemap;
 

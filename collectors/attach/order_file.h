@@ -20,8 +20,9 @@
  * Whoever reads it from outside trusts nothing in it. */
 #pragma once
 
+#include "probe/base/std.h"
+
 #include <pipeprobe/ring.h> /* PP_ORDER_FILE_PREFIX */
-#include <stdint.h>
 
 #define PP_ORDER_MAGIC 0x4f425050u   /* "PPBO" */
 #define PP_USE_MAGIC 0x55425050u     /* "PPBU" */

@@ -5,8 +5,9 @@
  * A range that was refused is counted here, as a full ring counts its own drops. */
 #pragma once
 
+#include "probe/base/std.h"
+
 #include <pipeprobe/ring.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #define PP_PROCESS_MAGIC "PPPROCT"

@@ -5,11 +5,7 @@
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #define COOKIE "xdebugpy"

@@ -9,9 +9,9 @@
  * has its own. What is read from the process is believed of that process alone: as addresses in it. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 struct pp_python {
     int64_t pid;

@@ -2,9 +2,9 @@
  * leads to all the rest: by the file of its program or library, without reading its memory. */
 #pragma once
 
+#include "probe/base/std.h"
+
 #include <pipeprobe/status.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct pp_python_runtime {
     uint64_t at;    /* in the process; 0: no file of a Python with a runtime is mapped */

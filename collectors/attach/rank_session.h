@@ -14,9 +14,6 @@
 
 #include <pipeprobe/ring.h>
 
-#include <stddef.h>
-#include <stdint.h>
-
 #define PP_RANK_MAGIC "PPRANK\0"
 #define PP_RANKS_VARIABLE "PIPEPROBE_EXEC_RANKS"
 enum { PP_RANK_KEY = 96 }; /* bytes that hold a key */

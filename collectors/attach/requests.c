@@ -9,8 +9,6 @@
 #include "collectors/store/writer.h"
 #include "probe/storage/request_log.h"
 
-#include <stdlib.h>
-
 #define LONGEST_NS UINT64_C(86400000000000) /* a day: no part of a request is longer */
 
 struct requests {

@@ -12,8 +12,6 @@
 #include "collectors/collector.h"
 #include "probe/base/err.h"
 
-#include <limits.h>
-
 #define PP_SESSION_FILES_MAX 16384 /* of a kind that are read; as many as threads in a session */
 
 struct pp_session_taken {

@@ -3,10 +3,9 @@
  * shows them makes them safe for a terminal. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 /* What /proc says of a process now. Totals since it started; NAN: not to be had. */
 struct pp_watch_look {

@@ -6,10 +6,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define BUFFER_BYTES ((size_t)1 << 20)
 #define GUEST_BUFFER_BYTES ((size_t)256 << 10) /* some 1,700 records: what a killed program takes with it */

@@ -13,8 +13,6 @@
 #include "collectors/store/writer.h"
 #include "probe/device/device.h"
 
-#include <stddef.h>
-
 struct pp_cupti;
 
 /* Where records go, never by two threads at once. Times are CLOCK_MONOTONIC; texts are the sink's until it

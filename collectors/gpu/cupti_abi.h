@@ -7,10 +7,9 @@
  * copied by size. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 typedef int pp_cupti_result;
 enum {

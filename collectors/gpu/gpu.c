@@ -9,9 +9,6 @@
 #include "probe/base/err.h"
 #include "probe/device/cuda_driver.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 /* ---- CUPTI ---- */
 
 struct cupti {

@@ -7,7 +7,6 @@
 #include "collectors/system/counters.h"
 
 #include <pipeprobe/status.h>
-#include <stddef.h>
 
 struct pp_cupti_sink;
 struct pp_reach_root;

@@ -3,8 +3,6 @@
 #include "probe/base/err.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define LIBRARY "libnvidia-ml.so.1"
 #define KIB 1024.0

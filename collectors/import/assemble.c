@@ -11,9 +11,6 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* The trainer's spans by what they are to a step. */
 struct parts {
     struct pp_span *steps, *holes; /* holes: what is in a step and is none of it */

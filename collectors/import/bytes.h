@@ -2,10 +2,9 @@
  * fixed size: a trace of gigabytes takes as much memory as one of kilobytes. One thread at a time. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 struct pp_bytes;
 

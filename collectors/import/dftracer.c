@@ -10,10 +10,6 @@
 
 #include "probe/base/err.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Rows of a map (attach/namemap.h), category:name. A wait that holds another one's range counts once. */
 static const char known_names[] = "dataloader:fetch.iter = data_wait\n"
                                   "dataloader:fetch.block = step\n"

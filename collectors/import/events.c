@@ -3,9 +3,6 @@
 #include "collectors/import/scan.h"
 #include "probe/base/err.h"
 
-#include <stdio.h>
-#include <string.h>
-
 enum kind { TEXT, TIME, COUNT };
 struct field {
     const char *key;

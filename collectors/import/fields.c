@@ -1,7 +1,5 @@
 #include "collectors/import/fields.h"
 
-#include <string.h>
-
 void pp_fields_begin(struct pp_fields *f, struct pp_bytes *bytes)
 {
     memset(f, 0, sizeof(*f));

@@ -6,9 +6,6 @@
 #include "probe/base/err.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define ROW(name) &pp_importer_##name,
 static const struct pp_importer *const formats[] = {PP_IMPORT_FORMATS(ROW) NULL};

@@ -10,9 +10,6 @@
 #include "collectors/attach/namemap.h"
 #include "collectors/import/imported.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 /* The beginning of a trace, unpacked. */
 struct pp_import_head {
     const char *path;

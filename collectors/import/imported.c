@@ -4,9 +4,6 @@
 #include "probe/base/err.h"
 #include "probe/base/hash.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 

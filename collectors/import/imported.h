@@ -12,8 +12,6 @@
 #include <pipeprobe/phase.h>
 #include <pipeprobe/span.h>
 #include <pipeprobe/status.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct pp_store;
 struct pp_imported;

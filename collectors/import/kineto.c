@@ -6,10 +6,6 @@
 #include "collectors/import/events.h"
 #include "collectors/import/import.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Rows of a map (attach/namemap.h); the first that fits. What no row names is kept as a range of the program
  * if its category says that it is one, and is an operator of PyTorch otherwise. */
 static const char known_names[] = "ProfilerStep* = step\n"

@@ -8,11 +8,7 @@
 #include "collectors/store/vfs.h"
 #include "probe/base/err.h"
 
-#include <limits.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 /* ---- another program's database ----

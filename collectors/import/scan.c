@@ -3,10 +3,6 @@
 #include "probe/base/utf8.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { NO_MORE = -1 };
 

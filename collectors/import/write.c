@@ -3,10 +3,6 @@
 #include "collectors/store/writer.h"
 #include "probe/base/err.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { SPANS_AT_ONCE = 4096 };
 
 /* ---- threads ---- */

@@ -11,10 +11,6 @@
 #include "probe/base/err.h"
 #include "probe/base/hash.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* attach/namemap.h. A stage of tf.data is the last part of its name; it holds its inputs (stages.c). A
  * parallel stage waits for threads of its own, which are called tf_data...: there ExecutorState::Process is
  * the function that map() was given, and holds its operators, "name:type". */

@@ -6,7 +6,6 @@
 #include "probe/trace/join.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #define LOOK_NS 50000000u /* how often to look whether a process is left */

@@ -17,9 +17,6 @@
 #include "probe/storage/request_log.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- what the loader counts of itself ----
  *

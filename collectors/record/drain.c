@@ -6,8 +6,6 @@
 #include "probe/base/guard.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 
 #define POLL_NS 100000000u

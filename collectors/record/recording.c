@@ -5,9 +5,6 @@
 #include "probe/base/err.h"
 #include "probe/trace/join.h"
 
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 struct pp_recording {

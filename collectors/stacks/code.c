@@ -3,8 +3,6 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 
-#include <stdlib.h>
-
 #define CODES_MAX 16384u
 #define LINES_BYTES (64u << 10) /* of a table that is kept: some thousand lines of one function */
 #define LOCALS_MAX 64u

@@ -7,7 +7,6 @@
 #include "collectors/stacks/memory.h"
 
 #include <pipeprobe/status.h>
-#include <stdint.h>
 
 /* Where things lie in a CPython of one minor version: from the runtime to the stacks of its
  * threads. Up to 3.12 a row of a table, made from the headers of that version (a minor keeps its layout from

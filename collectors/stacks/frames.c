@@ -2,9 +2,6 @@
 
 #include "probe/base/err.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #define TOP_BYTES 1024u /* of the innermost frames, which are pictured twice */
 #define BOTH_BYTES \
     4096u              /* a stack of no more is pictured twice as a whole: each part costs a microsecond \

@@ -5,8 +5,6 @@
 
 #include "collectors/store/rows.h"
 
-#include <stddef.h>
-#include <stdint.h>
 #include <time.h>
 
 /* What the samples of a recording have in common, each once and with a number from 1 on: functions, frames in

@@ -3,9 +3,8 @@
  * image in its place. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "probe/base/std.h"
+
 #include <sys/types.h>
 #include <sys/uio.h>
 

@@ -4,13 +4,9 @@
 #include "probe/base/clock.h"
 #include "probe/base/io.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

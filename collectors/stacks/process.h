@@ -5,8 +5,6 @@
 #include "collectors/stacks/frames.h"
 #include "collectors/stacks/members.h"
 
-#include <stdint.h>
-
 #define PP_PROCESS_STATE_FILES 512 /* that may be open, of all processes */
 
 enum pp_process_state { PP_PROCESS_STARTING, PP_PROCESS_OPEN, PP_PROCESS_REFUSED };

@@ -18,10 +18,7 @@
 
 #include <pipeprobe/ring.h>
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define PROCESSES 512

@@ -3,9 +3,6 @@
 #include "probe/base/array.h"
 #include "probe/base/rng.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 int pp_stack_tree_init(struct pp_stack_tree *t)
 {
     *t = (struct pp_stack_tree){.function_index = calloc(2 * PP_TREE_FUNCTIONS, sizeof(uint32_t)),

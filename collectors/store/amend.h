@@ -2,10 +2,9 @@
  * meta) and what came of running a prediction for real (table proof, docs/reference/file-format.md). */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 struct pp_note {
     const char *key, *value;

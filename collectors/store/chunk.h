@@ -20,9 +20,6 @@
 #include <pipeprobe/phase.h>
 #include <pipeprobe/span.h>
 
-#include <stddef.h>
-#include <stdint.h>
-
 #define PP_CHUNK_SPANS_MAX 65536u
 
 struct pp_chunk_codec;

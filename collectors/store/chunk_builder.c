@@ -4,7 +4,6 @@
 
 #include "probe/base/array.h"
 
-#include <stdlib.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif

@@ -3,7 +3,6 @@
  * meanwhile. */
 #include "collectors/store/chunk_impl.h"
 
-#include <stdlib.h>
 #include <xxhash.h>
 
 struct pp_chunk_codec *pp_chunk_codec_new(void)

@@ -5,7 +5,6 @@
 #include "collectors/store/chunk.h"
 #include "collectors/store/columns.h"
 
-#include <string.h>
 #include <zstd.h>
 
 #define VERSION 3

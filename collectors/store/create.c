@@ -6,11 +6,8 @@
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>

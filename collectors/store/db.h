@@ -4,10 +4,8 @@
 
 #include "probe/base/bytes.h"
 
-#include <limits.h>
 #include <pipeprobe/status.h>
 #include <sqlite3.h>
-#include <stdint.h>
 
 #define PP_STORE_APPLICATION_ID 0x70707231 /* "ppr1" */
 #define PP_STORE_VERSION 2 /* 1: chunks without palettes, one row per batch and phase in rollup_batch */

@@ -5,8 +5,6 @@
 #include "probe/base/rng.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define ROWS_PER_TRANSACTION 200000u
 #define ROW_BYTES 60u

@@ -6,10 +6,6 @@
 #include "probe/base/bytes.h"
 #include "probe/base/hist.h"
 
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
 #define PP_HIST_EXACT (1ull << PP_HIST_SUB_BITS) /* below, a bucket per value */
 
 /* As pp_hist_bucket, only faster. A double has the bucket in its bits: the exponent is the power of two, and

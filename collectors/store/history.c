@@ -5,9 +5,6 @@
 #include "collectors/store/vfs.h"
 #include "probe/base/err.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define APPLICATION_ID 0x70707268 /* "pprh" */

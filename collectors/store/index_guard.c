@@ -2,9 +2,6 @@
 
 #include "probe/base/guard.h"
 
-#include <stddef.h>
-#include <string.h>
-
 enum { REGIONS = 64 }; /* of 32 KiB, for 4,096 pages of the log each; those behind are not guarded */
 
 /* Behind the file. Its methods point here. */

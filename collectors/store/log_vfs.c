@@ -1,10 +1,7 @@
 #include "collectors/store/vfs.h"
+#include "probe/base/std.h"
 
 #include <pthread.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define WAITING_BYTES 65536
 #define FRAME_HEADER_BYTES 24 /* "The SQLite Database File Format", section 4.1 */

@@ -15,9 +15,6 @@
 #include <pipeprobe/span.h>
 #include <pipeprobe/status.h>
 
-#include <stddef.h>
-#include <stdint.h>
-
 struct pp_reader;
 
 /* PP_E_NOT_FOUND, PP_E_EMPTY, PP_E_CORRUPT (not SQLite, damaged, cut short, tables that are no ordinary

@@ -13,9 +13,6 @@
 
 #include <pipeprobe/ring.h>
 
-#include <math.h>
-#include <stdlib.h>
-
 /* Of the query that runs. */
 struct reader_cost {
     uint64_t steps, cpu_ns, fetched,

@@ -5,9 +5,6 @@
 #include "collectors/store/vfs.h"
 #include "probe/base/err.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define PIECE 4096u

@@ -2,11 +2,11 @@
  * run left them: found, locked, read and removed. Private to collectors/store. */
 #pragma once
 
+#include "probe/base/std.h"
+
 #include <pipeprobe/ring.h>
 #include <pipeprobe/status.h>
 
-#include <limits.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 /* The ring directory of a run whose lock we hold, so that no recorder and no other recovery is at it. */

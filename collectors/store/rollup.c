@@ -5,8 +5,6 @@
 #include "probe/base/heap.h"
 #include "probe/base/rng.h"
 
-#include <stdlib.h>
-
 #define SECOND_NS 1000000000u
 #define PHASES 256
 #define BITMAP_WORDS ((PP_HIST_BUCKETS + 63) / 64)

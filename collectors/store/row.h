@@ -4,10 +4,9 @@
  *     pp_row_bind(st, PP_ROW(v_int(id), v_text(name), v_unless(batch, PP_NO_BATCH)));  */
 #pragma once
 
-#include <math.h>
+#include "probe/base/std.h"
+
 #include <sqlite3.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* Texts and blobs live in the caller until the statement was stepped. */
 struct pp_value {

@@ -2,8 +2,6 @@
  * the GPU did, what each thread was in once a second, what the job's threads did, requests. */
 #include "collectors/store/store.h"
 
-#include <stdio.h>
-
 #define FORGOTTEN_ROWS 4096u /* go together once there are too many */
 
 /* From ST_ALWAYS on prepared at the first use, so that a file made before these tables existed can still be

@@ -1,8 +1,7 @@
 /* store/rows.h: what the writer (writer.h) and the reader (reader.h) of a recording have in common. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "probe/base/std.h"
 
 /* Which samples a DataLoader asked for, as rows of table sample_order: one per stretch of batches of an epoch
  * that follow each other. */

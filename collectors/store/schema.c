@@ -4,9 +4,6 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define PROOF_TABLE \
     "CREATE TABLE IF NOT EXISTS proof(kind TEXT NOT NULL, change TEXT NOT NULL, value TEXT NOT NULL, base_samples_per_s REAL, predicted_samples_per_s REAL," \
     " predicted_low REAL, predicted_high REAL, measured_samples_per_s REAL, measured_low REAL, measured_high REAL, rounds INTEGER NOT NULL, ballast_cpus REAL," \

@@ -6,9 +6,6 @@
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 /* ---- detail ---- */
 
 static pp_status lower_detail(struct pp_store *s, enum pp_detail detail, const char *why)

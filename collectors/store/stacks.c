@@ -1,9 +1,6 @@
 /* Python stacks as rows: functions, a trie of frames, samples of it. */
 #include "collectors/store/store.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #define FOLDED_ROWS 65536 /* samples that go into the roll-up together */
 #define STACK_THREADS 4096
 #define NS_PER_MINUTE 60000000000

@@ -20,8 +20,6 @@
 #include <pipeprobe/status.h>
 #include <pthread.h>
 #include <sqlite3.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* The write-ahead log goes into the database on a thread of its own. A checkpoint waits for the disk (twice:
  * SQLite syncs the log, then the database), a tenth of a second or, on a slow disk, seconds; the drain, were

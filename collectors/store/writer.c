@@ -5,8 +5,6 @@
 
 #include "probe/base/err.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

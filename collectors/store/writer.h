@@ -15,9 +15,6 @@
 #include <pipeprobe/span.h>
 #include <pipeprobe/status.h>
 
-#include <stddef.h>
-#include <stdint.h>
-
 struct pp_store;
 
 /* What is kept as spans, see store/detail.h; each keeps less than the one before. */

@@ -3,10 +3,6 @@
 #include "probe/base/io.h"
 
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define UNLIMITED_BYTES (1ull << 62) /* v1 says "no limit" as 2^63 rounded down to a page */

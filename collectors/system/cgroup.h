@@ -2,8 +2,7 @@
  * both at once (hybrid). The parsing works on given text, so that tests feed it what other machines say. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "probe/base/std.h"
 
 /* The group's path from the text of /proc/self/cgroup: of a v1 controller ("cpu" matches "cpu,cpuacct"), or
  * of the v2 hierarchy with controller NULL. 0 when there is none. */

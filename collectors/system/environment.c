@@ -5,11 +5,8 @@
 #include "probe/base/io.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <sched.h>
-#include <stdio.h>
 #include <jpeglib.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>

@@ -9,11 +9,7 @@
 #include "collectors/system/cgroup.h"
 #include "probe/base/err.h"
 
-#include <math.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { PROCESSES = 256, VALUES = 8, CHANGES = 200 };

@@ -10,11 +10,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <math.h>
 #include <pwd.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>

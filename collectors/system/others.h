@@ -4,8 +4,7 @@
  * cstime of /proc/PID/stat), or counts with what was last read of it. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "probe/base/std.h"
 
 enum { PP_OTHERS_MAX = 256 }; /* at one time; beyond that, their CPU time is that of strangers */
 

@@ -4,9 +4,6 @@
 #include "probe/base/io.h"
 
 #include <dirent.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <strings.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>

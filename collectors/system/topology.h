@@ -2,8 +2,7 @@
  * NVIDIA GPUs, the networks and the disk of the data are. From sysfs and procfs alone, without a driver. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "probe/base/std.h"
 
 enum {
     PP_TOPOLOGY_NODES = 64, /* higher ones are not looked at */

@@ -7,9 +7,6 @@
 
 #include <ctype.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define SECTOR_BYTES 512.0 /* of /proc/diskstats, whatever the device's own are */

@@ -1,9 +1,6 @@
 #include "probe/base/arena.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { BLOCK = 16 << 10, ALIGN = 16, RANGES = 16 };
 

@@ -4,8 +4,7 @@
  * pp_arena_failed. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "probe/base/std.h"
 
 struct pp_arena_block;
 struct pp_arena {

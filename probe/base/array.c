@@ -1,8 +1,5 @@
 #include "probe/base/array.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { LEAST = 16 };
 
 /* The pointer is copied in and out: it has a type of its own, which this does not know. */

@@ -1,8 +1,7 @@
 /* base/array.h: arrays that grow, and the order of what they hold. No locks: an array is its owner's. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "probe/base/std.h"
 
 /* Room for `need` items of `item` bytes in *array (the address of a pointer: NULL, or from malloc), which has
  * room for *cap: at least doubled by realloc, so that adding one at a time takes time in proportion. What is

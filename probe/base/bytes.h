@@ -2,7 +2,7 @@
  * LEB128, as protocol buffers, Thrift and Parquet have it. */
 #pragma once
 
-#include <stdint.h>
+#include "probe/base/std.h"
 
 enum { PP_VARINT_BYTES = 10 }; /* at the most */
 

@@ -1,7 +1,8 @@
 /* base/clock.h: the one clock of the house, CLOCK_MONOTONIC in nanoseconds, and the CPU clock of a thread. */
 #pragma once
 
-#include <stdint.h>
+#include "probe/base/std.h"
+
 #include <time.h>
 
 static inline uint64_t pp_clock_of(clockid_t id)

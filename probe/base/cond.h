@@ -2,8 +2,9 @@
  * deadline. */
 #pragma once
 
+#include "probe/base/std.h"
+
 #include <pthread.h>
-#include <stdint.h>
 #include <time.h>
 
 static inline void pp_cond_init(pthread_cond_t *c)

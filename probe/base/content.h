@@ -2,7 +2,7 @@
  * (decode/decode.h). */
 #pragma once
 
-#include <stdint.h>
+#include "probe/base/std.h"
 
 enum pp_content {
     PP_CONTENT_IMAGE,  /* an image file; which format, its first bytes say */

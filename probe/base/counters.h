@@ -12,9 +12,9 @@
  */
 #pragma once
 
+#include "probe/base/std.h"
+
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct pp_counter_set {
     const char *const *name; /* as a recording stores them: "remote_bytes_total" */

@@ -1,7 +1,6 @@
 #include "probe/base/crc32c.h"
 
 #include <pthread.h>
-#include <string.h>
 
 static uint32_t table[256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -2,7 +2,6 @@
  * the CPU's instruction where there is one. Any thread. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "probe/base/std.h"
 
 uint32_t pp_crc32c(const uint8_t *bytes, size_t size);

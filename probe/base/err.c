@@ -1,11 +1,7 @@
 #include "probe/base/err.h"
 
-#include <errno.h>
 #include <pipeprobe/phase.h>
 #include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 
 static const struct {

@@ -1,9 +1,9 @@
 /* base/err.h: filling a struct pp_err. Any thread; err may be NULL. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 void pp_err_clear(struct pp_err *err);
 

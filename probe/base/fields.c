@@ -4,8 +4,6 @@
 #include "probe/base/text.h"
 
 #include <assert.h>
-#include <math.h>
-#include <string.h>
 
 static const struct pp_value null_value = {.kind = PP_VALUE_NULL};
 

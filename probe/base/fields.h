@@ -7,9 +7,7 @@
  * PP_VALUE_NULL, and is shown as null; zero is zero. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "probe/base/std.h"
 
 enum pp_field_type {
     PP_FIELD_END,

@@ -2,7 +2,6 @@
 
 #include <pipeprobe/ring.h>
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>

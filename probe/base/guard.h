@@ -12,8 +12,7 @@
  * replaces it, and is unguarded. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "probe/base/std.h"
 
 /* Any thread. at: as mmap returned it. More than there is room for are left unguarded. */
 void pp_guard_add(void *at, size_t bytes);

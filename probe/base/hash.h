@@ -7,7 +7,6 @@
 #include "probe/base/clock.h"
 #include "probe/base/rng.h"
 
-#include <string.h>
 #include <sys/random.h>
 
 enum { PP_HASH_PROBES = 128 };

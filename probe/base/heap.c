@@ -1,9 +1,6 @@
 #include "probe/base/heap.h"
 
 #include <malloc.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #define BLOCK_MAX (32 << 20) /* glibc's limit of M_MMAP_THRESHOLD */

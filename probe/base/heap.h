@@ -6,7 +6,7 @@
  * measurement. */
 #pragma once
 
-#include <stddef.h>
+#include "probe/base/std.h"
 
 /* For programs, not libraries, once, before their threads: freed memory stays with the process instead of
  * going back to the system and being faulted in again. Blocks over 32 MiB still come and go by themselves. */

@@ -1,7 +1,5 @@
 #include "probe/base/hist.h"
 
-#include <string.h>
-
 #define SUB ((uint64_t)1 << PP_HIST_SUB_BITS)
 
 /* Saturating, so that adding in any order and grouping gives the same sum. */

@@ -6,7 +6,7 @@
  * per thread, then merge. */
 #pragma once
 
-#include <stdint.h>
+#include "probe/base/std.h"
 
 #define PP_HIST_SUB_BITS 7
 #define PP_HIST_BUCKETS ((64 - PP_HIST_SUB_BITS + 1) << PP_HIST_SUB_BITS)

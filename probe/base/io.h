@@ -2,9 +2,9 @@
  * inject faults (every call asks pp_io_fault first; off, that is one relaxed load of a zero). */
 #pragma once
 
+#include "probe/base/std.h"
+
 #include <pipeprobe/status.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 /* All return -1 with errno set, as the calls they wrap. */

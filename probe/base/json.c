@@ -6,8 +6,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <locale.h>
-#include <math.h>
-#include <stdlib.h>
 
 #define MAX_DEPTH ((int)(sizeof(((struct pp_json *)0)->level) / sizeof(((struct pp_json *)0)->level[0])))
 

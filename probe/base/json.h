@@ -3,8 +3,7 @@
  * stack of at most 32 levels; misuse (value without key in an object) is an assertion. Not thread-safe. */
 #pragma once
 
-#include <stdint.h>
-#include <stdio.h>
+#include "probe/base/std.h"
 
 struct pp_json {
     FILE *out;

@@ -1,7 +1,5 @@
 #include "probe/base/opts.h"
 
-#include <string.h>
-
 enum { LONGEST = 63 };
 
 /* Damerau-Levenshtein distance in its optimal string alignment form: insert, delete, replace, swap

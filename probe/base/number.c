@@ -1,9 +1,6 @@
 #include "probe/base/opts.h"
 
 #include <ctype.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* A decimal number as typed, kept exact: digits / 10^decimals. */
 struct decimal {

@@ -5,8 +5,6 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 char *pp_opt_variable(char *buf, size_t size, const char *name)
 {

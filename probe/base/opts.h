@@ -2,11 +2,9 @@
  * environment, the nearest-name suggestion and the stored configuration all follow from the table. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include <pipeprobe/status.h>
 
 enum pp_opt_type {
     PP_OPT_FLAG, /* int: --name sets 1, --no-name sets 0; with choices --name=CHOICE sets 1, 2, ... */

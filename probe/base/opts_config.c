@@ -2,10 +2,6 @@
 #include "probe/base/opts_value.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 /* Kept texts hang on a list, so that they are owned (and leak checkers see them) until the process ends. */

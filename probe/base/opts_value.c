@@ -5,8 +5,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <math.h>
-#include <string.h>
 
 enum { MAX_ROWS = sizeof(((struct pp_opt_set *)0)->source) };
 

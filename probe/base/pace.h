@@ -2,7 +2,8 @@
  * what it took decides when the next one may begin. */
 #pragma once
 
-#include <stdint.h>
+#include "probe/base/std.h"
+
 #include <unistd.h>
 
 /* The first moment at which cpu_ns of CPU time, taken since began_ns, are no more than share of the machine's

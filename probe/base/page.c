@@ -1,8 +1,5 @@
 #include "probe/base/page.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static void tone_on(const struct pp_page *p, enum pp_tone tone)
 {
     static const char *const code[] = {[PP_TONE_PLAIN] = "",

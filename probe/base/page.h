@@ -3,7 +3,7 @@
  * they are, control characters replaced. */
 #pragma once
 
-#include <stdio.h>
+#include "probe/base/std.h"
 
 struct pp_page {
     FILE *out;

@@ -3,9 +3,6 @@
 #include "probe/base/array.h"
 #include "probe/base/bytes.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LENGTH = 2, WIRE_FIXED32 = 5 };
 
 static int has_room(struct pp_proto *p, size_t n)

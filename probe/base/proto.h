@@ -5,8 +5,7 @@
  * Running out of memory sticks: check failed at the end. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "probe/base/std.h"
 
 struct pp_proto {
     uint8_t *buf;

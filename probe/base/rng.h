@@ -3,7 +3,7 @@
  * function. */
 #pragma once
 
-#include <stdint.h>
+#include "probe/base/std.h"
 
 static inline uint64_t pp_mix64(uint64_t z)
 {

@@ -4,7 +4,7 @@
  * numbers have groups of seven bits, and one more bit; a sequential one takes one. */
 #pragma once
 
-#include <stdint.h>
+#include "probe/base/std.h"
 
 enum { PP_SAMPLE_LIST_NUMBER = 10 }; /* bytes that a number takes at the most */
 

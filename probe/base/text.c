@@ -2,9 +2,7 @@
 
 #include "probe/base/utf8.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
 
 /* Decimals that leave three significant digits of v >= 0, counting the digit that rounding may carry into. */
 static int decimals3(double v)

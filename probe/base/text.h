@@ -2,9 +2,7 @@
  * writes into buf (at least 32 bytes) and returns it; NAN, what is not known, reads "-". */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "probe/base/std.h"
 
 char *pp_text_duration(char *buf, size_t size, double ns); /* "4.12 ms", "812 us", "31.0 s", "2m05s" */
 char *pp_text_bytes(char *buf, size_t size, double bytes); /* "99.5 KiB", "1.21 GiB" */

@@ -2,9 +2,7 @@
  * U+10FFFF). */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "probe/base/std.h"
 
 /* Length of the well-formed sequence at s, 0 when there is none; s ends with a 0, which counts as one. */
 static inline int pp_utf8_length(const unsigned char *s)

@@ -1,10 +1,6 @@
 #include "probe/columns/arrow_meta.h"
 #include "probe/base/err.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- FlatBuffers ---- */
 
 static int holds(const struct pp_flat *f, size_t at, size_t n)

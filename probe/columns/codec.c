@@ -4,9 +4,7 @@
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 
-#include <limits.h>
 #include <pthread.h>
-#include <string.h>
 #include <zlib.h>
 #include <zstd.h>
 

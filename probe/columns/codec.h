@@ -4,9 +4,9 @@
  */
 #pragma once
 
+#include "probe/base/std.h"
+
 #include <pipeprobe/status.h>
-#include <stddef.h>
-#include <stdint.h>
 
 enum pp_codec {
     PP_CODEC_NONE,

@@ -10,9 +10,6 @@
 #include "probe/net/http.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- libhdf5, opened when an HDF5 file is first met ----
  *

@@ -2,7 +2,6 @@
 #include "probe/base/err.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
 enum { BUCKETS = 1024 };
 

@@ -7,8 +7,6 @@
 
 #include <pipeprobe/status.h>
 
-#include <stdint.h>
-
 /* What this process decoded of pages and chunks, as counters of a recording. */
 #define PP_PAGES_COUNTS_LIST(X) \
     X(SAMPLES, "pages_samples_total", "samples that were taken out of pages") \

@@ -8,8 +8,6 @@
 #include "probe/columns/parquet_page.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
     STRIPES = 16,

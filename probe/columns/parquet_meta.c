@@ -3,10 +3,6 @@
 #include "probe/base/err.h"
 #include "probe/columns/thrift.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { DEEPEST = 16, REQUIRED = 0, OPTIONAL = 1, REPEATED = 2, NO_TYPE = -1, MOST_CHUNKS = 1 << 22 };
 
 pp_status pp_parquet_tail(const uint8_t *tail, uint64_t file_size, const char *path, size_t *size,

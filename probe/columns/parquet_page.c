@@ -1,9 +1,6 @@
 #include "probe/base/bytes.h"
 #include "probe/columns/parquet_page.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <zlib.h>
 
 enum { PLAIN = 0, PLAIN_DICTIONARY = 2, RLE = 3, BATCH = 1024 };

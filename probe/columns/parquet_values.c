@@ -1,9 +1,6 @@
 #include "probe/base/bytes.h"
 #include "probe/columns/parquet_page.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { BATCH = 1024 };
 
 static const char *fail(pp_status *status, pp_status code, const char *why)

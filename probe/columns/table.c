@@ -3,10 +3,6 @@
 #include "probe/base/err.h"
 #include "probe/net/http.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 void pp_value_release(struct pp_value *v)
 {
     if (v->release)

@@ -2,8 +2,6 @@
 
 #include "probe/base/bytes.h"
 
-#include <string.h>
-
 enum { DEEPEST = 24 }; /* the metadata of Parquet nest 7 deep */
 
 static void spoil(struct pp_thrift *t)

@@ -4,8 +4,7 @@
  * once at the end. After damage every call answers zeros. One thread at a time. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "probe/base/std.h"
 
 struct pp_thrift {
     const uint8_t *at, *end;

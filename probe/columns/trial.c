@@ -4,9 +4,7 @@
 #include "probe/base/io.h"
 #include "probe/net/http.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

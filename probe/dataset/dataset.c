@@ -9,8 +9,6 @@
 #include "probe/storage/model.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 enum { MAX_FORMATS = 32, MAX_WARNINGS = 256 };

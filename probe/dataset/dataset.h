@@ -11,9 +11,6 @@
 
 #include <pipeprobe/status.h>
 
-#include <stddef.h>
-#include <stdint.h>
-
 /* One sample's bytes. The buffer belongs to the reader (one per worker) and is reused and grown
  * geometrically: zero-initialise, then hand the same struct to every call; free with pp_sample_free. data may
  * instead point into a mapping (tokens): then it is borrowed until the dataset closes. */

@@ -10,8 +10,6 @@
 #include "probe/dataset/shard_names.h"
 
 #include <malloc.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { OPENING_THREADS = 8 };
 #define NONE SIZE_MAX

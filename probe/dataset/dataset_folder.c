@@ -10,10 +10,7 @@
 #include "probe/dataset/dataset_walk.h"
 #include "probe/dataset/foreign.h"
 
-#include <limits.h>
 #include <malloc.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Listing waits more than it computes; eight threads keep a mount with 3 ms look-ups busy and do not crowd
  * two cores. */

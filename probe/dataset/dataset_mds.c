@@ -10,8 +10,6 @@
 #include "probe/dataset/mds_shards.h"
 
 #include <malloc.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { PROBE_BYTES = 4096, OPENING_THREADS = 8 };
 static const char index_name[] = "index.json";

@@ -7,7 +7,6 @@
 #include "probe/dataset/dataset_walk.h"
 
 #include <malloc.h>
-#include <stdlib.h>
 
 /* Building an index waits for the disk; loading one waits for look-ups. */
 enum { OPENING_THREADS = 8 };

@@ -12,9 +12,6 @@
 #include "probe/storage/model.h"
 
 #include <malloc.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { MAX_SIDE = 16384, MAX_UNIQUE = 65536, JITTER_STREAM = 7 };
 

@@ -9,9 +9,6 @@
 #include "probe/dataset/dataset_shards.h"
 #include "probe/dataset/format.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum {
     WALK_BLOCK = 4096,        /* read at each record: its head, and those of small ones behind it */
     MOST_RECORDS = 1 << 24,   /* of one file: an entry of the index has 24 bytes */

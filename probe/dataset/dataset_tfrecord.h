@@ -5,10 +5,9 @@
  *   (tensorflow.org/tutorials/load_data/tfrecord, "TFRecords format details"); all little-endian */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 enum { PP_TFRECORD_HEAD = 12, PP_TFRECORD_TAIL = 4 };
 

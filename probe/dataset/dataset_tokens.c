@@ -8,8 +8,6 @@
 #include "probe/dataset/token_layout.h"
 
 #include <malloc.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { DEFAULT_WINDOW = 1025 /* 1024 and the next token */ };
 

@@ -6,8 +6,6 @@
 #include "probe/dataset/foreign.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 #include <sys/resource.h>
 #include <time.h>

@@ -3,7 +3,6 @@
 #include "probe/dataset/shard_names.h"
 #include "probe/dataset/dataset_tfrecord.h"
 
-#include <string.h>
 #include <strings.h>
 
 #define EXEC "record your own loader with 'pipeprobe exec -- python train.py'"

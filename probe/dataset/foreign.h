@@ -6,9 +6,6 @@
 
 #include "probe/storage/storage.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 struct pp_foreign {
     const char *noun;   /* "Parquet", after "is" and before "files" */
     const char *advice; /* what to do, without a full stop: "record your own loader with ..." */

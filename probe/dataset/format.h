@@ -14,8 +14,6 @@
 #include "probe/dataset/options.h"
 #include "probe/storage/storage.h"
 
-#include <stddef.h>
-
 /* Sentences about defects of the data that did not stop the open ("shard-000003.tar ends
  * in the middle"), kept with the data set until they are asked for. One thread at a time. */
 

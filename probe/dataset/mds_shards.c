@@ -6,11 +6,8 @@
 #include "probe/dataset/shard_index.h"
 #include "probe/dataset/unpack.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 

@@ -7,9 +7,6 @@
 
 #include "probe/storage/storage.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 /* ---- index.json ----
  *
  * A stranger's text: bounded in bytes, and every name in it stays below its directory. Immutable once made;

@@ -9,10 +9,6 @@
 
 #include "probe/storage/storage.h"
 
-#include <limits.h>
-#include <stddef.h>
-#include <stdint.h>
-
 enum pp_shard_defect {
     PP_SHARD_SOUND,
     PP_SHARD_TRUNCATED, /* a member's bytes go beyond the end of the file */

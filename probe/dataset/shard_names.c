@@ -4,9 +4,6 @@
 #include "probe/dataset/dataset_walk.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { MAX_SHARDS = 1 << 20 };
 

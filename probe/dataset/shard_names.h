@@ -5,8 +5,6 @@
 
 #include "probe/storage/storage.h"
 
-#include <stddef.h>
-
 /* What is a shard in a directory. */
 struct pp_shard_files {
     const char *noun; /* ".tar" */

@@ -12,9 +12,6 @@
 #include "probe/dataset/format.h"
 #include "probe/dataset/shard_tar.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum {
     READ_BLOCK = 1 << 20, /* bytes per read of a shard */
     MAX_SHUFFLE = 1 << 20,

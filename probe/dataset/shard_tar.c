@@ -5,9 +5,6 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 enum { MAX_PADDING = 64 << 20, HEAD = 8 };

@@ -9,9 +9,6 @@
 
 #include "probe/storage/storage.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 struct pp_tar;
 
 struct pp_tar_member {

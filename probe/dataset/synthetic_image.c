@@ -3,9 +3,6 @@
 #include "probe/base/rng.h"
 
 #include <setjmp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <jpeglib.h>
 #include <png.h>

@@ -3,10 +3,9 @@
  * the arguments and the encoder's version. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 enum pp_synthetic_format { PP_SYNTHETIC_JPEG, PP_SYNTHETIC_PNG };
 

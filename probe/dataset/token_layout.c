@@ -2,8 +2,6 @@
 #include "probe/base/err.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <string.h>
 
 /* ---- .npy ---- */
 

@@ -5,9 +5,6 @@
 
 #include "probe/storage/storage.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 struct pp_npy {
     uint64_t items;
     int item_bytes;       /* 2 or 4 */

@@ -1,9 +1,6 @@
 #include "probe/dataset/unpack.h"
 #include "probe/base/err.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <zlib.h>
 #include <zstd.h>
 

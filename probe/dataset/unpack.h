@@ -6,9 +6,6 @@
 
 #include "probe/storage/storage.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 enum pp_packed { PP_PACKED_NOT, PP_PACKED_GZIP, PP_PACKED_ZSTD };
 
 enum { PP_UNPACK_HEAD = 4 }; /* bytes that tell */

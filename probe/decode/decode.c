@@ -2,10 +2,6 @@
 
 #include "probe/base/err.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Libraries that a build may do without: the Makefile says what pkg-config found. */
 #if PP_HAVE_WEBP
 #define WEBP_NAME "a WebP image"

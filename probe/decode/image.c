@@ -3,8 +3,6 @@
 
 #include "probe/base/err.h"
 
-#include <stdlib.h>
-
 #define TAG_ORIENTATION 0x0112u
 #define TYPE_SHORT 3u
 #define TYPE_LONG 4u

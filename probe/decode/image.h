@@ -13,10 +13,9 @@
  * checksum is not. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 #define PP_IMAGE_MAX_SIDE (1 << 17)
 #define PP_IMAGE_MAX_PIXELS ((uint64_t)1 << 28)

@@ -8,9 +8,6 @@
 #include "probe/decode/decode.h"
 
 #include <setjmp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <jpeglib.h>
 

@@ -1,7 +1,5 @@
 #include "probe/decode/jpeg_plain.h"
 
-#include <string.h>
-
 enum {
     SOF0 = 0xc0,
     SOF15 = 0xcf,

@@ -3,8 +3,7 @@
  * unusable, so whatever is odd is decoded by libjpeg-turbo, which says what is wrong with it. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "probe/base/std.h"
 
 /* NULL: baseline, 8 bits, three components of YCbCr in one interleaved scan or a grey one, tables and
  * end-of-image marker there. Else what it is instead: "progressive", "4 components", "truncated". Any bytes;

@@ -12,8 +12,6 @@
 
 #include <png.h>
 #include <setjmp.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* deflate expands at most 1032:1 (zlib's own bound). */
 #define DEFLATE_MAX_RATIO 1032u

@@ -3,8 +3,6 @@
 #include "probe/base/err.h"
 #include "probe/decode/decode.h"
 
-#include <string.h>
-
 static pp_status copy_window(void *state, const struct pp_encoded *in, void *out, size_t size,
                              struct pp_err *err)
 {

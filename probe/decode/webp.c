@@ -9,8 +9,6 @@
 #include "probe/base/err.h"
 #include "probe/decode/decode.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <webp/decode.h>
 
 enum {

@@ -11,10 +11,6 @@
 
 #include "probe/base/err.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* The kernels' text, ended by a NUL; make runs in the directory that the path starts from. */
 __asm__(".pushsection .rodata\n.global pp_kernel_ptx\n.hidden pp_kernel_ptx\n"
         "pp_kernel_ptx: .incbin \"probe/device/kernel.ptx\"\n.byte 0\n.popsection");

@@ -4,8 +4,6 @@
 #include "probe/device/cuda_driver.h"
 #include "probe/device/ops.h"
 
-#include <string.h>
-
 #define LARGEST ((size_t)64 << 20)
 #define LEAST_COPIES 4 /* the first pays for mappings */
 #define LEAST_NS 15000000u

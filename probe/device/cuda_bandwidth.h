@@ -2,9 +2,9 @@
  * `pipeprobe doctor` shows. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
+#include <pipeprobe/status.h>
 
 #define PP_BANDWIDTH_MEMORIES 3
 #define PP_BANDWIDTH_SIZES 4

@@ -4,9 +4,6 @@
 #include "probe/base/err.h"
 #include "probe/device/resize.cuh"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define CHANNELS 3u
 #define THREADS 256u
 #define MOST_BLOCKS_X 1024u

@@ -4,9 +4,6 @@
 
 #include <dlfcn.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define OLDEST_VERSION 9000 /* CUDA 9.0 reads the PTX we bring (ISA 6.0) */
 

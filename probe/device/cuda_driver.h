@@ -6,9 +6,9 @@
  * process: it has threads of its own. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
+#include <pipeprobe/status.h>
 
 /* A call's result: 0 is success. The few that get words of their own: */
 enum {

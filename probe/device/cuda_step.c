@@ -2,11 +2,6 @@
 
 #include "probe/base/err.h"
 
-#include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #define CALIBRATION_NS 2000000u
 #define CALIBRATION_TOLERANCE 0.1 /* beyond it the user is told what a step really takes */
 

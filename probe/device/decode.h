@@ -10,10 +10,9 @@
  * the rest is called by the copy lane alone, but for open and info. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 struct pp_device;
 

@@ -2,9 +2,6 @@
 
 #include "probe/base/err.h"
 
-#include <stdio.h>
-#include <string.h>
-
 pp_status pp_device_open(const struct pp_device_opts *opts, struct pp_device **out, struct pp_err *err)
 {
     *out = NULL;

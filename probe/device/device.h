@@ -6,10 +6,9 @@
  * trainer alone; alloc and free by the thread that makes the loader. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 struct pp_device;
 

@@ -7,11 +7,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 

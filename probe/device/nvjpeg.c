@@ -3,9 +3,6 @@
 #include "probe/base/err.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *const libraries[] = {"libnvjpeg.so.13", "libnvjpeg.so.12", "libnvjpeg.so.11",
                                         "libnvjpeg.so", NULL};

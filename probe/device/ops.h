@@ -6,8 +6,6 @@
 
 #include <pipeprobe/status.h>
 
-#include <stddef.h>
-
 /* See decode.h. Without PP_OK from finish the ticket is given up. */
 struct pp_device_decode_ops {
     pp_status (*open)(struct pp_device *d, const struct pp_device_decode_opts *opts, struct pp_err *err);

@@ -3,9 +3,6 @@
 #include "probe/base/err.h"
 #include "probe/storage/storage.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 struct entry {
     struct pp_claim claim;
     struct pp_sample sample;

@@ -7,10 +7,6 @@
 #include "probe/trace/observe.h"
 #include "probe/transform/transform.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define TABLES_ALIGN 64u
 /* The largest image: its pixels are 800 MB, wherever there is room for them */
 #define MOST_PIXELS ((uint64_t)1 << 28)

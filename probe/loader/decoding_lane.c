@@ -8,10 +8,6 @@
 #include "probe/trace/observe.h"
 #include "probe/trace/trace.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 struct flight {
     struct pp_slot *slot;
     struct pp_device_batch *buffer;

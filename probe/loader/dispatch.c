@@ -6,9 +6,6 @@
 #include "probe/sampler/sampler.h"
 #include "probe/trace/observe.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 pp_status pp_dispatch_init(struct pp_dispatch *d, const struct pp_loader_opts *opts, struct pp_queue *ready,
                            const struct pp_slot_memory *memory, struct pp_err *err)
 {

@@ -7,11 +7,6 @@
 #include "probe/loader/stop.h"
 #include "probe/storage/fault.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum fault_kind {
     READ_LATENCY,
     OPEN_LATENCY,

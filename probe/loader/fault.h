@@ -8,10 +8,9 @@
  * shows by its effect alone. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 struct pp_read_faults;
 struct pp_stop;

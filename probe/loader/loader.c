@@ -8,9 +8,6 @@
 #include "probe/sampler/sampler.h"
 #include "probe/transform/transform.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define PATIENCE_NS 500000000u /* for a read, once the run is to end at once */
 
 pp_status pp_loader_check(const struct pp_loader_opts *o, struct pp_err *err)

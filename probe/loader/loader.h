@@ -12,9 +12,6 @@
 
 #include <pipeprobe/status.h>
 
-#include <stddef.h>
-#include <stdint.h>
-
 struct pp_collective; /* probe/ranks/collective.h */
 struct pp_device;     /* probe/device/device.h */
 struct pp_faults;     /* probe/loader/fault.h */

@@ -5,8 +5,6 @@
 #include "probe/base/err.h"
 #include "probe/loader/loader.h"
 
-#include <stdlib.h>
-
 /* ---- the meter ---- */
 
 void pp_meter_init(struct pp_meter *m, uint64_t capacity, uint64_t depth, uint64_t now_ns)

@@ -3,11 +3,11 @@
  * contract. Any number of threads on either side. */
 #pragma once
 
+#include "probe/base/std.h"
+
 #include <pipeprobe/status.h>
 
 #include <pthread.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* How full something bounded was, exactly: depth weighted by time, shares of time empty and full, and what
  * was waited for it on either side. The owner of the bounded thing calls it under its own lock. */

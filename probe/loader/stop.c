@@ -3,8 +3,6 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 
-#include <stdio.h>
-
 void pp_stop_init(struct pp_stop *s)
 {
     *s = (struct pp_stop){.failure = PP_OK};

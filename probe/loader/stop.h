@@ -2,11 +2,12 @@
  * sleep that a request ends. Every call may be made by any thread. */
 #pragma once
 
+#include "probe/base/std.h"
+
 #include <pipeprobe/status.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <unistd.h>
 
 /* How often a long wait checks whether the run is to stop. */

@@ -10,9 +10,6 @@
 #include "probe/transform/transform.h"
 #include "probe/storage/storage.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* A substitute is the next readable sample in dataset order, so that which one it is does not depend on the
  * worker. */
 #define SUBSTITUTE_TRIES 16

@@ -10,10 +10,9 @@
  * that connections spread over them. Certificates are verified. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 struct pp_http;
 

@@ -2,9 +2,6 @@
 #include "probe/net/http.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 int pp_uri_encode(const char *text, enum pp_uri_part part, char *out, size_t size)

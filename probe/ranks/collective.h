@@ -16,9 +16,9 @@
  * struct pp_collective. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 enum { PP_COLLECTIVE_RANKS = 1024 };
 

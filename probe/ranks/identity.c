@@ -1,10 +1,5 @@
 #include "probe/ranks/identity.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { SIGNS = 3, NAMES = 3 };
 
 /* A launcher: it is the one if all of sign are set, and rank and world size are numbers. Of several names the

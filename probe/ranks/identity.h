@@ -4,8 +4,7 @@
  * of srun). Any thread, as far as getenv allows. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "probe/base/std.h"
 
 struct pp_identity {
     const char *launcher; /* "torchrun"; a text of the table. NULL: no launcher is known, and nothing else is

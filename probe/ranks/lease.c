@@ -7,10 +7,6 @@
 #include "probe/ranks/lease_dir.h"
 #include "probe/ranks/lease_words.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define BEATS_PER_EXPIRY 6 /* some may be late */
 #define MOST_BETWEEN_BEATS_NS UINT64_C(5000000000)
 #define MOST_MARK_NS UINT64_C(1000000000)

@@ -18,10 +18,9 @@
  * A thread sends heartbeats, marks what is done and finds leases that were lost. Files: lease_dir.h. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 struct pp_lease_opts {
     const char *dir;    /* made if missing; its parent is not */

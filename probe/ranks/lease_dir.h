@@ -19,8 +19,6 @@
 
 #include "probe/ranks/lease.h"
 
-#include <stddef.h>
-
 enum { PP_LEASE_TOKEN = 96, PP_LEASE_MOST_TURNS = 1000 };
 
 /* A rank that holds leases which this one waits for. */

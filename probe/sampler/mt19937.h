@@ -3,7 +3,7 @@
  * a time. */
 #pragma once
 
-#include <stdint.h>
+#include "probe/base/std.h"
 
 #define PP_MT19937_WORDS 624
 

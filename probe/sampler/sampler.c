@@ -7,7 +7,6 @@
 #include "probe/sampler/sampler_strata.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 /* "draw": keeps these draws apart from other uses of (seed, epoch, sample) */
 #define STREAM_WEIGHTED 0x64726177

@@ -15,10 +15,9 @@
  * the sampler, and 4 per sample of the rank in an order. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 #define PP_SAMPLER_MAX_N (UINT64_C(1) << 40)
 

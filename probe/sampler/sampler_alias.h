@@ -7,9 +7,6 @@
 
 #include <pipeprobe/status.h>
 
-#include <stddef.h>
-#include <stdint.h>
-
 struct pp_alias;
 
 /* n in 1..2^32. PP_E_USAGE naming the first weight that is negative or not finite, or saying that all are

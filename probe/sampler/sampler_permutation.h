@@ -14,8 +14,7 @@
  * Plain data; immutable after init, so any number of threads may ask it. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "probe/base/std.h"
 
 #define PP_PERMUTATION_ROUNDS 8
 #define PP_PERMUTATION_ROUNDS_SMALL 24

@@ -6,7 +6,6 @@
 #include "probe/sampler/sampler_permutation.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #define MOST_CLASSES (UINT64_C(1) << 24)
 enum { CLASS_STREAM = 21, TIE_STREAM = 22, TURN_STREAM = 23 }; /* of pp_rng_key */

@@ -4,11 +4,8 @@
 #include "probe/base/io.h"
 #include "probe/sampler/sampler_alias.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
 
 /* A walk over the words of a text, comments already blanked. */
 struct words {

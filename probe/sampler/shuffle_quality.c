@@ -1,6 +1,6 @@
 #include "probe/sampler/shuffle_quality.h"
 
-#include <math.h>
+#include "probe/base/std.h"
 
 #define FORCED 0.20318786997997995 /* the root of f = exp(-2 (1 - f)) below 1 */
 enum { STEPS = 128, LAGS = 16 };

@@ -14,13 +14,9 @@
 #include "probe/base/io.h"
 #include "probe/base/json.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 #define SCHEMA "pipeprobe.state/"

@@ -9,9 +9,6 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 enum { FILE_MOST = 1 << 20, ANSWER_MOST = 1 << 16, EARLY_S = 300, APART_S = 60 };

@@ -11,8 +11,6 @@
 
 #include "probe/net/http.h"
 
-#include <stddef.h>
-#include <stdint.h>
 #include <time.h>
 
 /* AWS Signature Version 4 of a request without a body to speak of (docs.aws.amazon.com,

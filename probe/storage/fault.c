@@ -2,8 +2,6 @@
 
 #include "probe/base/err.h"
 
-#include <stdlib.h>
-
 struct faulty {
     struct pp_storage base;
     const struct pp_read_faults *faults;

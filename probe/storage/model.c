@@ -5,11 +5,6 @@
 #include "probe/base/rng.h"
 #include "probe/storage/request_log.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define LOOK_NS 100000000u /* how often a long wait looks whether the run is interrupted */
 
 static const struct pp_storage_model models[] = {

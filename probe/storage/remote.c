@@ -7,9 +7,6 @@
 #include "probe/storage/url.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <xxhash.h>
 

@@ -1,9 +1,6 @@
 #include "probe/storage/request_log.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <xxhash.h>
 

@@ -8,9 +8,6 @@
 
 #include <fnmatch.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 extern const struct pp_storage_ops pp_storage_s3; /* at the end */

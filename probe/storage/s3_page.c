@@ -4,9 +4,6 @@
 #include "probe/base/text.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 /* ---- XML ---- */

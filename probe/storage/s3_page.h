@@ -3,8 +3,6 @@
 
 #include "probe/storage/storage.h"
 
-#include <stddef.h>
-
 enum { PP_S3_BUCKET = 64, PP_S3_KEY = 1025, PP_S3_TOKEN = 2049 };
 
 struct pp_s3_name {

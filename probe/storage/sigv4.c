@@ -1,8 +1,5 @@
 #include "probe/storage/aws.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define ALGORITHM "AWS4-HMAC-SHA256"
 
 void pp_sigv4_date(time_t now, char out[PP_SIGV4_DATE])

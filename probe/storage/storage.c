@@ -6,9 +6,6 @@
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 extern const struct pp_storage_ops pp_storage_posix, pp_storage_web, pp_storage_s3;
 
 static const struct pp_storage_ops *const table[] = {

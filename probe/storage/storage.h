@@ -16,10 +16,9 @@
  * retries those that are for no sample (remote.h): an index is not given up for one busy answer. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 struct pp_storage;
 struct pp_storage_ops;

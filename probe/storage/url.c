@@ -3,8 +3,6 @@
 #include "probe/base/err.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <string.h>
 #include <strings.h>
 
 int pp_url_has_scheme(const char *place, const char *scheme)

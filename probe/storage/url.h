@@ -1,9 +1,9 @@
 /* storage/url.h: URLs as users write them. Pure functions, any thread. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
+#include <pipeprobe/status.h>
 
 /* "https", without "://"; case does not count */
 int pp_url_has_scheme(const char *place, const char *scheme);

@@ -3,9 +3,6 @@
 #include "probe/storage/remote.h"
 #include "probe/storage/url.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 extern const struct pp_storage_ops pp_storage_web; /* at the end */
 
 static int web_accepts(const char *place)

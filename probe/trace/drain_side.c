@@ -4,9 +4,7 @@
 #include "probe/trace/session.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/futex.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -5,11 +5,7 @@
 #include "probe/base/guard.h"
 #include "probe/base/utf8.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

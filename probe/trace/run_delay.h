@@ -2,7 +2,8 @@
  * /proc/thread-self/schedstat. */
 #pragma once
 
-#include <stdint.h>
+#include "probe/base/std.h"
+
 #include <unistd.h>
 
 /* fd: the file opened by the thread, or -1. Nanoseconds since the thread began into *out; 0 when it cannot be

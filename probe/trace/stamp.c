@@ -1,7 +1,5 @@
 #include "probe/trace/stamp.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #if PP_HAVE_TSC
 #include <cpuid.h>
 #endif

@@ -3,9 +3,7 @@
 #include "probe/trace/observe.h"
 #include "probe/trace/run_delay.h"
 
-#include <limits.h>
 #include <linux/futex.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 
 /* A phase shorter of CPU than this does not pay for a look at schedstat (about 550 ns) */

@@ -1,8 +1,5 @@
 #include "probe/transform/resize.h"
 
-#include <math.h>
-#include <string.h>
-
 struct filter {
     double scale, stretch, support; /* stretch: PIL's filterscale */
     int in;

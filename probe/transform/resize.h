@@ -7,8 +7,7 @@
  * change a bit. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "probe/base/std.h"
 
 #define PP_WEIGHT_BITS 22 /* 32 bits, less 8 of the sample, less 2 of headroom */
 #define PP_WEIGHT_LOW_BITS 15

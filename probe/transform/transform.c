@@ -2,10 +2,7 @@
 #include "probe/base/rng.h"
 #include "probe/transform/transform_internal.h"
 
-#include <math.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define ROWS_AT_ONCE 4
 

@@ -3,11 +3,7 @@
 #include "probe/base/text.h"
 #include "probe/transform/transform_internal.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define TRAIN_EXAMPLE "rrc:224,hflip,normalize=imagenet"
 #define EVAL_EXAMPLE "resize:256,center:224,normalize=imagenet"

@@ -1,7 +1,5 @@
 #include "probe/transform/transform_internal.h"
 
-#include <string.h>
-
 /* Where sample (channel, row, column) lies in the planes. */
 static size_t planar_index(const struct pp_transform *t, int channel, int row, int column)
 {

@@ -36,10 +36,6 @@
 
 #include <pipeprobe/status.h>
 
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
 #define PP_AUDIT_EXACT (UINT64_C(1) << 30)
 #define PP_AUDIT_SHARD 4294967296.0 /* from the numbers of a leased shard to those of the next one */
 enum {

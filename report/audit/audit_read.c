@@ -7,11 +7,6 @@
 #include "probe/ranks/lease_words.h"
 #include "report/measure/visit.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define VISIT_COLUMNS \
     (PP_COLUMNS_TIMES | PP_COLUMN_BATCH | PP_COLUMN_SAMPLE | PP_COLUMN_EPOCH | PP_COLUMN_FLAGS)
 

@@ -4,9 +4,6 @@
 #include "probe/base/err.h"
 #include "report/measure/visit.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 enum {
     PREFIX = 64, /* batches of an epoch whose order is compared with the epoch before */
     WORKERS = 256,

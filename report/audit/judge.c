@@ -3,9 +3,6 @@
 #include "probe/base/err.h"
 #include "report/rules/remedies.h"
 
-#include <math.h>
-#include <string.h>
-
 #define MOST_REPEATS 0.5 /* of the uses: beyond, the recording does not tell its epochs apart */
 
 struct cause {

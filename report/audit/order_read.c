@@ -3,8 +3,6 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 
-#include <stdlib.h>
-
 enum {
     LOADERS = 64, /* the most whose orders are kept apart */
     SAVES = 1 << 16

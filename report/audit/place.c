@@ -3,9 +3,6 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 enum {
     NEEDLE = 64,
     GAP = 2 /* epochs before a run that is not placed: none of its neighbours is compared */

@@ -5,8 +5,6 @@
 #include "probe/base/err.h"
 #include "report/measure/visit.h"
 
-#include <stdlib.h>
-
 /* From *at on the rows of one epoch, and *at behind them. *first: the first of them that tells; NULL: none.
  * Whether there are others, and all are like it. */
 static int next_epoch(const struct pp_audit_part *p, size_t *at, const struct pp_audit_prints **first)

@@ -2,8 +2,6 @@
 
 #include "probe/base/text.h"
 
-#include <math.h>
-
 /* ---- fields ---- */
 
 static const char *const kinds[] = {

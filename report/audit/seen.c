@@ -3,8 +3,6 @@
 #include "probe/base/array.h"
 #include "report/audit/audit.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 enum { BLOCK = 512, PAGE = 4096, LARGE = 8 << 20 }; /* BLOCK: words, a page */

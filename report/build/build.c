@@ -12,10 +12,6 @@
 #include "report/verdict/loader_words.h"
 #include "report/verdict/verdict.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* The report and what it points to share one arena; the caller sees the report. */
 struct owned {
     struct pp_report report;

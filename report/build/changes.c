@@ -6,10 +6,6 @@
 #include "report/verdict/action.h"
 #include "report/verdict/loader_words.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 /* ---- what was replayed ---- */
 
 void pp_changes_list(const struct pp_diagnosis *d, struct pp_arena *arena, struct pp_report *r)

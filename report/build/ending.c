@@ -2,11 +2,7 @@
 
 #include "probe/base/text.h"
 
-#include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { TEXT = 512, STUCK_NAMED = 3 };
 #define LEAST_HANG_S 5.0  /* shorter waits at the end are no hang */

@@ -6,11 +6,6 @@
 #include "report/rules/advice.h"
 #include "report/source/rows.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- PP_FROM_RUN ---- */
 
 /* CPU time of every recorded thread over what the machine offers: a spinning trainer takes CPUs from the

@@ -5,11 +5,6 @@
 #include "report/verdict/action.h"
 #include "report/verdict/loader_words.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define LISTED 0.02 /* of the stall or of all work */
 #define WORTH_REPLAYING 0.04
 #define A_CAUSE 0.1 /* of the stall */

@@ -3,11 +3,6 @@
 #include "probe/base/array.h"
 #include "probe/base/text.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- the slowest samples ---- */
 
 #define SLOW_TIMES 2.0    /* the median */

@@ -2,10 +2,6 @@
 
 #include "probe/base/text.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 enum { CELL = 40, TEXT = 1024 };
 #define UNUSED_SHARE 0.01 /* from which on the first sentence says it */
 

@@ -3,10 +3,6 @@
 #include "probe/base/text.h"
 #include "report/source/rows.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 static const char *const kind_names[] = {[PP_SUBJECT_UNKNOWN] = "unknown",

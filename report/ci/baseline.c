@@ -7,10 +7,6 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define SCHEMA "pipeprobe.baseline/"

@@ -4,8 +4,6 @@
 #include "probe/base/text.h"
 #include "report/compare/render.h"
 
-#include <math.h>
-
 static int flushed(FILE *out)
 {
     return fflush(out) == 0 && !ferror(out) ? 0 : -1;

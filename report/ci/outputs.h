@@ -4,8 +4,6 @@
 
 #include "report/compare/compare.h"
 
-#include <stdio.h>
-
 /* GitHub workflow commands: one ::error:: line per regression, one ::warning:: per inconclusive metric;
  * nothing when all is well. */
 int pp_ci_annotations(const struct pp_compare *c, FILE *out);

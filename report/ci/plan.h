@@ -1,7 +1,7 @@
 /* ci/plan.h: in which order repeated runs are made, and how many. All of it is fixed before the first run. */
 #pragma once
 
-#include <stddef.h>
+#include "probe/base/std.h"
 
 enum pp_ci_side { PP_CI_BASE, PP_CI_HEAD };
 

@@ -4,11 +4,6 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 const char *pp_answer_name(enum pp_answer a)
 {
     static const char *const names[] = {[PP_NOT_REGRESSED] = "not-regressed",

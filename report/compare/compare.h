@@ -20,8 +20,6 @@
 #include "report/compare/run.h"
 #include "report/stats/order.h"
 
-#include <stdint.h>
-
 /* May these runs be compared at all? A declared table of fields that must be equal. */
 
 /* What a difference means: never comparable without --allow-env, for different reasons. */

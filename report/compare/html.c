@@ -4,8 +4,6 @@
 #include "probe/base/text.h"
 #include "report/render/html/parts.h"
 
-#include <math.h>
-
 /* ---- the answer ---- */
 
 static void put_answer(FILE *out, const struct pp_compare *c)

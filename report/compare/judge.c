@@ -8,11 +8,6 @@
 #include "report/stats/paired.h"
 #include "report/stats/tests.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- a metric: medians, intervals, p, noise floor ---- */
 
 #define NOISE_CONFIDENCE 0.95

@@ -7,13 +7,7 @@
 #include "report/compare/compare.h"
 #include "report/stats/order.h"
 
-#include <errno.h>
 #include <glob.h>
-#include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>

@@ -4,9 +4,6 @@
 #include "probe/base/page.h"
 #include "probe/base/text.h"
 
-#include <math.h>
-#include <string.h>
-
 /* ---- what the renderers say alike ---- */
 
 char *pp_compare_worse_text(char *buf, size_t size, const struct pp_compare_metric *m)

@@ -6,8 +6,6 @@
 #include "report/compare/compare.h"
 #include "report/model/model.h"
 
-#include <stdio.h>
-
 int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int columns);
 int pp_compare_markdown(const struct pp_compare *c, FILE *out);
 int pp_compare_json(const struct pp_compare *c, FILE *out);

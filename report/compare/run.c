@@ -3,11 +3,6 @@
 #include "probe/base/array.h"
 #include "probe/base/text.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- metrics ---- */
 
 const struct pp_cmp_metric pp_cmp_metrics[] = {

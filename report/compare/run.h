@@ -8,8 +8,6 @@
 #include <pipeprobe/phase.h>
 #include <pipeprobe/status.h>
 
-#include <stddef.h>
-
 /* ---- what is compared between runs, as numbers and as a table (metrics.def) ---- */
 
 enum pp_cmp_id {

@@ -9,11 +9,6 @@
 #include "probe/base/err.h"
 #include "probe/base/json.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Spans beside their thread's own track get a thread number that no thread has: Linux numbers end at 2^22.
  * Devices are processes beyond the last. */
 #define TRACK_STEP (INT64_C(1) << 22)

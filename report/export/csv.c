@@ -7,9 +7,6 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static const char header[] =
     "thread,lane,pid,tid,phase,kind,name,start_ns,dur_ns,epoch,batch,sample,samples,bytes,cpu_ns,run_delay_ns,cache_hit_kib,"
     "error,retry,unfinished,warmup\n";

@@ -16,10 +16,6 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 /* Of copies that are made of spans. */

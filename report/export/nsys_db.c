@@ -4,9 +4,6 @@
 #include "report/export/out.h"
 
 #include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
 /* ---- the tables ---- */

@@ -8,10 +8,11 @@
  * start and end, which would make `nsys analyze` take them for event tables. */
 #pragma once
 
+#include "probe/base/std.h"
+
 #include <pipeprobe/status.h>
 
 #include <sqlite3.h>
-#include <stdint.h>
 
 /* Values of eventType, copyKind and memory kinds as nsys writes them (the memory kinds are not CUPTI's: one
  * less). */

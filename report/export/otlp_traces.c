@@ -5,9 +5,6 @@
 #include "report/export/export.h"
 #include "report/otlp/doc.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 /* ---- which batches are exported, and their spans: two walks over the chunks ---- */
 
 struct otlp_batch {

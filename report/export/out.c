@@ -3,11 +3,7 @@
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -13,11 +13,6 @@
 #include "probe/base/err.h"
 #include "probe/base/proto.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Field numbers are those of the public protos (protos/perfetto/trace/ in the Perfetto sources). */
 enum { TRACE_PACKET = 1 };
 enum {

@@ -5,7 +5,6 @@
 #include "probe/base/err.h"
 #include "probe/base/json.h"
 
-#include <errno.h>
 #include <unistd.h>
 
 /* The rows of one thread. */

@@ -5,8 +5,6 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 
-#include <stdlib.h>
-
 enum { PHASES = 256 };
 
 static pp_status no_memory(const struct pp_stack_sums *s, struct pp_err *err)

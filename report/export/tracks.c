@@ -2,10 +2,6 @@
 
 #include "probe/base/array.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- spans ---- */
 
 #define DEPTH_MAX 32

@@ -6,10 +6,6 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define ROW(name, help) &pp_export_##name,
 const struct pp_exporter *const pp_exporters[] = {PP_EXPORT_FORMATS(ROW) NULL};
 #undef ROW

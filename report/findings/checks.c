@@ -2,10 +2,6 @@
 
 #include "probe/base/err.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- ranks: which one came last to the collective steps, and how often ---- */
 
 enum { RANKS = 1024 };

@@ -2,9 +2,6 @@
 
 #include "report/findings/findings.h"
 
-#include <math.h>
-#include <string.h>
-
 #define LEAST_REQUESTS 20.0 /* fewer say nothing about their mean, or about a share */
 #define NEVER_FULL 0.98     /* a trainer that only waits says nothing about what it could take */
 

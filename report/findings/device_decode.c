@@ -3,10 +3,6 @@
 #include "probe/base/array.h"
 #include "report/findings/findings.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { MOST = 1 << 20, LEAST_STEPS = 10 };
 
 #define BESIDE 0.75

@@ -2,9 +2,6 @@
 
 #include "report/rules/remedies.h"
 
-#include <math.h>
-#include <string.h>
-
 /* The facts that a rule shows, by name. */
 static void add_numbers(const struct pp_values *v, const char *shows, struct pp_report_finding *to)
 {

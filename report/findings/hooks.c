@@ -2,9 +2,6 @@
  * of several DataLoaders the verdict is about. */
 #include "report/findings/findings.h"
 
-#include <math.h>
-#include <string.h>
-
 #define LEAST_WINDOW_S 1.0
 
 /* A process's own words where the preloaded library is not in it (python/record/worker.c). */

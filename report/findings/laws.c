@@ -2,10 +2,6 @@
 
 #include "report/source/rows.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* One thread's account. Spans come in order of their ends. */
 struct account {
     pp_lane lane;

@@ -2,9 +2,6 @@
 
 #include "report/findings/findings.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 /* Stretches of time, rising; those that hardly part are one. */
 enum { STRETCHES = 4096 };
 #define HARDLY_NS UINT64_C(5000000)

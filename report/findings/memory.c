@@ -2,10 +2,6 @@
 
 #include "probe/base/err.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { BLOCKS = 8, PLACES = 2 * PP_MEMORY_SERIES };
 #define LEFT_OUT (1.0 / 3) /* of a process' time: buffers fill */
 #define LEAST_S 10.0       /* of the rest */

@@ -3,10 +3,6 @@
 #include "probe/base/array.h"
 #include "report/stats/order.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { LEAST_DISTANCES = 10, LEAST_BATCHES = 12 }; /* LEAST_BATCHES: of each worker */
 #define IN_STEP 0.7                                /* of the distances */
 #define LONG_HOLD 0.6                              /* of the waiting */

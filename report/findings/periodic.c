@@ -3,10 +3,6 @@
 #include "report/stats/order.h"
 #include "report/stats/periodicity.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define STALL 0.5         /* of the median cycle beyond it */
 #define LEAST_SHARE 0.01  /* of the window's time */
 #define MOST_OF_STALL 0.5 /* what coincides takes this much of the stalls */

@@ -4,8 +4,6 @@
 
 #include "report/rules/limits.h"
 
-#include <math.h>
-
 #define LEAST_WINDOW_S 1.0 /* as the verdict asks for: several scheduler and cgroup quota periods */
 enum { LEAST_BUFFER = 4 }; /* batches */
 

@@ -5,10 +5,6 @@
 
 #include "probe/sampler/shuffle_quality.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { MOST_SHARDS = 1 << 22 }; /* what a recording may claim */
 
 #define PLACE_BITS 32 /* of a leased sample's number: dataset.h */

@@ -6,11 +6,6 @@
 #include "report/findings/watch.h"
 #include "report/measure/visit.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define MOST_BATCHES (UINT32_C(1) << 21)
 enum { AHEAD = 32 };            /* spans: a few hundred ns */
 enum { MOST_LISTED = 1 << 24 }; /* samples of lists that are read: one second */

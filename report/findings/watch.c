@@ -2,9 +2,6 @@
 
 #include "probe/base/heap.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { FIRST_ROOM = 1024, AHEAD = 16 };
 
 static int is_watched(const struct pp_watch *w, uint64_t hash)

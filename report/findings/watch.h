@@ -11,9 +11,6 @@
 
 #include "probe/base/rng.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 enum { PP_WATCH_MOST = 1 << 20, PP_WATCH_EPOCHS = 32 };
 
 struct pp_watch_entry {

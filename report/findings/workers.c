@@ -1,11 +1,6 @@
 /* Of the workers: waits in lockstep, restarts, hangs, and the memory of processes. */
 #include "report/findings/findings.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { RESTARTS_LEAST = 3 };
 #define LEAST_WINDOW_S 1.0
 

@@ -3,10 +3,6 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 struct split {
     const struct pp_gpu_rows *rows;
     uint64_t from_ns, to_ns; /* the window */

@@ -4,13 +4,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -6,11 +6,10 @@
  * while no other process has it open. A pp_live belongs to one thread. Quantities not known are NAN. */
 #pragma once
 
+#include "probe/base/std.h"
+
 #include <pipeprobe/phase.h>
 #include <pipeprobe/status.h>
-
-#include <stddef.h>
-#include <stdint.h>
 
 struct pp_live;
 

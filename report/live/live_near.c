@@ -4,10 +4,6 @@
 
 #include "probe/base/err.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define SPANS_MOST 2000000u /* a recorder under stress: a second of it says as much as all of it */
 #define BARS_MOST 8192u
 /* A batch was begun at most this long before it was waited for */

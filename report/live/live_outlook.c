@@ -2,9 +2,6 @@
  * meters. */
 #include "report/live/live_impl.h"
 
-#include <math.h>
-#include <string.h>
-
 #define DEBT_S 5        /* over which production is held against consumption, at most */
 #define DEBT_LEAST 2.0  /* batches by which it fell behind: less is the grain of counting */
 #define DEBT_SPREAD 1.5 /* and so many square roots of the batches taken */

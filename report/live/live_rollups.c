@@ -4,10 +4,7 @@
 
 #include "probe/base/text.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #define SECONDS_MOST 10000000u /* 115 days; a stamp beyond is damage */
 

@@ -6,10 +6,6 @@
 #include "report/measure/tally.h"
 #include "report/model/spent.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define GPU_FRESH_NS (3 * LIVE_SECOND_NS)
 
 /* The way of a batch through the pipeline; within a lane, waiting comes after what it waits for. */

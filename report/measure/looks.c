@@ -5,10 +5,6 @@
 #include "report/measure/ops_join.h"
 #include "report/measure/stack_view.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define Z95 1.96
 #define BLOCK_NS UINT64_C(1000000000) /* waits come in bursts: looks of one second are one observation */
 

@@ -2,10 +2,6 @@
 
 #include "probe/base/err.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define MOSTLY 0.8 /* a function that hands on: one of its lines has so much of it, in one call */
 #define Z80 1.2816
 enum { MOST_OPS = 1024 /* of a loader: a hostile file has more */, DEEPEST = 8 };

@@ -3,9 +3,6 @@
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define NEARLY_ALL 0.9 /* of the samples of steps: a function in so many is the loop, or all of a step */
 
 enum { KINDS = 4 }; /* of work */

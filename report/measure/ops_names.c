@@ -2,9 +2,6 @@
 
 #include "probe/base/text.h"
 
-#include <math.h>
-#include <string.h>
-
 #define NAMES_IT 0.6    /* from which part on what a line calls is its name */
 #define SECOND_CALL 0.2 /* of a line: from which part on a second call is named beside the first */
 #define SEEN 4          /* samples, at least, of such a call */

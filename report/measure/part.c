@@ -2,10 +2,6 @@
 
 #include "probe/base/err.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 enum { MOST_WARMUP = 1 << 20 };
 
 /* Of the trainer; where that is not told, of the recording. NAN: it still goes on. */

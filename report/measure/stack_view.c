@@ -1,7 +1,6 @@
 #include "report/measure/stack_view.h"
 
 #include <ctype.h>
-#include <string.h>
 
 const char *pp_file_short(const char *file)
 {

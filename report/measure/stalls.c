@@ -3,10 +3,6 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- who held the batch ---- */
 
 static const struct pp_split *stalled(const struct pp_tally *t, pp_lane lane, pp_phase phase)

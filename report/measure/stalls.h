@@ -4,8 +4,6 @@
 #include "report/measure/tally.h"
 #include "report/measure/timeline.h"
 
-#include <math.h>
-
 /* Who held the batch while the trainer waited: the lanes' time during the stalls, and the phase that owns it.
  *
  * Time is thread-time: with four workers a stall of 1 s is 4 s of worker time. The stage with the largest

@@ -1,9 +1,5 @@
 #include "report/measure/tally.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 struct pp_tally_pass {
     struct pp_tally *tally;
     const struct pp_timeline *timeline;

@@ -3,10 +3,6 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* The batch the trainer is working on. */
 struct batch {
     uint32_t number;

@@ -3,8 +3,6 @@
 
 #include "report/model/spent.h"
 
-#include <math.h>
-
 static double share_of_step_time(const struct pp_timeline *t, uint64_t ns)
 {
     return pp_share_of_step_time(ns, pp_timeline_exposed_ns(t) + t->step_ns);

@@ -2,10 +2,6 @@
 
 #include "probe/base/rng.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { LEAST_PRINTS = 8 }; /* below, nothing is said of contents */
 /* Share of the batches that two epochs both have: the last ones may have been on their way at the end */
 #define SAME_PART 0.9

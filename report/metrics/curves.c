@@ -8,9 +8,6 @@
 #include "probe/base/text.h"
 
 #include <ctype.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { PARAMS_MOST = 100 }; /* of one request, as MLflow has it */
 

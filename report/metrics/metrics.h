@@ -10,8 +10,6 @@
 #include "report/live/live.h"
 #include "report/model/model.h"
 
-#include <stdio.h>
-
 enum pp_metric_type { PP_METRIC_COUNTER, PP_METRIC_GAUGE, PP_METRIC_INFO, PP_METRIC_HISTOGRAM };
 
 /* What the sender of the metrics knows of itself. */

@@ -2,10 +2,6 @@
 
 #include "report/otlp/doc.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define PREFIX "pipeprobe_"
 enum { CUMULATIVE = 2 };
 

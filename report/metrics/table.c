@@ -1,9 +1,6 @@
 /* The table of metrics, and where each value comes from. */
 #include "report/metrics/metrics.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #define WORKERS_MOST 64 /* with more, their errors are told as a sum alone */
 
 static double number_of(const struct pp_metrics_view *v, const char *section, const char *key)

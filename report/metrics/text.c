@@ -6,9 +6,6 @@
 #include "probe/base/utf8.h"
 
 #include <ctype.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define VALUE_MOST 120 /* bytes of a label's value */
 

@@ -1,8 +1,5 @@
 #include "report/model/field_rows.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 static const char *const phase_names[] = {
 #define PP_PHASE(id, sym, name, lane, kind, colour, text) name,
 #include <pipeprobe/phases.def>

@@ -1,7 +1,5 @@
 #include "report/model/field_rows.h"
 
-#include <math.h>
-
 /* ---- the GPU ---- */
 
 #define ROW struct pp_report_gpu

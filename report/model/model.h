@@ -11,10 +11,6 @@
 #include <pipeprobe/phase.h>
 #include <pipeprobe/status.h>
 
-#include <math.h>
-#include <stddef.h>
-#include <stdint.h>
-
 struct pp_report_phase {
     pp_phase phase;
     pp_lane lane; /* of the threads that spent it: the shard reader reads in streaming runs, the workers

@@ -2,8 +2,7 @@
  * and a comparison of two runs show, which add up to 1 / rate. */
 #pragma once
 
-#include <math.h>
-#include <stdint.h>
+#include "probe/base/std.h"
 
 enum pp_spent {
     PP_SPENT_STEP,

@@ -4,9 +4,6 @@
 #include "probe/base/text.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define TIMEOUT_MS 10000L /* OpenTelemetry's default */
 #define TIMEOUT_MOST_MS 60000L

@@ -5,9 +5,9 @@
  * Headers may be secrets: no sentence has them. */
 #pragma once
 
+#include "probe/base/std.h"
+
 #include <pipeprobe/status.h>
-#include <stddef.h>
-#include <stdint.h>
 
 enum { PP_OTLP_HEADERS = 16 };
 

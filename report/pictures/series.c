@@ -5,10 +5,6 @@
 #include "report/source/one_loader.h"
 #include "report/source/source.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { FINE = PP_SERIES_SLICES * PP_SERIES_ZOOM };
 
 /* What one lane's spans are added to. starved: of steps, what they waited for a CPU. */

@@ -5,10 +5,6 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- which two ---- */
 
 /* The batch the trainer is working on, for choosing which to follow. */

@@ -5,10 +5,6 @@
 #include "report/source/source.h"
 #include "report/stats/order.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define ERRORS 4.0
 #define MOST_DRIFT 1e-3     /* clocks of computers drift by some 1e-5 */
 #define MEDIAN_ERROR 1.2533 /* of a median over that of a mean */

@@ -12,10 +12,9 @@
  * A delay that one rank has at every collective is taken for its clock: no event tells the two apart. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 struct pp_source;
 

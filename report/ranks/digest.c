@@ -2,9 +2,6 @@
 #include "probe/base/text.h"
 #include "report/ranks/digest.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- texts belong to the digest they are in ---- */
 
 static void own_texts(struct pp_digest *d, struct pp_rank_row *row)

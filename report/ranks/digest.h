@@ -21,9 +21,6 @@
 #include <pipeprobe/phase.h>
 #include <pipeprobe/status.h>
 
-#include <stddef.h>
-#include <stdint.h>
-
 enum {
     PP_DIGEST_STEPS = 1 << 20,   /* of a rank; those after are not compared */
     PP_RANK_SLICES = 256,        /* of a rank at most */

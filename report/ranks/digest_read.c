@@ -8,12 +8,7 @@
 #include "report/resume/resume_read.h"
 #include "report/source/source.h"
 
-#include <limits.h>
-#include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* A step, without the wait for its data; disjoint, rising. */

@@ -3,10 +3,6 @@
 #include "probe/base/array.h"
 #include "probe/base/text.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define TO_1 .range = "0..1"
 #define F(member, unit, text, ...) PP_FIELD_AT(ROW, #member, member, unit, text, __VA_ARGS__)
 

@@ -3,9 +3,6 @@
 #include "report/ranks/judge.h"
 #include "report/render/html/html.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 enum { CELL = 48, ROW = 16, SHOWN = 256 };
 
 /* ---- the judgement ---- */

@@ -4,10 +4,6 @@
 #include "report/rules/limits.h"
 #include "report/stats/order.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- of the rank in a row ---- */
 
 /* What a rank takes, on average; a phase: of its workers' time in it, per sample. */

@@ -6,8 +6,6 @@
 
 #include "probe/base/fields.h"
 
-#include <math.h>
-
 struct judge {
     const struct pp_digest *d;
     struct pp_ranks *r;

@@ -3,10 +3,6 @@
 
 #include "probe/base/array.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* A rank's place in the map. */
 struct place {
     size_t row;   /* in the digest */

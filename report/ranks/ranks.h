@@ -14,8 +14,6 @@
 #include "report/ranks/digest.h"
 #include "report/rules/ranks_rules.h"
 
-#include <stdio.h>
-
 #define PP_RANKS_CONTENDED "cpu-contended" /* the cause, in whatever phases, is the wait for a CPU */
 
 /* Unknown is NAN or NULL. Times are means per step. */

@@ -5,8 +5,6 @@
 #include "probe/base/text.h"
 #include "report/rules/remedies.h"
 
-#include <math.h>
-#include <string.h>
 #include <time.h>
 
 enum { CELL = 48, SILENT_SHOWN = 4 };

@@ -3,9 +3,6 @@
 #include "probe/base/text.h"
 
 #include <ctype.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { CELL = 40 };
 

@@ -6,10 +6,6 @@
 #include "report/model/fields.h"
 #include "report/render/render.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { MOST_BYTES = 4000, MOST_ROWS = 8, STRANGE_MAX = 24, STRANGE_TEXT = 160 };
 
 struct answer {

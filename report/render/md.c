@@ -6,9 +6,6 @@
 #include "report/render/answer.h"
 #include "report/render/sections.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { CELL = 40, MOST_WORKERS = 8, MOST_ERRORS = 10, MOST_FIXES = 3 };
 
 static void put_text(FILE *out, const char *lead, const char *text, const char *end)

@@ -5,8 +5,6 @@
 
 #include "report/model/model.h"
 
-#include <stdio.h>
-
 /* 0, or -1 when writing failed. */
 /* The answer: subject, stall, cause, what to do, three numbers; at most 20 lines at 80 columns. */
 int pp_render_short(const struct pp_report *r, FILE *out, int color, int columns);

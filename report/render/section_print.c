@@ -3,10 +3,6 @@
 
 #include "probe/base/text.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { CELL = 64, MOST_COLUMNS = 16, LONGEST = 300 };
 
 /* ---- rows and cells ---- */

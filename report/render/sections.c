@@ -3,8 +3,6 @@
 #include "probe/base/text.h"
 #include "report/render/answer.h"
 
-#include <string.h>
-
 enum { CELL = 40 };
 
 /* ---- words that no field has ---- */

@@ -2,10 +2,6 @@
 
 #include "probe/base/text.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 enum { FITS = 23 }; /* of the first column, between its margin and a blank */
 
 /* In text a name that is too long loses what it is in; if it still is, its arguments. */

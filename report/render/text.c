@@ -7,10 +7,6 @@
 #include "report/render/sections.h"
 #include "report/source/rows.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { CELL = 40, MOST_LINES = 20, INDENT = 9, MOST_WORKERS = 16, ENDS = 4 };
 
 static struct pp_page page_of(FILE *out, int color, int columns)

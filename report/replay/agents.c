@@ -1,8 +1,5 @@
 #include "report/replay/replay_impl.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 double pp_cpus_rate(const struct pp_cpus *cpus, double threads)
 {
     double fair = cpus->machine / (threads * (1 + cpus->groups) + cpus->others);

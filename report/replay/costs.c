@@ -4,10 +4,6 @@
 #include "probe/base/err.h"
 #include "report/replay/requests.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define MOST_SAMPLES 1000000
 enum { RESOURCES = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY };
 

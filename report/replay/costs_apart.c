@@ -4,10 +4,6 @@
 
 #include "probe/base/array.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define PAUSE 10 /* a step so many times as long as the middle one, if no more than one in so many is */
 
 static double middle_ns(const struct pp_costs_pass *p)

@@ -2,11 +2,6 @@
 
 #include "probe/base/array.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- counters: what the system and its quota did meanwhile ---- */
 
 struct counted {

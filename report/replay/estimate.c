@@ -2,8 +2,6 @@
 
 #include "probe/base/err.h"
 
-#include <math.h>
-
 /* Share of the trainer's time that may go on waiting for data: a wait that no report would mention */
 #define KEEPS_UP 0.02
 enum { TRIES = 6, MOST_WORKERS = 256 };

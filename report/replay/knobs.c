@@ -6,10 +6,6 @@
 #include "report/replay/nvjpeg.h"
 #include "report/replay/requests.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 enum { MOST_COUNT = 1024, MOST_BATCH = 1000000, MOST_INFLIGHT = 256 };
 #define TOO_LARGE 1e9 /* a factor or an amount */
 

@@ -7,8 +7,6 @@
 
 #include <pipeprobe/status.h>
 
-#include <stddef.h>
-
 struct pp_costs;
 
 /* Images that a GPU decodes (nvjpeg.h). */

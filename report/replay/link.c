@@ -4,9 +4,6 @@
 #include "report/replay/storage.h"
 #include "report/stats/tests.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 enum { MOST_PAIRS = 20000 }; /* looked at: 0.7 is known to 0.01 then */
 
 /* Sizes that hardly differ tell nothing: 5 % from their mean. */

@@ -4,8 +4,6 @@
 
 #include "report/replay/costs.h"
 
-#include <stddef.h>
-
 struct pp_link {
     double serial; /* 0..1: how exactly the times of the reads follow bytes on one link (correlation); shared
                       from PP_SERIAL on (storage.h) */

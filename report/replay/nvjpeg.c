@@ -4,10 +4,6 @@
 #include "probe/base/opts.h"
 #include "probe/base/text.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 /* GPUs with a JPEG engine (NVIDIA's nvJPEG documentation: A100, A30, H100); later ones have more of them than
  * the one that was measured. */
 static const char *const with_engine[] = {"A100", "A30", "H100", "H200", NULL};

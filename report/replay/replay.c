@@ -2,8 +2,6 @@
 
 #include "probe/base/err.h"
 
-#include <math.h>
-
 /* ---- copy lane, device decoder and trainer: batches get into device buffers, and a step on each ---- */
 
 enum { C_IDLE, C_WAKE, C_CPU, C_LINK, C_LINK_WAKE, C_DONE };

@@ -19,10 +19,9 @@
  * Pure computation: no I/O, no clock, no randomness; the same input gives the same output. Any thread. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 /* Cost of one sample, in ns. */
 struct pp_replay_sample {

@@ -7,9 +7,6 @@
 
 #include "report/replay/replay.h"
 
-#include <stddef.h>
-#include <stdlib.h>
-
 /* Threads in simulated time, for the replay (replay.h). An agent sleeps until a known moment, wants CPU time,
  * or rests.
  *

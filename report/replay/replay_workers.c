@@ -2,8 +2,6 @@
  * batches. */
 #include "report/replay/replay_impl.h"
 
-#include <math.h>
-
 /* Stages of a worker, in order; each is either blocked or CPU time and may be of length 0. */
 enum {
     W_NO_SAMPLE,

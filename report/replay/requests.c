@@ -6,12 +6,6 @@
 #include "report/replay/link.h"
 #include "report/stats/order.h"
 
-#include <math.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { MOST_PLACES = 1024 };
 /* Bytes by which a stream sees what a shard is that it does not read from its beginning (shard_tar.c); in
  * older recordings every shard begins so. */

@@ -10,8 +10,6 @@
 
 #include "report/replay/costs.h"
 
-#include <stdint.h>
-
 /* A head alone is shorter: an answer without an object. */
 #define PP_EMPTY_ANSWER 1024
 /* Fewer say nothing about their mean; an address or a prefix with fewer is not compared. */

@@ -2,9 +2,6 @@
 
 #include "report/stats/order.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #define TOGETHER_NS 5e6   /* ends of reads that were let go together */
 #define MOSTLY 0.7        /* of the workers' time is spent in reads: nothing else paces them */
 #define PARTLY 0.4        /* where what each slice lets through shows it: beside other load */

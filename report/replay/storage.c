@@ -6,9 +6,6 @@
 #include "report/stats/order.h"
 #include "report/stats/tests.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 PP_BY_POINTER(by_end, struct pp_cost_sample, read_end_ns)
 
 static void sort_by_end(const struct pp_costs *c, const struct pp_cost_sample **order)

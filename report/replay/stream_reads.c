@@ -2,8 +2,6 @@
 
 #include "probe/base/array.h"
 
-#include <stdlib.h>
-
 int pp_stream_reads_add(struct pp_stream_reads *r, const struct pp_stream_read *read)
 {
     if (!pp_grow(&r->at, &r->room, r->n + 1, sizeof(*r->at)))

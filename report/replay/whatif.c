@@ -4,11 +4,6 @@
 #include "probe/base/rng.h"
 #include "report/replay/storage.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- predictions ---- */
 
 enum { REPLAY_SAMPLES = 6000, SHORT_SAMPLES = 1500, BOOTSTRAPS = 5 };

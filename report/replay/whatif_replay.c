@@ -8,9 +8,6 @@
 #include "report/replay/storage.h"
 #include "report/stats/order.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 /* At least so many batches, if they are not too large; for more samples in flight than that a replay takes
  * seconds. */
 enum { MIN_BATCHES = 60, MANY_SAMPLES = 200000, MOST_IN_FLIGHT = 500000 };

@@ -2,10 +2,6 @@
 
 #include "probe/base/array.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- where an iteration stands ---- */
 
 enum { NEEDLE = 64, LEAST = 8 };

@@ -3,9 +3,6 @@
 #include "probe/base/err.h"
 #include "report/rules/remedies.h"
 
-#include <math.h>
-#include <string.h>
-
 struct judging {
     const struct pp_resume_input *in;
     struct pp_resume *out;

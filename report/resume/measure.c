@@ -1,7 +1,5 @@
 #include "report/resume/compare.h"
 
-#include <math.h>
-
 /* What is looked at: one rank, the first iterations with a batch, and where they stand. */
 struct matter {
     const struct pp_resume_run *a, *r;

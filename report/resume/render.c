@@ -1,8 +1,6 @@
 #include "probe/base/text.h"
 #include "report/resume/resume.h"
 
-#include <math.h>
-
 /* ---- JUnit ---- */
 
 int pp_resume_junit(void *resume, FILE *out)

@@ -16,8 +16,6 @@
 
 #include <pipeprobe/status.h>
 
-#include <stdio.h>
-
 /* The ranks of one start of the job, rising; finished (pp_resume_finish). */
 struct pp_resume_start {
     struct pp_resume_run *rank;

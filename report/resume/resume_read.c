@@ -6,11 +6,6 @@
 #include "report/resume/used.h"
 #include "report/source/source.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { LOADERS = 64, EPOCHS = 1 << 16 };
 
 /* A batch whose samples are listed, and where in `token` they are. */

@@ -4,10 +4,6 @@
 #include "probe/base/bytes.h"
 #include "probe/base/rng.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { STRIDES = 64 }; /* batches of one step, at the most */
 
 uint64_t pp_resume_mix(uint64_t token)

@@ -8,8 +8,7 @@
  * its way to the old place, batches that a prefetching wrapper had at the end) is no part of the sequence. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "probe/base/std.h"
 
 enum { PP_RESUME_TOKENS = 1 << 27, PP_RESUME_ITERATIONS = 1 << 16 }; /* of a process, at the most */
 

@@ -3,9 +3,6 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 struct noting {
     struct resume_used *row;
     size_t n, room;

@@ -1,7 +1,5 @@
 #include "report/rules/advice.h"
 
-#include <string.h>
-
 /* ---- types that data sets keep ---- */
 
 /* Documentation of the libraries: pandas "Enhancing performance", datasets "Using Datasets with PyTorch",

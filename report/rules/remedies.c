@@ -1,6 +1,6 @@
 #include "report/rules/remedies.h"
 
-#include <string.h>
+#include "probe/base/std.h"
 
 #define WORDS(run, torch, wds, nv) .pipeprobe = run, .pytorch = torch, .webdataset = wds, .dali = nv
 

@@ -2,10 +2,6 @@
 
 #include "probe/base/text.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 const char *const pp_phase_words[] = {
     [PP_PHASE_NONE] = "the hand-off",
 #define PP_PHASE(id, sym, name, lane, kind, colour, text) \

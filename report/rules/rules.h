@@ -16,8 +16,6 @@
 
 #include <pipeprobe/phase.h>
 
-#include <stddef.h>
-
 /* Of a rule resting on it, how much of the matter the fact explains: itself, or as a gain of throughput. */
 enum pp_explains { PP_EXPLAINS_NOTHING, PP_EXPLAINS_ITSELF, PP_EXPLAINS_BY_GAIN };
 

@@ -3,11 +3,7 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 
-#include <errno.h>
 #include <netdb.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

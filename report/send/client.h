@@ -8,8 +8,6 @@
 
 #include <pipeprobe/status.h>
 
-#include <stddef.h>
-
 struct pp_client;
 
 /* o->timeout_ms 0: 5 s. */

@@ -2,9 +2,9 @@
  * made of. MLflow's REST API 2.0. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
+#include <pipeprobe/status.h>
 
 struct pp_mlflow_run {
     char id[65];

@@ -6,9 +6,6 @@
 
 #include "probe/base/text.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 /* ---- one body, of metrics or traces ---- */

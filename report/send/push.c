@@ -5,9 +5,6 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 
-#include <stdio.h>
-#include <string.h>
-
 enum { NAME = 1024 };
 
 struct push {

@@ -6,10 +6,6 @@
 #include "probe/base/rng.h"
 #include "probe/base/text.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define PAUSE_MOST_S 60l
 
 const struct pp_sink_kind *const pp_sink_kinds[] = {&pp_sink_http, &pp_sink_textfile,    &pp_sink_push,

@@ -7,10 +7,9 @@
  * writes, holds what stands before the @ of a URL. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 /* What a sink takes. The first two are those of report/metrics. */
 enum pp_sink_format {

@@ -3,11 +3,6 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum {
     FIRST_PID = 4000000 /* of 22 bits, as Nsight takes them */,
     MOST_NAMES = 4096 /* of all parts; a span with another one has its phase's */

@@ -3,9 +3,6 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum {
     MOST_ROWS = 1 << 19, /* twice what a recorder keeps */
     PLACES = 4096        /* as many as the reader tells apart */

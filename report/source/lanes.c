@@ -2,9 +2,6 @@
 
 #include "probe/base/array.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static const char *name_of(const struct pp_thread_row *row)
 {
     return row->name ? row->name : "";

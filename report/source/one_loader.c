@@ -5,10 +5,6 @@
 #include "probe/base/text.h"
 #include "report/source/rows.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 struct reading {
     struct pp_other_batches *out;
     size_t room;

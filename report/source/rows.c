@@ -2,11 +2,6 @@
 
 #include "probe/base/text.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- kinds of errors ---- */
 
 enum { MOST_FILES = 1 << 20 }; /* with errors, counted one by one: a stranger's file may name any number */

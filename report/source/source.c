@@ -4,11 +4,6 @@
 #include "report/source/one_loader.h"
 #include "report/source/lanes.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* A recording, or the part of it between two moments. */
 struct opened {
     struct pp_reader *reader;

@@ -3,8 +3,6 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 
-#include <stdlib.h>
-
 /* More than a recorder writes. */
 enum { MOST_FUNCTIONS = 1 << 18, MOST_MEMBERS = 1 << 12, MOST_FRAMES = 1 << 20, MOST_SAMPLES = 1 << 22 };
 

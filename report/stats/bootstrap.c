@@ -4,10 +4,6 @@
 #include "probe/base/rng.h"
 #include "report/stats/order.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* A sample to draw from: sorted values, and how often each was drawn. */
 struct urn {
     double *value;

@@ -8,10 +8,9 @@
  * machine. Pure computation, any thread. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 struct pp_bootstrap_opts {
     double confidence;  /* 0.95: two-sided */

@@ -4,10 +4,6 @@
 #include "report/stats/order.h"
 #include "report/stats/tests.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define LAX 10 /* first pass, as in Hunter */
 
 struct search {

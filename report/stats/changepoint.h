@@ -13,9 +13,9 @@
  * (tests/unit/report/stats/test_stats_changepoint.c measures it). */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
+#include <pipeprobe/status.h>
 
 struct pp_change {
     size_t at;            /* index of the first value of the new level */

@@ -2,10 +2,6 @@
 
 #include "probe/base/array.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define FENCE_MIN 4
 
 void pp_stats_sort(double *x, size_t n)

@@ -2,7 +2,7 @@
  * thread. Values are finite; callers leave NAN out. */
 #pragma once
 
-#include <stddef.h>
+#include "probe/base/std.h"
 
 /* Ascending, in place. */
 void pp_stats_sort(double *x, size_t n);

@@ -4,9 +4,6 @@
 #include "probe/base/rng.h"
 #include "report/stats/order.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #define PAIRS_MAX 10000
 #define ROUNDING 1e-12 /* r of ways that are equal but for rounding are equal */
 

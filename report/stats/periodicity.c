@@ -3,9 +3,6 @@
 #include "probe/base/rng.h"
 #include "report/stats/order.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 enum { LEAST_EVENTS = 4, MOST_EVENTS = 64, NEIGHBOURS = 4, SHUFFLES = 999, ENOUGH = 5 };
 #define LEAST_PRESENT 0.6
 #define MOST_P ((double)ENOUGH / (SHUFFLES + 1))

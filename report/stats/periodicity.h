@@ -24,7 +24,7 @@
  * elsewhere. */
 #pragma once
 
-#include <stddef.h>
+#include "probe/base/std.h"
 
 struct pp_stats_event {
     double t, weight;

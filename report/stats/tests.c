@@ -3,10 +3,6 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-
 /* ---- Mann and Whitney ---- */
 
 /* One value of the pooled sample. Ranks are doubled, so that mid-ranks are whole numbers. */

@@ -3,9 +3,9 @@
  * another? Spearman's correlation. Pure computation, any thread. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
+#include <pipeprobe/status.h>
 
 /* Up to this many values in all, Mann-Whitney is exact, with ties and without. */
 #define PP_MANN_WHITNEY_EXACT 60

@@ -4,11 +4,6 @@
 #include "report/replay/knobs.h"
 #include "report/rules/remedies.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* So much of another fix's gain is as good as that. */
 #define NEARLY 0.9
 

@@ -1,9 +1,5 @@
 #include "report/verdict/verdict.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 /* What the lanes did has to be known for it. */
 static const struct pp_condition *contradicted_by(const struct pp_values *v, const struct pp_rule *rule)
 {

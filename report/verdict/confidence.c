@@ -1,7 +1,5 @@
 #include "report/verdict/verdict.h"
 
-#include <math.h>
-
 /* Fitted by `lab --fit` (tests/lab/reliability.h) on the 230 verdicts of 242 labelled runs of 2.5 s, odd and
  * even seeds 1 to 10, 22 November 2026, 2 CPUs of which other processes used 0 to 1.9. Isotonic, at least 50
  * verdicts a row; the share is (right + 1/2) / (all + 1), so that none is certain. Jobs that others wrote are

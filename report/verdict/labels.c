@@ -7,8 +7,6 @@
 #include "report/rules/resume_rules.h"
 #include "report/verdict/verdict_rules.h"
 
-#include <string.h>
-
 const struct pp_label pp_labels[] = {
     {"storage", NULL, "Workers wait for reads.",
      "Workers spend the stall in `read`, and the recording has too little for the kind of slowness."},

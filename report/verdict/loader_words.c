@@ -3,8 +3,6 @@
 #include "report/rules/remedies.h"
 #include "report/verdict/action.h"
 
-#include <string.h>
-
 /* ---- what loaders call their settings ---- */
 
 /* Defaults and names as of Grain 0.2.18, TensorFlow 2.21, Keras 3.15, DALI 2.4, Ray 2.60, SPDL 0.8, torchdata

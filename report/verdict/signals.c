@@ -7,11 +7,6 @@
 #include "report/rules/remedies.h"
 #include "report/verdict/verdict_rules.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- counterfactuals ---- */
 
 enum { MOST_WORKERS = 1024, MOST_INFLIGHT = 256 }; /* as the knobs have it */

@@ -7,9 +7,6 @@
 #include "report/stats/order.h"
 #include "report/verdict/verdict.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 /* ---- tails and bursts ---- */
 
 static float work_of(const struct pp_cost_sample *x)

@@ -2,9 +2,6 @@
 
 #include "probe/base/text.h"
 
-#include <math.h>
-#include <string.h>
-
 #define RECORD "Record the job itself for some minutes: pipeprobe exec -- python train.py"
 
 /* The two-sided 95 % quantile of Student's t for 1, 2, ... degrees of freedom (Abramowitz and Stegun,

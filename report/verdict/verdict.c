@@ -3,9 +3,6 @@
 #include "probe/base/text.h"
 
 #include <ctype.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 /* What takes the CPUs is for the most part the job's own. */
 static int takes_its_own_cpus(const struct pp_facts *f)

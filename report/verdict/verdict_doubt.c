@@ -4,10 +4,6 @@
 
 #include "probe/base/text.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #define MOST_OF_RUN 0.8    /* stalled: the spread of a few batches leaves it above half */
 #define MUCH_OF_OTHERS 0.2 /* of the CPUs: what was measured is about them too */
 

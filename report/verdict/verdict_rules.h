@@ -8,8 +8,6 @@
 
 #include <pipeprobe/phase.h>
 
-#include <stddef.h>
-
 /* Highest first; the last row takes everything. */
 struct pp_level_rule {
     double at_least; /* of DATA_WAIT */

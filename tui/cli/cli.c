@@ -10,8 +10,6 @@
 #include <ctype.h>
 #include <sqlite3.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

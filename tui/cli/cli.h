@@ -7,9 +7,6 @@
 
 #include <pipeprobe/status.h>
 
-#include <stddef.h>
-#include <stdio.h>
-
 /* Rows of a table that a command has beside its options, for the man page: row(i) is 0 after the last. */
 struct pp_command_rows {
     const char *title; /* "KEYS" */

@@ -7,8 +7,6 @@
 #include "report/compare/render.h"
 #include "tui/cli/gate.h"
 
-#include <math.h>
-
 struct options {
     struct gate_opts gate;
     int paired;

@@ -6,10 +6,6 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/jobs/again.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>

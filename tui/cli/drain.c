@@ -5,8 +5,6 @@
 #include "probe/base/err.h"
 #include "probe/trace/drain_side.h"
 
-#include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 struct options {

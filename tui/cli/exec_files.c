@@ -5,8 +5,6 @@
 #include "probe/base/io.h"
 
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <unistd.h>
 
 void exec_files_unhooked(const char *dir, char text[EXEC_UNHOOKED])

@@ -5,8 +5,6 @@
 
 #include "collectors/store/writer.h"
 
-#include <stdint.h>
-
 enum { EXEC_UNHOOKED = 256 };
 
 /* What was recorded, for the closing words. */

@@ -7,10 +7,6 @@
 #include "report/verdict/labels.h"
 #include "tui/cli/cli.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 struct options {
     int json;
 };

@@ -14,10 +14,6 @@
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/metrics/sampler.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define OTLP_SUFFIX ".otlp.jsonl"

@@ -5,10 +5,6 @@
 #include "report/compare/render.h"
 #include "tui/cli/output.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { TEXT, MARKDOWN, JSON, PAGE };
 const struct pp_opt_choice gate_formats[] = {
     {"text", NULL},

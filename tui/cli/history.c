@@ -8,10 +8,6 @@
 #include "report/stats/changepoint.h"
 #include "tui/cli/cli.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define POINTS_FOR_CHANGES 20

@@ -8,8 +8,6 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 
-#include <stdlib.h>
-
 struct options {
     const char *output;
     struct pp_opt_list maps;

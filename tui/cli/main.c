@@ -8,7 +8,6 @@
 #include "probe/base/heap.h"
 #include "probe/base/io.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -8,11 +8,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 struct options {

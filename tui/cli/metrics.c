@@ -9,9 +9,7 @@
 #include "tui/cli/metrics/beside.h"
 #include "tui/cli/metrics/sampler.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define FINISH_NS UINT64_C(6000000000) /* for the last texts of all; below what run and exec wait for us */

@@ -4,10 +4,7 @@
 #include "probe/base/io.h"
 #include "tui/cli/cli.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 int pp_output_is_stdout(const char *path)

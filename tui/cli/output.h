@@ -3,9 +3,10 @@
  * standard output. */
 #pragma once
 
+#include "probe/base/std.h"
+
 #include <pipeprobe/status.h>
 
-#include <stdio.h>
 #include <sys/stat.h>
 
 /* NULL or "-". */

@@ -9,10 +9,7 @@
 #include "tui/cli/recording_name.h"
 #include "tui/cli/shipped.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -11,12 +11,8 @@
 #include "probe/sampler/sampler.h"
 #include "probe/sampler/shuffle_quality.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #define BLOCK 1024     /* positions drawn at a time */

@@ -8,9 +8,6 @@
 #include "tui/cli/trace_report.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define DIGEST ".digest"
 enum { MOST_RANKS = 1 << 20 };

@@ -5,9 +5,6 @@
 
 #include <pipeprobe/status.h>
 
-#include <stddef.h>
-#include <stdint.h>
-
 /* Reads all of them into one digest, in a tree of merges; one recording at a time is open. Of a directory
  * what is of no rank is left out and named on stderr; elsewhere it is an error. output: in a directory it is
  * no operand, the digest that an earlier merge wrote there; NULL: there is none, and no hashes of batches are

@@ -7,9 +7,6 @@
 #include "report/audit/audit_read.h"
 #include "report/ranks/ranks.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <string.h>
 #include <unistd.h>
 
 struct options {

@@ -6,9 +6,7 @@
 #include "tui/cli/cli.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <libgen.h>
-#include <limits.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>

@@ -6,8 +6,6 @@
 
 #include <pipeprobe/status.h>
 
-#include <stddef.h>
-
 /* For a rank of several (rank says which, as its launcher does; NULL: there are none) a file of its own:
  * pipeprobe-JOB/rank0003.sqlite when output is NULL (JOB: or when the launcher began), JOB-rank0003.sqlite in
  * output when that is a directory or ends in a slash, NAME-rank0003.sqlite when output is NAME.sqlite; of a

@@ -11,14 +11,9 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/jobs/interrupt.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <math.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -6,8 +6,6 @@
 
 #include <fcntl.h>
 #include <libgen.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 const struct pp_shipped_places pp_shipped_libraries = {{".", "../lib", "../lib/pipeprobe", "../lib64"}};

@@ -6,8 +6,6 @@
 
 #include <pipeprobe/status.h>
 
-#include <limits.h>
-
 /* Folders, relative to the program's own. */
 struct pp_shipped_places {
     const char *folder[5];

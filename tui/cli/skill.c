@@ -5,9 +5,7 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/shipped.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

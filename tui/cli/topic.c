@@ -8,8 +8,6 @@
 #include "tui/cli/shipped.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 
 const char *const pp_topics[] = {"first-run",
                                  "recording-your-own-job",

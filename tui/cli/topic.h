@@ -3,9 +3,9 @@
  * built in. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stdio.h>
+#include <pipeprobe/status.h>
 
 /* The names of the guides, ended by NULL; a reference page is "reference/NAME", or NAME where no guide has
  * that name. */

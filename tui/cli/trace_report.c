@@ -9,11 +9,7 @@
 #include "tui/cli/jobs/interrupt.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <limits.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

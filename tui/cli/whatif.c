@@ -10,9 +10,6 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/recording_name.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 struct options {
     struct pp_opt_list set;
     const char *sweep, *loader;

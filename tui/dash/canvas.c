@@ -5,8 +5,6 @@
 
 #include <langinfo.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 int pp_put(const struct pp_canvas *c, int row, int col, enum pp_style style, const char *fmt, ...)

@@ -4,9 +4,6 @@
 
 #include "tui/dash/state.h"
 
-#include <stdint.h>
-#include <stdio.h>
-
 /* A screen as cells in memory: what panels draw into, what tests look at, what `top --once
  * --text` prints and what the terminal back end (screen.h) shows. Nothing outside the grid or the given box
  * is ever touched. One thread. */

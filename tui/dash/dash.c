@@ -7,9 +7,6 @@
 #include "tui/dash/screen.h"
 #include "tui/dash/verdict.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define FRAME_NS UINT64_C(250000000)

@@ -6,9 +6,6 @@
 
 #include <pipeprobe/status.h>
 
-#include <stdint.h>
-#include <stdio.h>
-
 struct pp_dash_opts {
     const char *path;
     enum pp_glyph_set glyphs;

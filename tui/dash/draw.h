@@ -5,8 +5,6 @@
 #include "tui/dash/canvas.h"
 #include "tui/dash/state.h"
 
-#include <stdio.h>
-
 /* ---- where the panels go ----
  *
  * Where panels go: a pure function of the screen's size, the view, and how many rows each

@@ -8,8 +8,6 @@
 #include "tui/dash/screen.h"
 
 #include <dirent.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 /* A recording of the directory. */

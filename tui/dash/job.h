@@ -10,9 +10,6 @@
 
 #include <pipeprobe/status.h>
 
-#include <stddef.h>
-#include <stdint.h>
-
 enum { PP_JOB_RANKS = 256 }; /* of a directory; more of them are counted, and not shown */
 
 struct pp_job_row {

@@ -3,8 +3,6 @@
 
 #include "probe/base/text.h"
 
-#include <string.h>
-
 /* ---- pipeline ---- */
 
 /* A line of the pipeline: a stage or a queue. rank: the highest goes first when rows are short. */

@@ -5,7 +5,6 @@
 #include "tui/dash/panel.h"
 
 #include <ctype.h>
-#include <string.h>
 
 /* ---- status ---- */
 

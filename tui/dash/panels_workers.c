@@ -2,8 +2,6 @@
 #include "probe/base/text.h"
 #include "tui/dash/panel.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 /* ---- table ---- */

@@ -4,10 +4,6 @@
 #include "probe/base/cond.h"
 #include "report/measure/timeline.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define COSTS_AGE_NS UINT64_C(10000000000) /* a growing file is read again after this */
 
 struct pp_predictor {

@@ -1,8 +1,5 @@
 #include "tui/dash/rows.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static const char *const sort_names[PP_SORTS] = {"name",     "samples/s", "busy",          "waiting",
                                                  "CPU wait", "errors",    "age of sample", "longest"};
 

@@ -4,8 +4,6 @@
 
 #define NCURSES_WIDECHAR 1
 #include <ncurses.h>
-#include <stdlib.h>
-#include <string.h>
 #include <wchar.h>
 
 struct pp_screen {

@@ -3,9 +3,6 @@
 #include "probe/base/opts.h"
 #include "tui/dash/rows.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define SECOND_NS 1000000000u
 
 const double pp_speeds[PP_SPEEDS] = {0.25, 0.5, 1, 2, 5, 20, 60};

@@ -7,8 +7,6 @@
 #include "report/replay/knobs.h"
 #include "report/replay/whatif.h"
 
-#include <stddef.h>
-
 /* Predictions of the recording under other knobs (report/replay/whatif.h), computed on a thread of its own:
  * one takes up to tenths of a second. */
 

@@ -6,9 +6,6 @@
 #include "report/build/build.h"
 #include "report/source/source.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define LEAST_PAUSE_NS UINT64_C(2000000000)
 #define PATIENT_PAUSE_NS UINT64_C(30000000000)
 #define USUAL_COST_NS UINT64_C(100000000) /* of a patient one of many samples, until one was measured */

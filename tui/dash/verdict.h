@@ -6,8 +6,6 @@
 
 #include "report/model/model.h"
 
-#include <stdint.h>
-
 struct pp_verdicts;
 
 /* Of the machine's CPUs: a dashboard has two of these, and may slow the run it watches by less than 0.5 %. */

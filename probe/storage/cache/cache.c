@@ -4,10 +4,7 @@
 #include "probe/base/io.h"
 #include "probe/storage/cache/cache_ring.h"
 
-#include <stdio.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <xxhash.h>
 

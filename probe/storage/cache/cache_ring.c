@@ -4,7 +4,6 @@
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

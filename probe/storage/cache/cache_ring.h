@@ -18,8 +18,6 @@
 
 #include <pipeprobe/status.h>
 #include <pthread.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* The directory of a cache: whose it is, what may lie in it, and the lock under which segments come and go.
  *

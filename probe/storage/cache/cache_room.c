@@ -5,9 +5,6 @@
 #include "probe/base/clock.h"
 #include "probe/base/io.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -2,8 +2,6 @@
 
 #include "probe/base/io.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/types.h>
 #include <xxhash.h>
 

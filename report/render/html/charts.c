@@ -4,9 +4,6 @@
 
 #include "probe/base/text.h"
 
-#include <math.h>
-#include <string.h>
-
 /* ---- headroom ---- */
 
 static void bar_begin(FILE *out, const char *name, const char *class, double value, double most)

@@ -4,9 +4,7 @@
 #include "probe/base/text.h"
 #include "probe/base/utf8.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
 
 #define REPLACEMENT "\xef\xbf\xbd"
 

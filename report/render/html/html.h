@@ -7,8 +7,7 @@
  * and read by programs. */
 #pragma once
 
-#include <stddef.h>
-#include <stdio.h>
+#include "probe/base/std.h"
 
 void pp_html_text(FILE *out, const char *text); /* NULL: nothing */
 /* The same between HTML of ours: nothing at all for NULL. */

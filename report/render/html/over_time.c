@@ -4,9 +4,6 @@
 #include "probe/base/text.h"
 #include "report/pictures/series.h"
 
-#include <math.h>
-#include <string.h>
-
 /* What a slice holds, for those who point at it. */
 static void put_hovers(FILE *out, const struct pp_html_view *v, double height)
 {

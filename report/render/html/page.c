@@ -5,9 +5,6 @@
 #include "report/render/html/parts.h"
 #include "report/render/render.h"
 
-#include <math.h>
-#include <string.h>
-
 /* ---- the verdict ---- */
 
 /* As large as the finding. A click selects the line to paste whole: no script is needed to copy it. */

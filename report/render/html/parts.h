@@ -6,8 +6,6 @@
 #include "report/render/html/html.h"
 #include "report/render/sections.h"
 
-#include <stdio.h>
-
 /* pictures over the run's time */
 void pp_html_steps(FILE *out, const struct pp_report *r);
 void pp_html_queues(FILE *out, const struct pp_report *r);

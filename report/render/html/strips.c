@@ -3,8 +3,6 @@
 #include "probe/base/text.h"
 #include "report/pictures/series.h"
 
-#include <math.h>
-
 enum { MOST_SLICES = PP_SERIES_SLICES * PP_SERIES_ZOOM };
 
 double pp_html_view_start_s(const struct pp_html_view *v)

@@ -3,10 +3,6 @@
 #include "report/render/answer.h"
 #include "report/render/html/parts.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- a section ---- */
 
 enum { MOST_HEADS = 16 };

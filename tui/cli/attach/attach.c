@@ -12,10 +12,7 @@
 #include "tui/cli/exec/exec_words.h"
 #include "tui/cli/jobs/interrupt.h"
 
-#include <errno.h>
-#include <math.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -5,11 +5,9 @@
 #include "probe/base/io.h"
 #include "tui/cli/cli.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>

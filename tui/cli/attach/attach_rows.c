@@ -3,9 +3,6 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 pp_status attach_rows_begin(struct attach_rows *r, int64_t pid, struct pp_err *err)

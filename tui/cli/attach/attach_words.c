@@ -7,8 +7,6 @@
 #include "tui/cli/cli.h"
 
 #include <ctype.h>
-#include <math.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 /* ---- the table ---- */

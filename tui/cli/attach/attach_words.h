@@ -13,7 +13,6 @@
 #include "tui/cli/exec/exec_record.h"
 #include "tui/cli/exec/exec_tune.h"
 
-#include <stdio.h>
 #include <sys/types.h>
 
 /* What `pipeprobe attach` has seen of a job so far: one row for the job, one for each DataLoader worker by

@@ -8,12 +8,8 @@
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/jobs/interrupt.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>

@@ -11,9 +11,6 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/doctor/doctor_checks.h"
 
-#include <errno.h>
-#include <string.h>
-
 struct options {
     const char *only;
     int json, nvjpeg, color;

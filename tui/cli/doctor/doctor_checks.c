@@ -16,14 +16,10 @@
 #include "report/send/sink.h"
 #include "tui/cli/exec/exec_python.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <stdio.h>
 #include <jpeglib.h>
 #include <sqlite3.h>
 #include <stdarg.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/uio.h>

@@ -5,8 +5,6 @@
 #include "probe/decode/image.h"
 
 #include <pipeprobe/status.h>
-#include <stddef.h>
-#include <stdio.h>
 
 struct pp_collector;
 struct pp_topology;

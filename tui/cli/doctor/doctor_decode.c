@@ -11,9 +11,6 @@
 #include "probe/device/device.h"
 #include "probe/device/nvjpeg.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { WIDTH = 500, HEIGHT = 375, QUALITY = 90, IMAGES = 8, FLIGHTS = 2, ALONE = 10 };
 #define LEAST_NS 150000000u /* of a cell */
 #define OUT_SIDE 224        /* no sample is made: the decoder alone is measured */

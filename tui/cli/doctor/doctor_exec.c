@@ -6,12 +6,8 @@
 #include "tui/cli/jobs/again.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define PATIENCE_NS 60000000000u /* an import of torch from a cold network file system */

@@ -16,10 +16,8 @@
 #include "probe/base/err.h"
 #include "probe/base/json.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

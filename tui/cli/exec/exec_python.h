@@ -4,8 +4,6 @@
 
 #include "collectors/store/writer.h"
 
-#include <limits.h>
-
 struct exec_python {
     char hooks[PATH_MAX];         /* the directory with sitecustomize.py; "": there is none */
     char reads[PATH_MAX];         /* the library that times reads; "": there is none, or it is not wanted */

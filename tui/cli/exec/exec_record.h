@@ -7,7 +7,6 @@
 #include "collectors/store/writer.h"
 #include "tui/cli/exec_files.h"
 
-#include <stdint.h>
 #include <sys/types.h>
 
 #define EXEC_GPU_RECORDS 1000000 /* some 100 MB of the file */

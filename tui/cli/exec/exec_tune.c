@@ -7,10 +7,8 @@
 #include "tui/cli/exec/exec_words.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -8,9 +8,7 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/rank_files.h"
 
-#include <limits.h>
 #include <stdarg.h>
-#include <stdlib.h>
 
 static const char *speaker = "exec"; /* the command that the sentences begin with */
 

@@ -4,8 +4,6 @@
 
 #include "tui/cli/exec/exec_record.h"
 
-#include <stdio.h>
-
 /* "pipeprobe exec: " and the sentence. Another command that uses these words gives its name first. */
 void exec_words_speak_as(const char *command);
 void exec_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

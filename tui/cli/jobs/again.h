@@ -5,8 +5,9 @@
  * (SIGXFSZ, SIGPIPE) is not ignored by it. */
 #pragma once
 
+#include "probe/base/std.h"
+
 #include <pipeprobe/status.h>
-#include <stddef.h>
 #include <sys/types.h>
 
 enum { AGAIN_NULL = -1 }; /* /dev/null for a standard stream */

@@ -2,10 +2,8 @@
 
 #include "probe/base/err.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stddef.h>
 
 enum { CHILDREN_MAX = 64 };
 

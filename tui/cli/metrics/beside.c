@@ -4,12 +4,9 @@
 #include "probe/base/text.h"
 #include "tui/cli/jobs/again.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define START_NS UINT64_C(5000000000)

@@ -3,9 +3,6 @@
 #include "probe/base/err.h"
 #include "report/send/client.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 const char *metrics_opts_target(const struct metrics_opts *o, const struct pp_sink_kind *kind)
 {
     const struct {

@@ -7,8 +7,6 @@
 #include "report/metrics/metrics.h"
 #include "report/send/sink.h"
 
-#include <limits.h>
-
 struct metrics_opts {
     const char *listen, *textfile, *push, *otlp, *tensorboard, *mlflow; /* NULL or "": not asked for */
     uint64_t interval_ns;

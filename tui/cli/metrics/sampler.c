@@ -8,10 +8,7 @@
 #include "report/render/render.h"
 #include "tui/dash/verdict.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -7,12 +7,6 @@
 #include "probe/base/io.h"
 #include "probe/base/json.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define MOST_BYTES ((uint64_t)1 << 31) /* offsets are u32 */
 
 struct shard {

@@ -5,12 +5,6 @@
 
 #include "probe/base/err.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { BLOCK = 512 };
 
 struct header {

@@ -3,10 +3,9 @@
  * directory of the caller's. One thread. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 struct pack_sample {
     const uint8_t *data;

@@ -12,10 +12,6 @@
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/output.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define EXEC_SAYS "pipeprobe exec: "

@@ -1,8 +1,5 @@
 #include "tui/cli/resume/resume_plan.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 enum { BEHIND_SAVE = 3 };
 
 static size_t epoch_end(const struct pp_resume_run *a, size_t i)

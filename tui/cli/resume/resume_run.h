@@ -9,9 +9,7 @@
 #include "report/resume/resume.h"
 #include "tui/cli/resume/resume_plan.h"
 
-#include <limits.h>
 #include <pipeprobe/status.h>
-#include <stdint.h>
 
 struct resume_job {
     char *const *program;

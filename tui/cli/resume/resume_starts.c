@@ -5,9 +5,6 @@
 #include "report/resume/resume_read.h"
 #include "tui/cli/rank_files.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 struct reading {
     struct pp_resume_start *start;
     size_t room;

@@ -11,11 +11,6 @@
 #include "report/build/build.h"
 #include "report/replay/knobs.h"
 
-#include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum {

@@ -2,9 +2,9 @@
  * prediction in the same file. */
 #pragma once
 
-#include <pipeprobe/status.h>
+#include "probe/base/std.h"
 
-#include <stdint.h>
+#include <pipeprobe/status.h>
 
 struct prove_opts {
     int argc;

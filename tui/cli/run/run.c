@@ -20,8 +20,6 @@
 #include "probe/ranks/lease.h"
 #include "report/render/render.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>

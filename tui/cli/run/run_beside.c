@@ -10,10 +10,7 @@
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/recording_name.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define LITTLE_WAIT 0.05 /* of step time: the step, not the loader, sets the rate */

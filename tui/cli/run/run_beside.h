@@ -8,9 +8,6 @@
 #include "tui/cli/run/run_setup.h"
 
 #include <pipeprobe/status.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 
 struct run_beside {
     const char *torch_path, *own_path; /* recordings; own_path NULL: there is none to stand beside */

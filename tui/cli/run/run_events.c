@@ -7,8 +7,6 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <xxhash.h>
 
 #define LINE_EVERY_NS 200000000u

@@ -7,10 +7,7 @@
 #include "probe/storage/cache/cache.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <libgen.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

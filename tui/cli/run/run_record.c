@@ -10,7 +10,6 @@
 #include "tui/cli/recording_name.h"
 
 #include <libgen.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>

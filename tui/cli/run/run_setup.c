@@ -16,8 +16,6 @@
 #include "probe/storage/model.h"
 #include "tui/cli/jobs/interrupt.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 #define DEFAULT_BATCH 64

@@ -11,8 +11,6 @@
 
 #include <pipeprobe/status.h>
 
-#include <stddef.h>
-
 struct run_parts {
     struct pp_dataset *dataset;
     struct pp_sampler *sampler;     /* NULL when streaming */

@@ -10,13 +10,11 @@
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/shipped.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -7,10 +7,6 @@
 #include "report/render/answer.h"
 #include "report/replay/knobs.h"
 
-#include <limits.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <sys/types.h>
 
 /* One bounded run of the user's job under `pipeprobe exec`, in a process group of its own: it is ended when

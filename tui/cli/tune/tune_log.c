@@ -4,9 +4,6 @@
 #include "probe/base/io.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { BYTES_MAX = 4 << 20, FIELDS_MAX = 17, MADE_MAX = 8192, NUMBER_MAX = 1000000 };

@@ -4,8 +4,6 @@
 #include "report/replay/whatif.h"
 #include "report/source/source.h"
 
-#include <string.h>
-
 #define WORTH_A_RUN 0.03
 
 /* ---- what the loader takes ---- */

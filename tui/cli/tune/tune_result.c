@@ -5,8 +5,6 @@
 #include "probe/base/text.h"
 #include "report/stats/order.h"
 
-#include <stdlib.h>
-
 #define WORTH_SAYING 0.03
 #define DRIFT_WORTH_SAYING 0.05
 

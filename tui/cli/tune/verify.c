@@ -12,8 +12,6 @@
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/jobs/interrupt.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 struct options {

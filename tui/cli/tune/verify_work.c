@@ -2,9 +2,6 @@
 
 #include "probe/base/text.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* Of the work of a sample and of a step: a CPU's clock, its caches and neighbours move them by less. */
 #define LEAST_OF_BEFORE 0.75
 #define SAME_BYTES 0.02 /* padded batches differ a little */

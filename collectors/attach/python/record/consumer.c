@@ -1,6 +1,5 @@
 #include "collectors/attach/python/record/record.h"
 
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -4,7 +4,6 @@
 
 #include "collectors/attach/order_file.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 void record_content_files(struct record_local *l, uint64_t identity)

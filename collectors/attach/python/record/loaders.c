@@ -6,8 +6,6 @@
 
 #include <fcntl.h>
 #include <pipeprobe/ring.h> /* PP_LOADERS_FILE_PREFIX */
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 #include "collectors/attach/python/record/record.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

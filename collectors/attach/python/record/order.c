@@ -6,10 +6,8 @@
 #include "probe/base/guard.h"
 #include "probe/base/sample_list.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

@@ -33,10 +33,7 @@
 #include "probe/base/clock.h"
 #include "probe/trace/join.h"
 
-#include <limits.h>
 #include <pthread.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* A lane of this thread: its ring, and where its last span ended. */
 /* A moment of a lane. */

@@ -2,8 +2,6 @@
  * (loaders_file.h). Its workers write there, each under the lock of its own interpreter. */
 #include "collectors/attach/python/record/record.h"
 
-#include <stdio.h>
-
 #define WORTH_A_NAME_NS 1000000u /* a faster sample holds no batch up that somebody waits for */
 
 static struct pp_slow_row *fastest_of(struct pp_slow_table *t)

@@ -5,8 +5,6 @@
 
 #include "collectors/attach/order_file.h"
 
-#include <string.h>
-
 enum { LOADERS = 8 /* that are iterated by turns */, LOOKED_AT = 1, TAKEN };
 
 struct record_uses record_uses = {.newest = PP_NO_BATCH};

@@ -1,7 +1,6 @@
 #include "collectors/attach/python/record/record.h"
 
 #include <dirent.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
