@@ -374,13 +374,6 @@ static void expose_stretch(struct pp_facts *f, int replayed)
         m[PP_METRIC_DATA_WAIT] = fmin(m[PP_METRIC_DATA_WAIT] + m[PP_METRIC_STRETCH], 1);
 }
 
-/* The trainer's steps need what they need: with exclusive CPUs a shorter cycle's rest is still a stall. */
-static double stall_without_others(const double *m)
-{
-    double needed = 1 - m[PP_METRIC_DATA_WAIT] - fmax(m[PP_METRIC_STRETCH], 0);
-    return fmax(1 - needed * (1 + m[PP_METRIC_G_CPUS]), 0);
-}
-
 /* While kernels run, the wait of a trainer that has launched ahead costs nothing, so that the GPU's idle time
  * bounds what it can cost. What steps take beyond their kernels is not exposed there: they are launched ahead
  * as well. */
@@ -431,7 +424,10 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
     f->text[PP_METRIC_LEASE_HOLDER] = lease->holder;
     add_replay(from, f, out);
     /* may be charged to a cause only when all of the above is known */
-    f->metric[PP_METRIC_CPUS_LEAVE] = stall_without_others(f->metric);
+    /* The trainer's steps need what they need: with exclusive CPUs a shorter cycle's rest is still a stall.
+     */
+    double needed = 1 - f->metric[PP_METRIC_DATA_WAIT] - fmax(f->metric[PP_METRIC_STRETCH], 0);
+    f->metric[PP_METRIC_CPUS_LEAVE] = fmax(1 - needed * (1 + f->metric[PP_METRIC_G_CPUS]), 0);
     expose_stretch(f, out->replayed);
     out->stretch_ns = from->gathered->costs.step_stretch_ns * (double)tl->judged_batches;
     out->starved_ns = f->starved ? out->stretch_ns : 0;

@@ -176,18 +176,6 @@ static enum pp_spent kind_of_wait(unsigned phase)
     }
 }
 
-/* The trainer's wait, divided as its workers' time in it was. */
-static void divide_wait(double wait_ns, const double *share, double *ns)
-{
-    double left = 1;
-    for (unsigned phase = 0; share && phase < PP_PHASE_COUNT; phase++) {
-        double part = fmin(fmax(share[phase], 0), left);
-        ns[kind_of_wait(phase)] += part * wait_ns;
-        left -= part;
-    }
-    ns[PP_SPENT_WAIT] += left * wait_ns;
-}
-
 void pp_spent_list(const struct pp_timeline *tl, const struct pp_tally *tally, const double *wait_share,
                    struct pp_arena *arena, struct pp_report *r)
 {
@@ -204,7 +192,15 @@ void pp_spent_list(const struct pp_timeline *tl, const struct pp_tally *tally, c
     ns[PP_SPENT_DEVICE] = (double)tl->sync_ns;
     ns[PP_SPENT_RANKS] = (double)tl->collective_ns;
     ns[PP_SPENT_BOUNDARY] = (double)tl->boundary_ns;
-    divide_wait((double)tl->wait_ns, wait_share, ns);
+    /* The trainer's wait, divided as its workers' time in it was. */
+    double wait_ns = (double)tl->wait_ns;
+    double left = 1;
+    for (unsigned phase = 0; wait_share && phase < PP_PHASE_COUNT; phase++) {
+        double part = fmin(fmax(wait_share[phase], 0), left);
+        ns[kind_of_wait(phase)] += part * wait_ns;
+        left -= part;
+    }
+    ns[PP_SPENT_WAIT] += left * wait_ns;
     for (int kind = 0; kind < PP_SPENT_OTHER; kind++)
         told += ns[kind];
     ns[PP_SPENT_OTHER] = window_ns - told; /* spans that overlap by a clock's grain make it negative */

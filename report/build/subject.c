@@ -180,21 +180,6 @@ static struct pp_report_loader *loader_of(const struct pp_report *r, const struc
     return NULL;
 }
 
-static void name_of_workers(const struct pp_tally *tally, struct pp_report *r)
-{
-    for (size_t i = 0; i < r->n_workers; i++)
-        for (size_t k = 0; k < tally->n_threads; k++) {
-            const struct pp_tally_thread *t = &tally->threads[k];
-            const struct pp_report_loader *l = t->id == r->workers[i].thread && t->of ? loader_of(r, t->of)
-                                                                                      : NULL;
-            if (l)
-                r->workers[i].loader = t->of_several ? "several"
-                                       : l->name     ? l->name
-                                       : l->place    ? l->place
-                                                     : l->row;
-        }
-}
-
 void pp_loaders_tell(const struct pp_timeline *tl, const struct pp_tally *tally, struct pp_arena *arena,
                      struct pp_report *r)
 {
@@ -212,7 +197,17 @@ void pp_loaders_tell(const struct pp_timeline *tl, const struct pp_tally *tally,
     for (size_t k = 0; ns && k < r->n_loaders; k++)
         r->loaders[k].samples_per_s = samples[k] > 0 && ns[k] > 0 ? samples[k] / ns[k] * 1e9 : NAN;
     free(ns);
-    name_of_workers(tally, r);
+    for (size_t i = 0; i < r->n_workers; i++)
+        for (size_t k = 0; k < tally->n_threads; k++) {
+            const struct pp_tally_thread *t = &tally->threads[k];
+            const struct pp_report_loader *l = t->id == r->workers[i].thread && t->of ? loader_of(r, t->of)
+                                                                                      : NULL;
+            if (l)
+                r->workers[i].loader = t->of_several ? "several"
+                                       : l->name     ? l->name
+                                       : l->place    ? l->place
+                                                     : l->row;
+        }
     for (size_t i = 0; i < r->n_loaders; i++) {
         used += r->loaders[i].batches > 0;
         epochs += r->loaders[i].batches > 0 ? r->loaders[i].epochs : 0;

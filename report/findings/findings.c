@@ -2,20 +2,6 @@
 
 #include "report/rules/remedies.h"
 
-/* The facts that a rule shows, by name. */
-static void add_numbers(const struct pp_values *v, const char *shows, struct pp_report_finding *to)
-{
-    for (const char *p = shows; p && *p && to->numbers < PP_FINDING_NUMBERS; p += strspn(p, " ")) {
-        size_t len = strcspn(p, " ");
-        unsigned fact = pp_fact_find(v, p, len);
-        p += len;
-        if (fact == v->n)
-            continue;
-        to->number[to->numbers].name = v->facts[fact].key ? v->facts[fact].key : v->facts[fact].name;
-        to->number[to->numbers++].value = v->number[fact];
-    }
-}
-
 /* What the n rules of one code say. */
 static void conclude(const struct pp_rule *rules, size_t n, const struct pp_values *v, struct pp_arena *arena,
                      struct pp_report *r)
@@ -44,8 +30,19 @@ static void conclude(const struct pp_rule *rules, size_t n, const struct pp_valu
                               : pp_rules_fill(rules->not_said ? rules->not_said : rules->said, v, arena);
     if (says == PP_SAYS_SO)
         f->remedy = &pp_remedies[rule->remedy], f->next_step = f->remedy->sentence;
-    if (says != PP_SAYS_UNKNOWN)
-        add_numbers(v, rule ? rule->shows : rules->not_shown ? NULL : rules->shows, f);
+    if (says != PP_SAYS_UNKNOWN) {
+        /* The facts that a rule shows, by name. */
+        const char *shows = rule ? rule->shows : rules->not_shown ? NULL : rules->shows;
+        for (const char *p = shows; p && *p && f->numbers < PP_FINDING_NUMBERS; p += strspn(p, " ")) {
+            size_t len = strcspn(p, " ");
+            unsigned fact = pp_fact_find(v, p, len);
+            p += len;
+            if (fact == v->n)
+                continue;
+            f->number[f->numbers].name = v->facts[fact].key ? v->facts[fact].key : v->facts[fact].name;
+            f->number[f->numbers++].value = v->number[fact];
+        }
+    }
 }
 
 void pp_findings_conclude(const struct pp_rule *rules, size_t n_rules, const struct pp_values *v,

@@ -285,22 +285,6 @@ static void check_service(const struct pp_laws_pass *p, const struct pp_tally *t
 
 /* ---- Little ---- */
 
-/* In order, a batch comes when all before it have come too. When the trainer has gone the queue takes no
- * more: what a slow read still holds up then never comes. */
-static struct passage ready_passage(const struct pp_laws_pass *p, int in_order)
-{
-    struct passage q = p->ready;
-    uint64_t latest = 0;
-    for (size_t b = 0; b < p->batches; b++) {
-        uint64_t t = p->finished_ns[b];
-        latest = t > latest ? t : latest;
-        uint64_t came = in_order ? latest : t;
-        if (t && came <= p->tl->end_ns)
-            note(&q.in_sum, &q.in, came);
-    }
-    return q;
-}
-
 static void check_queue(const struct pp_laws_pass *p, const struct pp_report_queue *measured,
                         const struct passage *q, struct pp_arena *arena, struct pp_laws *out)
 {
@@ -324,7 +308,17 @@ static void check_little(const struct pp_laws_pass *p, const struct pp_report *r
     int in_order = !(order && order->value && strcmp(order->value, "true") == 0);
     if (p->begun_ns >= p->ended_ns)
         return;
-    struct passage ready = ready_passage(p, in_order);
+    /* In order, a batch comes when all before it have come too. When the trainer has gone the queue takes no
+     * more: what a slow read still holds up then never comes. */
+    struct passage ready = p->ready;
+    uint64_t latest = 0;
+    for (size_t b = 0; b < p->batches; b++) {
+        uint64_t t = p->finished_ns[b];
+        latest = t > latest ? t : latest;
+        uint64_t came = in_order ? latest : t;
+        if (t && came <= p->tl->end_ns)
+            note(&ready.in_sum, &ready.in, came);
+    }
     for (size_t i = 0; i < r->n_queues; i++) {
         if (strcmp(r->queues[i].name, "ready") == 0)
             check_queue(p, &r->queues[i], &ready, arena, out);

@@ -29,18 +29,6 @@ static unsigned mark_of(const struct pp_stack_function *f)
     return 0;
 }
 
-/* A parent stands before its children. */
-static unsigned char *mark_frames(const struct pp_stacks *s)
-{
-    unsigned char *mark = malloc(s->n_frames + 1);
-    for (size_t i = 0; mark && i < s->n_frames; i++) {
-        const struct pp_stack_frame *f = &s->frames[i];
-        mark[i] = (unsigned char)(mark_of(&s->functions[f->function]) |
-                                  (f->parent != PP_STACK_NONE ? mark[f->parent] : 0));
-    }
-    return mark;
-}
-
 struct judging {
     struct pp_looks *out;
     const struct pp_stacks *s;
@@ -86,18 +74,6 @@ static void take_work(struct judging *j, size_t i)
     j->in_read += x->state == 'D' || (x->state != 'R' && j->mark[x->frame] & IN_READ);
 }
 
-/* The 95 % interval: over seconds, and not less than what as many independent looks have. */
-static void set_wait(struct pp_looks *out, double waits, double blocks, double sum, double sum2)
-{
-    double p = waits / out->looks, mean = sum / blocks,
-           of_blocks = blocks > 1 ? sqrt(fmax(sum2 / blocks - mean * mean, 0) / (blocks - 1)) : 1,
-           of_looks = sqrt((p * (1 - p) + 1 / out->looks) / out->looks),
-           wide = Z95 * fmax(of_blocks, of_looks);
-    out->wait = p;
-    out->wait_low = fmax(p - wide, 0);
-    out->wait_high = fmin(p + wide, 1);
-}
-
 static void take_trainer(struct judging *j, uint32_t trainer)
 {
     struct pp_looks *out = j->out;
@@ -124,7 +100,14 @@ static void take_trainer(struct judging *j, uint32_t trainer)
         blocks++, sum += w / n, sum2 += w * w / n / n;
     out->wait = out->wait_low = out->wait_high = out->makes = NAN;
     if (out->looks > 0) {
-        set_wait(out, waits, blocks, sum, sum2);
+        /* The 95 % interval: over seconds, and not less than what as many independent looks have. */
+        double p = waits / out->looks, mean = sum / blocks,
+               of_blocks = blocks > 1 ? sqrt(fmax(sum2 / blocks - mean * mean, 0) / (blocks - 1)) : 1,
+               of_looks = sqrt((p * (1 - p) + 1 / out->looks) / out->looks),
+               wide = Z95 * fmax(of_blocks, of_looks);
+        out->wait = p;
+        out->wait_low = fmax(p - wide, 0);
+        out->wait_high = fmin(p + wide, 1);
         out->makes = makes / out->looks;
     }
 }
@@ -150,7 +133,13 @@ pp_status pp_looks_judge(struct pp_looks *seen, const unsigned char *role, size_
 {
     struct pp_ops *ops = &seen->ops;
     const struct pp_stacks *s = &ops->stacks;
-    unsigned char *mark = mark_frames(s);
+    /* A parent stands before its children. */
+    unsigned char *mark = malloc(s->n_frames + 1);
+    for (size_t i = 0; mark && i < s->n_frames; i++) {
+        const struct pp_stack_frame *f = &s->frames[i];
+        mark[i] = (unsigned char)(mark_of(&s->functions[f->function]) |
+                                  (f->parent != PP_STACK_NONE ? mark[f->parent] : 0));
+    }
     struct judging j = {.out = seen, .s = s, .mark = mark, .role = role, .threads = threads};
     j.v = pp_stack_view(s, &ops->arena);
     j.joined = calloc(s->n_samples + 1, sizeof(*j.joined));

@@ -104,19 +104,6 @@ static size_t first_from(struct joining *j, size_t at, uint32_t thread, uint64_t
     return j->next[at] = i;
 }
 
-/* Samples of the thread within the span are of its phase and batch. Without workers the trainer's wait holds
- * the work: the work counts. */
-static void label(struct joining *j, size_t at, const struct pp_span *s)
-{
-    const struct pp_stacks *k = &j->ops->stacks;
-    uint32_t thread = j->same[at];
-    uint64_t end_ns = s->start_ns + s->dur_ns;
-    size_t i = first_from(j, at, thread, s->start_ns);
-    for (; i < k->n_samples && k->samples[i].thread == thread && k->samples[i].t_ns < end_ns; i++)
-        if (!pp_phase_is_work(j->to[i].phase))
-            j->to[i] = (struct pp_ops_joined){.batch = s->batch, .phase = (uint8_t)s->phase};
-}
-
 static void take_span(struct joining *j, size_t at, const struct pp_span *s)
 {
     const struct pp_timeline *tl = j->tl;
@@ -133,8 +120,17 @@ static void take_span(struct joining *j, size_t at, const struct pp_span *s)
         cost->work_ns[kind_of(s->phase)] += (float)s->dur_ns;
         j->cpu_ns[loader_of(j, s->batch)] += (double)s->cpu_ns;
     }
-    if (lane == PP_LANE_TRAINER || work)
-        label(j, at, s);
+    if (lane == PP_LANE_TRAINER || work) {
+        /* Samples of the thread within the span are of its phase and batch. Without workers the trainer's
+         * wait holds the work: the work counts. */
+        const struct pp_stacks *k = &j->ops->stacks;
+        uint32_t thread = j->same[at];
+        uint64_t end_ns = s->start_ns + s->dur_ns;
+        size_t i = first_from(j, at, thread, s->start_ns);
+        for (; i < k->n_samples && k->samples[i].thread == thread && k->samples[i].t_ns < end_ns; i++)
+            if (!pp_phase_is_work(j->to[i].phase))
+                j->to[i] = (struct pp_ops_joined){.batch = s->batch, .phase = (uint8_t)s->phase};
+    }
 }
 
 static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
@@ -203,17 +199,6 @@ static void weigh(struct joining *j)
         j->ops->loaders[i].cpus = j->cpu_ns[i] / window_ns;
 }
 
-static void label_gaps(struct joining *j)
-{
-    size_t at = pp_thread_at(j->threads, j->n_threads, j->tl->trainer), n;
-    for (size_t i = 0; at < j->n_threads && i < j->tl->n_gaps; i++) {
-        const struct pp_gap *g = &j->tl->gaps[i];
-        size_t k = pp_stacks_between(&j->ops->stacks, j->same[at], g->start_ns, g->end_ns, &n);
-        for (; n > 0; n--)
-            j->to[k++] = (struct pp_ops_joined){.batch = PP_NO_BATCH, .phase = PP_OPS_BETWEEN};
-    }
-}
-
 /* Samples are under any of the rows of one thread: all go under the first. */
 static void join_rows(struct joining *j)
 {
@@ -259,7 +244,13 @@ struct pp_ops_joined *pp_ops_join(const struct pp_source *source, const struct p
         *status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the batches of %s", source->path);
     if (*status == PP_OK) {
         weigh(&j);
-        label_gaps(&j);
+        size_t at = pp_thread_at(j.threads, j.n_threads, j.tl->trainer), n;
+        for (size_t i = 0; at < j.n_threads && i < j.tl->n_gaps; i++) {
+            const struct pp_gap *g = &j.tl->gaps[i];
+            size_t k = pp_stacks_between(&j.ops->stacks, j.same[at], g->start_ns, g->end_ns, &n);
+            for (; n > 0; n--)
+                j.to[k++] = (struct pp_ops_joined){.batch = PP_NO_BATCH, .phase = PP_OPS_BETWEEN};
+        }
     }
     free(j.cost);
     free(j.same);

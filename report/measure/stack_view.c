@@ -103,17 +103,6 @@ static int holds_others(const struct pp_stacks *s, size_t i)
     return 0;
 }
 
-static char *members_that_are_none(const struct pp_stacks *s, struct pp_arena *arena)
-{
-    char *none = pp_arena_alloc(arena, s->n_members + 1);
-    for (size_t i = 0; none && i < s->n_members; i++)
-        none[i] = (char)holds_others(s, i);
-    for (size_t i = 0; none && i < s->n_frames; i++)
-        if (s->frames[i].op != PP_STACK_NONE && asks_for_samples(&s->functions[s->frames[i].function]))
-            none[s->frames[i].op] = 1;
-    return none;
-}
-
 static const struct pp_stack_function *function_of(const struct pp_stacks *s, uint32_t frame)
 {
     return &s->functions[s->frames[frame].function];
@@ -151,7 +140,12 @@ static void look(const struct pp_stacks *s, const char *none, struct pp_frame_vi
 struct pp_frame_view *pp_stack_view(const struct pp_stacks *s, struct pp_arena *arena)
 {
     struct pp_frame_view *v = pp_arena_alloc(arena, (s->n_frames + 1) * sizeof(*v));
-    char *none = members_that_are_none(s, arena);
+    char *none = pp_arena_alloc(arena, s->n_members + 1);
+    for (size_t i = 0; none && i < s->n_members; i++)
+        none[i] = (char)holds_others(s, i);
+    for (size_t i = 0; none && i < s->n_frames; i++)
+        if (s->frames[i].op != PP_STACK_NONE && asks_for_samples(&s->functions[s->frames[i].function]))
+            none[s->frames[i].op] = 1;
     for (uint32_t i = 0; v && none && i < s->n_frames; i++) {
         v[i] = s->frames[i].parent != PP_STACK_NONE
                    ? v[s->frames[i].parent]

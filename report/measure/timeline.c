@@ -501,18 +501,13 @@ static void add_any_span(struct pp_timeline *tl, pp_lane lane, const struct pp_s
     }
 }
 
-static pp_lane lane_of(const struct pass *p, uint32_t thread)
-{
-    size_t at = pp_thread_at(p->threads, p->n_threads, thread);
-    return at < p->n_threads && (unsigned)p->threads[at].lane < PP_LANE_COUNT ? p->threads[at].lane
-                                                                              : PP_LANE_MAIN;
-}
-
 static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     struct pass *p = ctx;
     int trainer = is_trainer(p, thread);
-    pp_lane lane = lane_of(p, thread);
+    size_t at = pp_thread_at(p->threads, p->n_threads, thread);
+    pp_lane lane = at < p->n_threads && (unsigned)p->threads[at].lane < PP_LANE_COUNT ? p->threads[at].lane
+                                                                                      : PP_LANE_MAIN;
     p->tl->spans += n;
     p->tl->chunks++;
     for (size_t i = 0; i < n; i++)

@@ -174,17 +174,6 @@ static const char *write_sentence(struct text *t, const char *p, const struct pp
     return p;
 }
 
-/* A sentence that begins with a value begins with a capital letter all the same; what is no plain word (a
- * path, a host) stays as it is. */
-static void capitalise(char *text)
-{
-    for (char *p = strstr(text, ". "); p; p = strstr(p + 2, ". ")) {
-        size_t n = strspn(p + 2, "abcdefghijklmnopqrstuvwxyz");
-        if (n && (p[2 + n] == ' ' || p[2 + n] == ','))
-            p[2] = (char)(p[2] - 'a' + 'A');
-    }
-}
-
 const char *pp_rules_fill(const char *sentence, const struct pp_values *v, struct pp_arena *arena)
 {
     struct text t = {0};
@@ -195,7 +184,13 @@ const char *pp_rules_fill(const char *sentence, const struct pp_values *v, struc
     t = (struct text){.to = pp_arena_alloc(arena, t.at + 1), .size = t.at};
     if (t.to) {
         write_sentence(&t, sentence, v, &ignored);
-        capitalise(t.to);
+        /* A sentence that begins with a value begins with a capital letter all the same; what is no plain
+         * word (a path, a host) stays as it is. */
+        for (char *p = strstr(t.to, ". "); p; p = strstr(p + 2, ". ")) {
+            size_t n = strspn(p + 2, "abcdefghijklmnopqrstuvwxyz");
+            if (n && (p[2 + n] == ' ' || p[2 + n] == ','))
+                p[2] = (char)(p[2] - 'a' + 'A');
+        }
     }
     return t.to;
 }
