@@ -1,6 +1,6 @@
 /* base/std.h: the headers of standard C that nearly every file needs. They come with each header of ours that
- * uses one of them, and are named nowhere else; what a file needs besides (threads, files, signals, libraries)
- * stands at its own head. */
+ * uses one of them, and are named nowhere else; what a file needs besides (threads, files, signals,
+ * libraries) stands at its own head. */
 #pragma once
 
 #include <errno.h>
