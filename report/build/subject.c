@@ -89,12 +89,6 @@ static const char *trainers_words(const struct pp_source *s)
     return words && !strstr(words, "multiprocessing") && !strstr(words, " -c ") ? words : NULL;
 }
 
-static const char *data_of(const struct pp_source *s)
-{
-    const char *data = meta(s, "config", "dataset"), *synthetic = meta(s, "config", "synthetic");
-    return synthetic ? "synthetic data" : data;
-}
-
 /* "2026-11-28 08:33 UTC by pipeprobe exec -- python3 train.py in /home/me, git 0123456789ab; Python 3.11.2,
  * torch 2.4.1; NVIDIA H100; data in /data/train on /data (nfs4)" */
 static const char *made_text(const struct pp_source *s, struct pp_arena *arena)
@@ -127,7 +121,8 @@ void pp_subject_read(const struct pp_source *s, struct pp_arena *arena, struct p
 {
     const char *tool = meta(s, "run", "tool"), *command = meta(s, "run", "command_line"),
                *source = meta(s, "config", "source"), *loader = meta(s, "config", "loader"),
-               *trace = meta(s, "run", "source"), *data = data_of(s), *name;
+               *trace = meta(s, "run", "source"), *name,
+               *data = meta(s, "config", "synthetic") ? "synthetic data" : meta(s, "config", "dataset");
     r->made = made_text(s, arena);
     int exec = (source && strcmp(source, "nvtx") == 0) ||
                (command && (strncmp(command, "pipeprobe exec", strlen("pipeprobe exec")) == 0 ||

@@ -138,13 +138,6 @@ static int infer_workers(const struct pp_patterns_pass *p, struct pp_lockstep *o
     return 0;
 }
 
-/* Another profiler's trace of a loader that has workers, or does not say. */
-static int tells_no_workers(const struct pp_source *source)
-{
-    const char *loader = source->meta(source->ctx, "import", "loader");
-    return source->meta(source->ctx, "run", "source") && !(loader && strstr(loader, "SingleProcess"));
-}
-
 static void compare_workers(const struct pp_patterns_pass *p, struct pp_lockstep *out)
 {
     double *per_batch = malloc((p->n_threads + 1) * sizeof(*per_batch)), most = 0;
@@ -168,11 +161,15 @@ static void compare_workers(const struct pp_patterns_pass *p, struct pp_lockstep
 static void find_lockstep(const struct pp_patterns_pass *p, size_t at_once, struct pp_lockstep *out)
 {
     double told = pp_source_number(p->source, "config", "workers", (double)at_once);
+    const char *loader = p->source->meta(p->source->ctx, "import", "loader");
+    /* another profiler's trace of a loader that has workers, or does not say */
+    int tells_none = p->source->meta(p->source->ctx, "run", "source") &&
+                     !(loader && strstr(loader, "SingleProcess"));
     *out = (struct pp_lockstep){.slowest = NAN,
                                 .workers = told >= 1 && told < PP_PATTERN_BATCHES ? (unsigned)told : 0};
     if (!p->tl->has_steady_state || !p->tl->has_step || !p->n_waits)
         out->unknown = "the trainer's waits and steps were not recorded";
-    else if (!out->workers && tells_no_workers(p->source) && infer_workers(p, out))
+    else if (!out->workers && tells_none && infer_workers(p, out))
         return;
     else if (!out->workers)
         out->unknown = "the number of workers is not known";

@@ -155,24 +155,18 @@ static int has(const char *list, long node)
     return 0;
 }
 
-/* Copies to a GPU: our own loader to a CUDA device, or a program of its own, which is taken to use the GPUs
- * of its machine. */
-static int uses_a_gpu(const struct pp_source *s)
-{
-    const char *kind = s->meta(s->ctx, "config", "device_kind");
-    return !kind || strcmp(kind, "cuda") == 0;
-}
-
 void pp_measure_numa(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
     const struct pp_source *s = from->source;
     char own[LIST], gpu[LIST], cpus[LIST];
+    const char *kind = s->meta(s->ctx, "config",
+                               "device_kind"); /* a program is taken to use its machine's GPUs */
     double *m = f->number, nodes = pp_source_number(s, "environment", "numa_nodes", 0),
            distance = pp_source_number(s, "environment", "gpu_numa_distance", NAN);
     list_of(s, "cpu_numa_nodes", own);
     list_of(s, "gpu_numa_nodes", gpu);
     list_of(s, "gpu_numa_cpus", cpus);
-    if (!(nodes >= 2) || !*own || !*gpu || !uses_a_gpu(s))
+    if (!(nodes >= 2) || !*own || !*gpu || (kind && strcmp(kind, "cuda") != 0))
         return;
     m[PP_FINDING_NUMA_NODES] = nodes;
     if (strchr(gpu, ',')) {

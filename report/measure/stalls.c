@@ -11,16 +11,12 @@ static const struct pp_split *stalled(const struct pp_tally *t, pp_lane lane, pp
     return t->phase[lane][phase] ? &t->phase[lane][phase]->stalled : &none;
 }
 
-static double stall_ns(const struct pp_timeline *tl)
-{
-    const struct pp_stall *last = tl->n_stalls ? &tl->stalls[tl->n_stalls - 1] : NULL;
-    return last ? (double)(last->before_ns + (last->end_ns - last->start_ns)) : 0;
-}
-
 /* Of the lane's thread-time during the stalls. */
 static double share_of_lane(const struct pp_timeline *tl, const struct pp_tally *t, pp_lane lane, double ns)
 {
-    double all = stall_ns(tl) * (lane == PP_LANE_WORKER ? t->stalled_workers : (double)t->lane_threads[lane]);
+    const struct pp_stall *last = tl->n_stalls ? &tl->stalls[tl->n_stalls - 1] : NULL;
+    double stalled_ns = last ? (double)(last->before_ns + (last->end_ns - last->start_ns)) : 0,
+           all = stalled_ns * (lane == PP_LANE_WORKER ? t->stalled_workers : (double)t->lane_threads[lane]);
     return all > 0 ? ns / all : NAN;
 }
 
