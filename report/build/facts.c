@@ -34,26 +34,10 @@ static double is_on(const struct pp_report_pair *p)
     return !p ? NAN : strcmp(p->value, "true") == 0 || strcmp(p->value, "1") == 0;
 }
 
-/* At epoch boundaries, without the checkpoints. */
-static double epoch_s(const struct pp_facts_from *from)
-{
-    const struct pp_tally_phase *checkpoint = from->gathered->tally
-                                                  .phase[PP_LANE_TRAINER][PP_PHASE_CHECKPOINT];
-    return from->report->boundary_s - (checkpoint ? checkpoint->inside.total_ns / 1e9 : 0);
-}
-
 static int calls_are(const struct pp_facts_from *from, const char *whose)
 {
     const char *calls = from->source->meta(from->source->ctx, "import", "calls");
     return calls && strcmp(calls, whose) == 0;
-}
-
-/* Of a DataLoader with workers; other loaders do not say. */
-static double workers_are_kept(const struct pp_facts_from *from)
-{
-    const struct pp_report_pair *kept = config(from, "persistent_workers"), *n = config(from, "num_workers"),
-                                *again = config(from, "loader_made_again");
-    return !n ? NAN : strcmp(n->value, "0") == 0 || is_on(again) == 1 ? 0 : is_on(kept);
 }
 
 /* What makes a sample of a PyTorch job, and what it makes it of. A data set may be the type itself. */
@@ -173,7 +157,9 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
     f->trace_waits = from->source->meta(from->source->ctx, "import", "waits");
     m[PP_METRIC_PINS] = is_on(config(from, "pin_memory"));
     m[PP_METRIC_MADE_AGAIN] = is_on(config(from, "loader_made_again"));
-    m[PP_METRIC_KEPT_WORKERS] = workers_are_kept(from);
+    m[PP_METRIC_KEPT_WORKERS] = !config(from, "num_workers")   ? NAN /* other loaders do not say */
+                                : m[PP_METRIC_MADE_AGAIN] == 1 ? 0
+                                                               : is_on(config(from, "persistent_workers"));
     m[PP_METRIC_IN_TRAINER] = f->trace ? made_in_trainer(from) : NAN;
     m[PP_METRIC_CALLS] = f->trace && calls_are(from, "of workers") ? 1 : NAN;
     f->only_first_batches = t->has_steady_state && t->judged_batches == 0;
@@ -183,7 +169,8 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
     add_data_set(from, f);
     m[PP_METRIC_SATURATION] = cpu_saturation(from);
     m[PP_METRIC_BOUNDARY] = r->window_s > 0 ? r->boundary_s / r->window_s : NAN;
-    m[PP_METRIC_EPOCH] = r->window_s > 0 ? epoch_s(from) / r->window_s : NAN;
+    const struct pp_tally_phase *saves = from->gathered->tally.phase[PP_LANE_TRAINER][PP_PHASE_CHECKPOINT];
+    m[PP_METRIC_EPOCH] = m[PP_METRIC_BOUNDARY] - (saves ? saves->inside.total_ns / 1e9 / r->window_s : 0);
     add_between(from, f);
     int stream_workers = pp_stream_workers(from->source, r, &m[PP_METRIC_STREAM_IDLE]);
     if (stream_workers) {
@@ -424,10 +411,9 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
     f->text[PP_METRIC_LEASE_HOLDER] = lease->holder;
     add_replay(from, f, out);
     /* may be charged to a cause only when all of the above is known */
-    /* The trainer's steps need what they need: with exclusive CPUs a shorter cycle's rest is still a stall.
-     */
-    double needed = 1 - f->metric[PP_METRIC_DATA_WAIT] - fmax(f->metric[PP_METRIC_STRETCH], 0);
-    f->metric[PP_METRIC_CPUS_LEAVE] = fmax(1 - needed * (1 + f->metric[PP_METRIC_G_CPUS]), 0);
+    /* its steps need what they need: with exclusive CPUs a shorter cycle's rest is still a stall */
+    double steps = 1 - f->metric[PP_METRIC_DATA_WAIT] - fmax(f->metric[PP_METRIC_STRETCH], 0);
+    f->metric[PP_METRIC_CPUS_LEAVE] = fmax(1 - steps * (1 + f->metric[PP_METRIC_G_CPUS]), 0);
     expose_stretch(f, out->replayed);
     out->stretch_ns = from->gathered->costs.step_stretch_ns * (double)tl->judged_batches;
     out->starved_ns = f->starved ? out->stretch_ns : 0;

@@ -28,6 +28,7 @@ struct pass {
     struct batch batch;
     uint64_t run_start_ns, run_end_ns;  /* first to last batch */
     int any_batch, numbered, no_memory; /* numbered: the trainer's spans carry batch numbers */
+    int makes; /* the trainer makes its batches: an epoch's first is like the others */
     /* A recording that numbers no epochs: they begin with each generation of worker processes. */
     const uint64_t *generation_ns;
     size_t n_generations, next_generation;
@@ -335,17 +336,13 @@ static int is_new_epoch(struct pass *p, const struct pp_span *s, uint32_t number
     return changes;
 }
 
-static int is_other_loader(struct pass *p, uint32_t number)
+static void open_batch(struct pass *p, const struct pp_span *s, uint32_t number)
 {
     const struct pp_batch_range *to = pp_other_batches_find(&p->tl->other, number),
                                 *from = pp_other_batches_find(&p->tl->other, p->batch.number);
-    return to && from && (to->pid != from->pid || to->loader != from->loader);
-}
-
-static void open_batch(struct pass *p, const struct pp_span *s, uint32_t number)
-{
     int first = !p->any_batch, began = generation_began(p, s), changes = is_new_epoch(p, s, number),
-        new_epoch = first || began || changes, other = is_other_loader(p, number);
+        new_epoch = first || began || changes,
+        other = to && from && (to->pid != from->pid || to->loader != from->loader);
     close_batch(p);
     settle_gaps(p, s, new_epoch || other, new_epoch && other);
     p->any_batch = 1;
@@ -358,7 +355,7 @@ static void open_batch(struct pass *p, const struct pp_span *s, uint32_t number)
         .open = 1,
         .inferred = s->batch == PP_NO_BATCH,
         .warmup = first,
-        .boundary = new_epoch,
+        .boundary = new_epoch && (!p->makes || pp_other_batches_has(&p->tl->other, number)),
         .start_ns = s->start_ns,
         .end_ns = s->start_ns,
     };
@@ -533,6 +530,7 @@ pp_status pp_timeline_build_each(const struct pp_source *source, struct pp_timel
     memset(out, 0, sizeof(*out));
     if (pp_other_batches_read(source, &out->other, &(struct pp_err){0}) != PP_OK)
         out->other.n = 0; /* all batches count then, as in a recording that does not say whose they are */
+    p.makes = pp_source_number(source, "config", "num_workers", 1) == 0;
     p.part = pp_part_judged(source);
     out->part = p.part.which;
     out->first_ns = out->startup_start_ns = UINT64_MAX;

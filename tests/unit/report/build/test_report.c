@@ -166,8 +166,11 @@ static void test_the_advice_for_epochs_knows_whether_workers_stay(void **state)
     static const struct {
         const char *num_workers, *persistent_workers, *made_again;
         int stay;
-    } rows[] = {{"2", "1", NULL, 1},  {"2", "0", NULL, 0}, {"2", NULL, NULL, 0},
-                {NULL, "1", NULL, 0}, {"0", "1", NULL, 0}, {"2", "1", "1", 0}};
+    } rows[] = {{"2", "1", NULL, 1},
+                {"2", "0", NULL, 0},
+                {"2", NULL, NULL, 0},
+                {NULL, "1", NULL, 0},
+                {"2", "1", "1", 0}};
     for (size_t row = 0; row < sizeof(rows) / sizeof(*rows); row++) {
         struct fake_pipeline p = base();
         p.batches_per_epoch = 2;

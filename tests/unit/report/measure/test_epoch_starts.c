@@ -134,6 +134,28 @@ static void one_epoch_says_nothing(void **state)
     fake_free(c.f);
 }
 
+/* Without workers nothing drains: an epoch's first batch is made as the others are, and waited for as they
+ * are. */
+static void the_trainer_makes_first_batches_as_others(void **state)
+{
+    (void)state;
+    for (int workers = 0; workers < 2; workers++) {
+        struct clock c = new_clock();
+        struct pp_timeline tl;
+        struct pp_err err;
+        fake_num(c.f, "config", "num_workers", workers ? "2" : "0", NULL);
+        for (uint32_t e = 0; e < 4; e++)
+            iteration(&c, 3 * e, 3, (uint16_t)e);
+        struct pp_source s = fake_source(c.f);
+        assert_int_equal(pp_timeline_build(&s, &tl, &err), PP_OK);
+        assert_int_equal(tl.boundaries, workers ? 3 : 0);
+        assert_int_equal(tl.wait_ns, (workers ? 8 * 5 : 8 * 5 + 3 * 20) * FAKE_MS);
+        assert_int_equal(tl.boundary_ns, (workers ? 3 * (20 + 6 + 4) : 3 * (6 + 4)) * FAKE_MS);
+        pp_timeline_free(&tl);
+        fake_free(c.f);
+    }
+}
+
 /* What came before the first batch of a recording that begins in the middle of an epoch is not known. */
 static void an_epoch_that_was_entered_late_is_not_whole(void **state)
 {
@@ -269,6 +291,7 @@ int main(void)
         cmocka_unit_test(epochs_of_one_loader),
         cmocka_unit_test(samplers_draw_before_an_epoch),
         cmocka_unit_test(workers_may_begin_late),
+        cmocka_unit_test(the_trainer_makes_first_batches_as_others),
         cmocka_unit_test(one_epoch_says_nothing),
         cmocka_unit_test(an_epoch_that_was_entered_late_is_not_whole),
         cmocka_unit_test(other_loaders_are_left_out),
