@@ -68,6 +68,7 @@ static void list_ops(const struct pp_costs *c, int replayed, struct pp_arena *ar
                                     .loader = several ? loader_name(r, &o->loaders[op->loader]) : NULL,
                                     .advice = pp_op_advice_find(op->code),
                                     .judged = o->loaders[op->loader].judged,
+                                    .of_batch = op->of_batch,
                                     .samples = op->n,
                                     .share = op->share,
                                     .low = op->share_low,
@@ -265,9 +266,9 @@ static void name_work(struct pp_report *r, struct pp_arena *arena)
                                        pp_text_share(share, CELL, most->share_all));
 }
 
-/* Of a job whose input keeps up, or whose step waits for a CPU: on a GPU a line that waits for it has most of
- * a step, and says nothing. */
-static void name_step(struct pp_report *r, struct pp_arena *arena)
+/* Of a job whose input keeps up, or whose step waits for a CPU, beside a line of the input: on a GPU a line
+ * that waits for it has most of a step, and says nothing. */
+static void name_step(struct pp_report *r, int beside, struct pp_arena *arena)
 {
     struct pp_report_verdict *v = &r->verdict;
     const struct pp_report_step_line *s = r->step_lines;
@@ -282,15 +283,14 @@ static void name_step(struct pp_report *r, struct pp_arena *arena)
                                s[1].place, pp_text_share(share, CELL, s[1].share));
     if (strcmp(v->l0, "not-input-bound") == 0)
         v->next_step = pp_arena_printf(arena, "%s %s.", v->next_step, line);
-    else if (strcmp(v->l0, "cpu-starved") == 0 && !v->then && !(r->data_wait_share >= PP_LEAST_SHARE))
-        v->then = pp_arena_printf(arena, "the step itself. %s.", line);
+    else if (strcmp(v->l0, "cpu-starved") == 0 && (!v->then || beside))
+        v->then = pp_arena_printf(arena, "%s %s.", v->then ? v->then : "the step itself.", line);
 }
 
-void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
+/* 1: the op stands beside others' load, as what the job itself can do. */
+static int name_op(struct pp_report *r, struct pp_arena *arena)
 {
     struct pp_report_verdict *v = &r->verdict;
-    name_work(r, arena);
-    name_step(r, arena);
     const struct pp_report_op *second, *op = hottest(r, &second);
     char share[CELL], gain[CELL];
     const struct pp_remedy *asked = v->remedy;
@@ -298,9 +298,16 @@ void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
         beside = op && !v->then && v->l2 && strcmp(v->l2, "cpu-contended") == 0 &&
                  op->gain >= PP_WORTH_SAYING;
     int then = beside || (v->then && v->then_l1 && strcmp(v->then_l1, "transform") == 0);
-    if (!op || !v->cause || r->why_no_ops || (!now && !then))
-        return;
+    if (!op || !v->cause || r->why_no_ops)
+        return 0;
     pp_text_share(share, CELL, op->share + (second ? second->share : 0));
+    if (!now && !then) { /* another arrangement hides it, and leaves its work to do */
+        if (v->then && op->low >= HALF)
+            v->then = pp_arena_printf(arena, "%s Or make %s cheaper, which is %s of the stall.%s%s", v->then,
+                                      with_place(op, " (", ")", arena), share, op->advice ? " " : "",
+                                      op->advice ? op->advice : "");
+        return 0;
+    }
     pp_text_gain(gain, CELL, op->gain, NAN, NAN);
     const char *gains = op->gain >= PP_WORTH_SAYING ? pp_arena_printf(arena, "; half of %s gains %s",
                                                                       second ? "the first" : "it", gain)
@@ -314,18 +321,31 @@ void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
                                        advice_on(op, v, now));
     if (!now) {
         v->then_l1 = beside ? v->l1 : v->then_l1; /* the job's own, which stays to be done */
+        v->then_l2 = beside && op->of_batch ? "collate" : v->then_l2;
         v->then = pp_arena_printf(arena, "%s. %s", cause, step);
-        return;
+        return beside;
     }
     int by_batch = v->remedy == &pp_remedies[PP_REMEDY_BY_BATCH];
     v->cause = by_batch ? pp_arena_printf(arena, "samples are made one by one. %s", cause) : cause;
     if (v->action.fix)
-        return;
+        return 0;
     v->remedy = &pp_remedies[PP_REMEDY_OP];
     if (!by_batch || op->advice)
         v->next_step = step;
     v->action.amount = pp_arena_printf(arena, "op=%s:0.5", op->word);
     v->action.candidate = NULL;
+    return 0;
+}
+
+void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
+{
+    int waits = r->data_wait_share >= PP_LEAST_SHARE && strcmp(r->verdict.l0, "cpu-starved") == 0;
+    name_work(r, arena);
+    if (!waits)
+        name_step(r, 0, arena);
+    int beside = name_op(r, arena);
+    if (waits)
+        name_step(r, beside, arena);
 }
 
 #define ELSE_LEAST 0.15 /* gain of the other way, and */

@@ -66,15 +66,15 @@ struct pp_report_slow_sample {
  * (report/measure/ops.h); NAN: not known. */
 enum { PP_REPORT_OPS = 12 };
 struct pp_report_op {
-    const char *name;   /* "Blur(radius=2)" */
-    const char *place;  /* "augment.py:29"; NULL: not known */
-    const char *path;   /* where the data set holds it: "transforms[2]"; NULL: no member of a transform */
-    const char *callee; /* library function that it mostly calls; NULL: none, or its name says it */
-    const char *word;   /* as the what-if names it: op=WORD:FACTOR */
-    const char *loader; /* of several: whose; NULL: there is one */
-    const char *advice; /* what is faster; NULL: nothing is known */
-    int judged;         /* it is of the judged loader */
-    double samples;     /* stacks it was seen in */
+    const char *name;     /* "Blur(radius=2)" */
+    const char *place;    /* "augment.py:29"; NULL: not known */
+    const char *path;     /* where the data set holds it: "transforms[2]"; NULL: no member of a transform */
+    const char *callee;   /* library function that it mostly calls; NULL: none, or its name says it */
+    const char *word;     /* as the what-if names it: op=WORD:FACTOR */
+    const char *loader;   /* of several: whose; NULL: there is one */
+    const char *advice;   /* what is faster; NULL: nothing is known */
+    int judged, of_batch; /* it is of the judged loader; of collating */
+    double samples;       /* stacks it was seen in */
     double share, low, high;          /* of the stall, 80 % interval */
     double share_all;                 /* of the work of all workers */
     double cpu_share;                 /* of it: on a CPU or waiting for one; the rest was blocked */

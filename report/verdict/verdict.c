@@ -407,7 +407,9 @@ static void say_own(const struct judge *j)
     then.facts = &own;
     then.values.number = own.metric;
     then.values.text = own.text;
+    /* a lane that is busy beside others is none that more workers help */
     if (!rule || !rule->l2 ||
+        (rule->remedy == PP_REMEDY_MORE_WORKERS && m[PP_METRIC_G_WORKERS] < PP_WORTH_A_FIX) ||
         (rule->relief.compare != PP_NO_CONDITION && !pp_condition_holds(&rule->relief, &then.values)))
         return;
     v->then_l1 = rule->l1;

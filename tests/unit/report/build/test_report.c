@@ -874,9 +874,8 @@ static void test_the_line_of_the_step_is_named(void **state)
         double low, waits;
         int on_gpu, next, then;
     } rows[] = {{"not-input-bound", 0.4, 0, 0, 1, 0}, {"cpu-starved", 0.4, 0.03, 0, 0, 1},
-                {"cpu-starved", 0.4, 0.16, 0, 0, 0}, /* alone it would wait for data */
-                {"input-bound", 0.4, 0, 0, 0, 0},     {"not-input-bound", 0.1, 0, 0, 0, 0},
-                {"not-input-bound", 0.4, 0, 1, 0, 0}};
+                {"cpu-starved", 0.4, 0.16, 0, 0, 1},  {"input-bound", 0.4, 0, 0, 0, 0},
+                {"not-input-bound", 0.1, 0, 0, 0, 0}, {"not-input-bound", 0.4, 0, 1, 0, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pp_arena arena = {0};
@@ -895,17 +894,17 @@ static void test_the_line_of_the_step_is_named(void **state)
 }
 
 /* Where other processes take the CPUs and nothing else is said, the line that costs the workers most comes
- * second. */
+ * second, and the step's after it; where something is, the line stands beside that. */
 static void test_beside_others_the_line_comes_second(void **state)
 {
     static const struct {
         const char *cause, *then;
         double gain;
-        int said;
-    } rows[] = {{"cpu-contended", NULL, 0.3, 1},
-                {"cpu-contended", NULL, 0.001, 0},
-                {"cpu-contended", "use more workers", 0.3, 0},
-                {"latency", NULL, 0.3, 0}};
+        int said, or_line;
+    } rows[] = {{"cpu-contended", NULL, 0.3, 1, 0},
+                {"cpu-contended", NULL, 0.001, 0, 0},
+                {"cpu-contended", "use more workers", 0.3, 0, 1},
+                {"latency", NULL, 0.3, 0, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pp_arena arena = {0};
@@ -917,13 +916,20 @@ static void test_beside_others_the_line_comes_second(void **state)
                                   .low = 0.8,
                                   .high = 0.94,
                                   .gain = rows[i].gain};
-        struct pp_report r = {.ops = &op, .n_ops = 1};
+        struct pp_report_step_line line = {"step", "train.py:22", NULL, 0.5, 0.4, 0.6, 1};
+        struct pp_report r = {.ops = &op, .n_ops = 1, .step_lines = &line, .n_step_lines = 1};
+        r.data_wait_share = 0.2;
         r.verdict.l0 = "cpu-starved", r.verdict.l1 = "transform", r.verdict.l2 = rows[i].cause;
         r.verdict.then = rows[i].then, r.verdict.cause = "CPUs are short",
         r.verdict.next_step = "Move others.";
         pp_ops_speak(&r, &arena);
         assert_int_equal(r.verdict.then && strstr(r.verdict.then, "moved, flow.py:26, is 89 % of the stall"),
                          rows[i].said);
+        assert_int_equal(strstr(r.verdict.then,
+                                "Or make moved (flow.py:26) cheaper, which is 89 % of the stall.") != NULL,
+                         rows[i].or_line);
+        assert_int_equal(strstr(r.verdict.then, "a step: step, train.py:22, 50 %.") != NULL,
+                         !rows[i].or_line);
         assert_string_equal(r.verdict.next_step, "Move others.");
         pp_arena_free(&arena);
     }
