@@ -59,7 +59,8 @@ const struct pp_held *pp_held_find(const char *held, int of_transforms, struct p
  * transforms v2, pandas "Enhancing performance", python-soundfile "Block
  * processing", torchcodec "Performance tips", NumPy "numpy.memmap", h5py "Chunked storage", zarr
  * "Performance", transformers "Batched inputs", datasets "Indexing" (rows before columns), logging
- * "Optimization", re "Search and replace", csv, PyTorch "torch.tensor". The first row that holds is said.
+ * "Optimization", re "Search and replace", csv, Pillow "ImageFont", PyTorch "torch.tensor". The first row
+ * that holds is said.
  */
 static const struct pp_op_advice op_rows[] = {
     {"PIL/JpegImagePlugin.py PIL/ImageFile.py",
@@ -78,7 +79,7 @@ static const struct pp_op_advice op_rows[] = {
      "Do it for all rows at once, in __init__: a call of pandas costs tens of microseconds, however few values it has."},
     {"transformers/tokenization tokenizers/",
      "Tokenise once, offline, or a whole batch in one call of the tokenizer, in the collate_fn."},
-    {"h5py/_hl/files.py: zipfile.py:ZipFile.__init__ zipfile.py:ZipFile._Real zipfile/__init__.py:ZipFile.__init__ zipfile/__init__.py:ZipFile._Real pyarrow/parquet/core.py:ParquetFile.__init__",
+    {"h5py/_hl/files.py: zipfile.py:ZipFile.__init__ zipfile.py:ZipFile._Real zipfile/__init__.py:ZipFile.__init__ zipfile/__init__.py:ZipFile._Real pyarrow/parquet/core.py:ParquetFile.__init__ dbm/dumb.py:open dbm/__init__.py:open shelve.py:open",
      "Open the file once in each worker, in its first __getitem__, and keep it: its index is read again for every sample."},
     {"numpy/lib/_npyio_impl.py:NpzFile numpy/lib/npyio.py:NpzFile",
      "Store arrays that are not compressed, and map them (.npy, np.load with mmap_mode): of an .npz the whole array is unpacked for every sample."},
@@ -99,7 +100,10 @@ static const struct pp_op_advice op_rows[] = {
     {"re.py: re/__init__.py: regex/", "Compile the pattern once, and apply it to the text once, offline."},
     {"csv.py: numpy/lib/_npyio_impl.py:loadtxt numpy/lib/npyio.py:loadtxt numpy/lib/_npyio_impl.py:genfromtxt numpy/lib/npyio.py:genfromtxt",
      "Parse the file once, into arrays made in __init__ or a columnar file (Parquet): the text is read again for every sample."},
-    {"json/", "Parse it once, offline, into arrays: the text is parsed again for every sample."},
+    {"json/ yaml/ xml/ _strptime.py:",
+     "Parse it once, offline, into arrays: the text is parsed again for every sample."},
+    {"PIL/ImageFont.py:",
+     "Load a font once for each size, and keep it: a new one has to make each letter again."},
     {"genericpath glob.py: os.py:walk pathlib.py:Path.stat pathlib.py:Path.glob pathlib.py:Path.iterdir pathlib/_local.py:Path.stat pathlib/_local.py:Path.glob pathlib/_local.py:Path.iterdir",
      "List the folder once, in __init__, and look names up in memory: the file system is asked again for every sample."},
     {"gzip.py: zipfile.py: zipfile/ tarfile.py: bz2.py: lzma.py:",

@@ -271,6 +271,10 @@ static void test_code_has_its_advice(void **state)
         {"/usr/lib/python3.11/pathlib.py:Path.read_bytes", NULL},
         {"numpy/lib/_npyio_impl.py:loadtxt", "Parse the file once"},
         {"zarr/core/array.py:Array.__getitem__", "Read a batch in one slice"},
+        {"PIL/ImageDraw.py:ImageDraw.text PIL/ImageFont.py:FreeTypeFont.getmask2", "Load a font once"},
+        {"yaml/__init__.py:safe_load yaml/constructor.py:BaseConstructor.get_data", "Parse it once"},
+        {"/usr/lib/python3.11/_strptime.py:_strptime", "Parse it once"},
+        {"/usr/lib/python3.11/dbm/dumb.py:open", "Open the file once"},
         {"/home/u/train.py:globs", NULL},
     };
     (void)state;
