@@ -139,15 +139,19 @@ def recorded(around, opts, name, seconds, *args):
     exec_ = [opts.pipeprobe, "exec", "--force", "-o", path, "--"]
     status, out, err = run(around.prefix + exec_ + around.command(seconds, *args), opts, 150)
     open(os.path.join(opts.keep, name + ".out"), "w").write(out + err)
-    said = "\n".join(line for line in err.splitlines() if line.startswith("pipeprobe"))  # the job says much itself when it fails
-    return (status, *reported(opts, name, path, said)[1:])
+    return (status, *reported(opts, name, path, spoken(err))[1:])
+
+
+def spoken(err):
+    """pipeprobe's own lines, with those that go on with them: a job says much itself when it fails."""
+    return "\n".join(m.group() for m in re.finditer(r"^pipeprobe.*(\n  .*)*", err, re.M))
 
 
 def reported(opts, name, path, said):
     """What the reports of a recording say, as `recorded` returns it."""
     text, page = "", {}
     if opts.again:
-        said = "\n".join(line for line in open(path[:-7] + ".out").read().splitlines() if line.startswith("pipeprobe"))
+        said = spoken(open(path[:-7] + ".out").read())
     if os.path.exists(path):
         _, text, why = run([opts.pipeprobe, "report", path], opts, 120)
         said += "\n" + why

@@ -32,7 +32,7 @@ class Ahead(IterableDataset):
 
 if __name__ == "__main__":
     job = Job()
-    loader = DataLoader(Ahead(job.fix), batch_size=None)
+    loader = DataLoader(Ahead(job.fix), batch_size=None, num_workers=1 if job.knob == "workers" else 0)
     model = torch.nn.Linear(80, 8)
     for epoch in job.epochs():
         for x in loader:
