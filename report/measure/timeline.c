@@ -7,8 +7,8 @@
 struct batch {
     uint32_t number;
     uint16_t epoch;
-    int open, warmup, boundary;
-    int inferred; /* its number is ours: the recording numbers no batches */
+    int open, warmup, boundary, begins; /* begins: an epoch */
+    int inferred;                       /* its number is ours: the recording numbers no batches */
     uint64_t start_ns, end_ns, samples, wait_ns, sync_ns, collective_ns, step_ns, wait_delay_ns,
         step_delay_ns, exchanges, sampled_exchanges, exchange_delay_ns;
     uint64_t workers_ns, starting_ns, sampler_ns; /* before the first batch of an epoch: pp_epoch_starts */
@@ -355,6 +355,7 @@ static void open_batch(struct pass *p, const struct pp_span *s, uint32_t number)
         .open = 1,
         .inferred = s->batch == PP_NO_BATCH,
         .warmup = first,
+        .begins = new_epoch,
         .boundary = new_epoch && (!p->makes || pp_other_batches_has(&p->tl->other, number)),
         .start_ns = s->start_ns,
         .end_ns = s->start_ns,
@@ -540,7 +541,8 @@ pp_status pp_timeline_build_each(const struct pp_source *source, struct pp_timel
     if (p.no_memory)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the stalls of %s", source->path);
     /* The run ended before its step did, which is most of a cycle. */
-    p.batch.warmup |= !p.batch.boundary && !p.batch.step_ns && out->step_ns > pp_timeline_exposed_ns(out);
+    p.batch.warmup |= !p.batch.begins && !p.batch.boundary && !p.batch.step_ns &&
+                      out->step_ns > pp_timeline_exposed_ns(out);
     close_batch(&p);
     out->n_gaps -= p.gaps;
     sum_gaps(out);
