@@ -9,6 +9,7 @@
 #define WORTH_REPLAYING 0.04
 #define A_CAUSE 0.1 /* of the stall */
 #define HALF 0.5
+#define WAITS_MUCH 0.2   /* XProf's limit of highly input-bound */
 #define LEAST_READ 0.05  /* of an op that reads what a sample needs: it is still called */
 #define MORE_MOST_S 3600 /* s: with as many missing, what little was seen is said */
 #define ASKED_MOST_S 300 /* s: a longer recording is not asked for to name a line */
@@ -296,7 +297,7 @@ static int name_op(struct pp_report *r, struct pp_arena *arena)
     const struct pp_remedy *asked = v->remedy;
     int now = asked && (pp_remedy_is_done_by(asked, "work") || asked == &pp_remedies[PP_REMEDY_WHAT_BLOCKS]),
         beside = op && !v->then && v->l2 && strcmp(v->l2, "cpu-contended") == 0 &&
-                 op->gain >= PP_WORTH_SAYING;
+                 (op->gain >= PP_WORTH_SAYING || (op->low >= HALF && r->data_wait_share >= WAITS_MUCH));
     int then = beside || (v->then && v->then_l1 && strcmp(v->then_l1, "transform") == 0);
     if (!op || !v->cause || r->why_no_ops)
         return 0;

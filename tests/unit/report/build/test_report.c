@@ -899,12 +899,13 @@ static void test_beside_others_the_line_comes_second(void **state)
 {
     static const struct {
         const char *cause, *then;
-        double gain;
+        double gain, waits;
         int said, or_line;
-    } rows[] = {{"cpu-contended", NULL, 0.3, 1, 0},
-                {"cpu-contended", NULL, 0.001, 0, 0},
-                {"cpu-contended", "use more workers", 0.3, 0, 1},
-                {"latency", NULL, 0.3, 0, 0}};
+    } rows[] = {{"cpu-contended", NULL, 0.3, 0.1, 1, 0},
+                {"cpu-contended", NULL, 0.001, 0.1, 0, 0},
+                {"cpu-contended", NULL, 0.001, 0.3, 1, 0},
+                {"cpu-contended", "use more workers", 0.3, 0.1, 0, 1},
+                {"latency", NULL, 0.3, 0.1, 0, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pp_arena arena = {0};
@@ -918,7 +919,7 @@ static void test_beside_others_the_line_comes_second(void **state)
                                   .gain = rows[i].gain};
         struct pp_report_step_line line = {"step", "train.py:22", NULL, 0.5, 0.4, 0.6, 1};
         struct pp_report r = {.ops = &op, .n_ops = 1, .step_lines = &line, .n_step_lines = 1};
-        r.data_wait_share = 0.2;
+        r.data_wait_share = rows[i].waits;
         r.verdict.l0 = "cpu-starved", r.verdict.l1 = "transform", r.verdict.l2 = rows[i].cause;
         r.verdict.then = rows[i].then, r.verdict.cause = "CPUs are short",
         r.verdict.next_step = "Move others.";
