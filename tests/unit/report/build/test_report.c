@@ -926,8 +926,8 @@ static void test_beside_others_the_line_comes_second(void **state)
         pp_ops_speak(&r, &arena);
         assert_int_equal(r.verdict.then && strstr(r.verdict.then, "moved, flow.py:26, is 89 % of the stall"),
                          rows[i].said);
-        assert_int_equal(strstr(r.verdict.then,
-                                "Or make moved (flow.py:26) cheaper, which is 89 % of the stall.") != NULL,
+        assert_int_equal(strstr(r.verdict.then, "Or make moved (flow.py:26) cheaper: 89 % of the stall.") !=
+                             NULL,
                          rows[i].or_line);
         assert_int_equal(strstr(r.verdict.then, "a step: step, train.py:22, 50 %.") != NULL,
                          !rows[i].or_line);
