@@ -5,8 +5,8 @@
  * the end of the last batch. The wait for the first batch of an epoch is epoch boundary, as are the
  * epoch_boundary and checkpoint phases, and a trainer that starts workers again: kept apart, in boundary_ns,
  * because it says how often epochs end, not how fast data comes. Where the trainer makes its batches
- * (num_workers=0) nothing drains, and an epoch's first batch is one like the others. Memory: 24 bytes per batch that waited, and
- * 8 for each of the first PP_TIMELINE_CYCLES batches of the window; 4 per epoch.
+ * (num_workers=0) nothing drains, and an epoch's first batch is one like the others. Memory: 24 bytes per
+ * batch that waited, and 8 for each of the first PP_TIMELINE_CYCLES batches of the window; 4 per epoch.
  *
  * Of a run whose pipeline changed under way the window lies in one part (part.c); batches of the other part
  * count as warm-up. */
