@@ -1,8 +1,11 @@
 #!/bin/bash
-# tests/run.sh [-t SECONDS] [-j N] [-r] PROGRAM...: runs every program (a cmocka binary, or a script printing TAP) under a time limit, N at a time, and counts.
+# tests/run.sh [-t SECONDS] [-j N] [-f M] [-r] PROGRAM...: runs every program (a cmocka binary, or a script printing TAP) under a time limit, N at a time,
+# and counts.
+#
+# -f: while half a CPU has nothing to do for a second, one more runs beside the N, up to M in all.
 #
 # A script with a line "# alone" judges times: it runs after the others, with nothing beside it. One with a line "# asleep" judges times too, but what it
-# times mostly sleeps: those run side by side, before the ones that run alone.
+# times mostly sleeps: those run side by side, before the ones that run alone. -f adds to those only while half of all CPUs has nothing to do.
 # A script with a line "# idle" mostly waits and needs a third of a CPU at most: one of them runs beside the N others. So does a unit test whose source has
 # a line "/* # idle */", but for one under ThreadSanitizer, which makes it compute.
 #
@@ -17,18 +20,19 @@
 # Failures come with their output, skips with their reasons; the very last line is "N passed, N failed, N skipped".
 set -u
 set -m # a program started beside others still gets SIGINT as a terminal would send it
-usage='usage: tests/run.sh [-t SECONDS] [-j N] [-r] PROGRAM...'
-limit=300 jobs=1 second_run=
-while getopts t:j:r option; do
+usage='usage: tests/run.sh [-t SECONDS] [-j N] [-f M] [-r] PROGRAM...'
+limit=300 jobs=1 fill=0 second_run=
+while getopts t:j:f:r option; do
     case $option in
     t) limit=$OPTARG ;;
     j) jobs=$OPTARG ;;
+    f) fill=$OPTARG ;;
     r) second_run=1 ;;
     *) echo "$usage" >&2; exit 2 ;;
     esac
 done
 shift $((OPTIND - 1))
-[[ $limit =~ ^[1-9][0-9]*$ && $jobs =~ ^[1-9][0-9]*$ ]] || { echo "$usage; both are whole numbers from 1 on" >&2; exit 2; }
+[[ $limit =~ ^[1-9][0-9]*$ && $jobs =~ ^[1-9][0-9]*$ && $fill =~ ^[0-9]+$ ]] || { echo "$usage; SECONDS, N and M are whole numbers from 1 on" >&2; exit 2; }
 export CMOCKA_MESSAGE_OUTPUT=TAP LC_ALL=C.UTF-8 TZ=UTC
 # Without intercept_tls_get_addr=0 the leak check of Debian 12's libasan can crash itself ("Tracer caught signal 11") where a library was opened at run time, by how memory
 # happens to lie: seen with the fake CUPTI in a chroot, every time, with a binary that passes outside. Leaks are found all the same.
@@ -39,7 +43,8 @@ work=$(mktemp -d) || exit 1
 passed=0 failed=0 skipped=0 started=0
 declare -A path=() began=() output=() waits=() # of what runs, by process id; waits: 1 for an "# idle" one
 declare -A first=() # of scripts that run twice: what failed first
-stop() { [ ${#path[@]} -eq 0 ] || { kill "${!path[@]}"; wait; } 2>/dev/null; rm -rf "$work"; } # timeout passes it on
+tick=               # process id of the sleep after which the CPUs are looked at again
+stop() { [ -z "${!path[*]}$tick" ] || { kill "${!path[@]}" $tick; wait; } 2>/dev/null; rm -rf "$work"; } # timeout passes it on
 trap stop EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
@@ -89,11 +94,31 @@ show_failures() { # WORD PROGRAM'S-NAME OUTPUT SECONDS
     { echo "--- output of $2"; grep -v '^ok ' "$3.out" | tail -n 60; echo "--- standard error"; tail -n 60 "$3.err"; echo "---"; } | sed 's/^/    /'
 }
 
-# Waits for one of those that run, and counts it.
+# CPU time of all programs that ended, in ms: in $cpu_ms.
+cpu_of_ended() {
+    times >"$work/times"
+    cpu_ms=$(awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); ms += (t[1] * 60 + t[2]) * 1000 } } END { printf "%d", ms }' "$work/times")
+}
+
+# Half of so many CPUs had nothing to do since the last look, which was a second ago or more. $CPU_STAT stands for /proc/stat (a test's).
+has_room() { # CPUS
+    local now=${EPOCHREALTIME/./} name user nice system idle iowait rest
+    [ $((now - looked_us)) -ge 1000000 ] || return 1
+    read -r name user nice system idle iowait rest <"${CPU_STAT:-/proc/stat}"
+    idle=$((idle + iowait))
+    local gained=$((idle - looked_idle)) us=$((now - looked_us))
+    looked_us=$now looked_idle=$idle
+    [ $((gained * 2000000)) -ge $((us * $1 * ticks_per_s)) ]
+}
+look_anew() { looked_us=0; has_room 1; looked_us=${EPOCHREALTIME/./}; }
+
+# Waits for one of those that run, and counts it; with a tick, for that at most.
 finish() {
-    local pid rc program name out took p s f
+    local pid rc program name out took p s f before=$cpu_ms
     wait -n -p pid
     rc=$?
+    if [ "$pid" = "$tick" ]; then tick=; return; fi
+    cpu_of_ended
     program=${path[$pid]} name=${program#./} name=${name#build/} out=${output[$pid]} took=$((SECONDS - began[$pid]))
     unset "path[$pid]" "waits[$pid]"
     awk -v rc=$rc -v limit="$limit" -v last_line="$(tail -n 1 "$out.out" | tr -d '\\')" "$count" "$out.out" >"$work/counted"
@@ -108,7 +133,7 @@ finish() {
     passed=$((passed + p)) skipped=$((skipped + s)) failed=$((failed + f))
     sed -n "s|^S |  $name: |p" "$work/counted" >>"$work/skips"
     if [ "$f" -eq 0 ]; then
-        printf 'ok      %-44s %4d passed%s, %d s\n' "$name" "$p" "$([ "$s" -eq 0 ] || echo ", $s skipped")" $took
+        printf 'ok      %-44s %4d passed%s, %d s, %d.%d of CPU\n' "$name" "$p" "$([ "$s" -eq 0 ] || echo ", $s skipped")" $took $(((cpu_ms - before) / 1000)) $(((cpu_ms - before) / 100 % 10))
         [ -z "${first[$program]:-}" ] || echo "  $name: ${first[$program]}" >>"$work/second"
     else
         show_failures FAILED "$name" "$out" $took
@@ -125,9 +150,10 @@ marked() { # WORD PROGRAM
     esac
 }
 
-run_all() { # N PROGRAM...
-    local most=$1 program busy=() idle=()
-    shift
+run_all() { # N M CPUS PROGRAM...: N at a time, and M while half of so many CPUs has nothing to do
+    local most=$1 fill=$2 cpus=$3 program busy=() idle=()
+    shift 3
+    look_anew
     for program; do
         if [ -n "$beside" ] && marked idle "$program"; then idle+=("$program"); else busy+=("$program"); fi
     done
@@ -138,6 +164,18 @@ run_all() { # N PROGRAM...
         elif [ ${#busy[@]} -gt 0 ] && [ $((${#path[@]} - ${#waits[@]})) -lt "$most" ]; then
             start "${busy[0]}"
             busy=("${busy[@]:1}")
+            look_anew
+        elif [ $((${#busy[@]} + ${#idle[@]})) -gt 0 ] && [ ${#path[@]} -lt "$fill" ]; then
+            if ! has_room "$cpus"; then
+                [ -n "$tick" ] || { sleep 0.3 & tick=$!; }
+                finish
+            elif [ ${#idle[@]} -gt 0 ]; then
+                start "${idle[0]}"
+                idle=("${idle[@]:1}")
+            else
+                start "${busy[0]}"
+                busy=("${busy[@]:1}")
+            fi
         else
             finish
         fi
@@ -150,13 +188,14 @@ for program; do
     elif marked asleep "$program"; then asleep+=("$program")
     else together+=("$program"); fi
 done
-beside=1
-run_all "$jobs" "${together[@]}"
-beside=
-run_all "$jobs" "${asleep[@]}"
-run_all 1 "${alone[@]}"
-second_run=
-run_all 1 "${!first[@]}"
+cpus=$(nproc) ticks_per_s=$(getconf CLK_TCK) looked_us=0 looked_idle=0 cpu_ms=0 took=() beside=1
+run_all "$jobs" "$fill" 1 "${together[@]}"
+took+=($SECONDS) beside=
+run_all "$jobs" "$fill" "$cpus" "${asleep[@]}"
+took+=($SECONDS)
+run_all 1 0 1 "${alone[@]}"
+took+=($SECONDS) second_run=
+run_all 1 0 1 "${!first[@]}"
 if [ -s "$work/second" ]; then
     echo "Passed only in a second run:"
     cat "$work/second"
@@ -165,5 +204,7 @@ if [ -s "$work/skips" ]; then
     echo "Skipped:"
     cat "$work/skips"
 fi
+cpu_of_ended
+printf 'Took %d s: %d s beside one another, %d s asleep, %d s alone, %d s again; %d s of CPU\n' $SECONDS ${took[0]} $((took[1] - took[0])) $((took[2] - took[1])) $((SECONDS - took[2])) $((cpu_ms / 1000))
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ] && [ $((passed + skipped)) -gt 0 ]

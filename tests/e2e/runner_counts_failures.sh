@@ -68,11 +68,36 @@ for variant in release thread; do
     rm "$T"/here.*
 done
 run bash tests/run.sh -t 2 -j 2 "$T"/alone.sh "$T"/busy.sh
-is "alone: after the others" "$(grep -c . "$OUT") $(tail -n 1 "$OUT")" "3 2 passed, 0 failed, 0 skipped"
+is "alone: after the others" "$(grep -c '^ok ' "$OUT") $(tail -n 1 "$OUT")" "2 2 passed, 0 failed, 0 skipped"
 for name in one two; do printf '# asleep\n[ ! -e %s/here.busy ] || echo "not ok 2 - another test runs"\n' "$T" | cat - "$T/$name.sh" >"$T/asleep_$name.sh"; done
 run bash tests/run.sh -t 2 -j 2 "$T"/asleep_one.sh "$T"/busy.sh "$T"/asleep_two.sh
 is "asleep: side by side, after the others" "$(tail -n 1 "$OUT")" "3 passed, 0 failed, 0 skipped"
 rm "$T"/here.*
+
+# -f: one more while a CPU has nothing to do, and none while all work. What sleeps while it times waits for half of all.
+idle_cpus() { # PERCENT of all: a /proc/stat
+    local began=${EPOCHREALTIME/./} ticks
+    ticks=$(getconf CLK_TCK)
+    while :; do
+        echo "cpu 0 0 0 $(((${EPOCHREALTIME/./} - began) / 1000 * ticks * $(nproc) * $1 / 100000)) 0 0" >"$T/stat.new" && mv "$T/stat.new" "$T/stat"
+        sleep 0.1
+    done
+}
+fills() { # PERCENT PROGRAM...
+    idle_cpus "$1" &
+    local stat=$!
+    while [ ! -e "$T/stat" ]; do sleep 0.01; done
+    run env CPU_STAT="$T/stat" bash tests/run.sh -t 20 -j 1 -f 2 "${@:2}"
+    kill $stat
+    wait $stat 2>/dev/null
+    rm -f "$T"/here.* "$T/stat"
+    tail -n 1 "$OUT"
+}
+for name in one two; do sed -i 's/seq 150/seq 300/' "$T/$name.sh" "$T/asleep_$name.sh"; done
+is "-f: side by side while there is room" "$(fills 100 "$T"/one.sh "$T"/two.sh)" "2 passed, 0 failed, 0 skipped"
+is "-f: one by one while there is none" "$(fills 0 "$T"/one.sh "$T"/two.sh)" "1 passed, 1 failed, 0 skipped"
+is "-f: asleep, side by side while most have nothing to do" "$(fills 100 "$T"/asleep_one.sh "$T"/asleep_two.sh)" "2 passed, 0 failed, 0 skipped"
+is "-f: asleep, one by one while a third has" "$(fills 30 "$T"/asleep_one.sh "$T"/asleep_two.sh)" "1 passed, 1 failed, 0 skipped"
 
 # -r: a script that failed gets a second run by itself; a binary does not, and twice failed is failed.
 program unsteady.sh "[ -e $T/tried ] && echo 'ok 1 - at last' || { touch $T/tried; echo 'not ok 1 - too early'; exit 1; }"
@@ -92,7 +117,7 @@ rm "$T/tried"
 run bash tests/run.sh "$T"/unsteady.sh
 is "without -r a script runs once" "$rc $(tail -n 1 "$OUT")" "1 0 passed, 1 failed, 0 skipped"
 run bash tests/run.sh -j two "$T"/good
-is "no number of jobs" "$rc $(cat "$ERR")" "2 usage: tests/run.sh [-t SECONDS] [-j N] [-r] PROGRAM...; both are whole numbers from 1 on"
+is "no number of jobs" "$rc $(cat "$ERR")" "2 usage: tests/run.sh [-t SECONDS] [-j N] [-f M] [-r] PROGRAM...; SECONDS, N and M are whole numbers from 1 on"
 program waits 'trap "touch '"$T"'/stopped; exit 1" TERM; touch '"$T"'/waiting; while :; do sleep 0.02; done'
 bash tests/run.sh -t 20 "$T/waits" >"$OUT" 2>"$ERR" &
 for _ in $(seq 500); do [ -e "$T/waiting" ] && break; sleep 0.01; done
