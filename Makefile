@@ -16,9 +16,10 @@ B := build/$(VARIANT)
 
 PKGS := libjpeg libpng sqlite3 libarchive libxxhash libzstd zlib jansson ncursesw
 CPPFLAGS += -Iinclude -I. -D_GNU_SOURCE -DPP_VERSION='"$(VERSION)"'
+# -fdebug-prefix-map: the same objects in whatever directory, so that a ccache knows them in a fresh clone, too.
 # -ffp-contract=off: the portable and the SIMD resize must give the same bits.
 # Sanitizers at -O1: at -O2 they take two and a half times as long to compile, and see no more. Their reports need lines and no variables: -g1.
-CFLAGS += -std=gnu11 $(if $(SAN),-O1 -g1,-O2 -g) -Wall -Wextra -Wshadow -Wstrict-prototypes -Wpointer-arith -Wvla -Wno-unused-parameter -ffp-contract=off -fno-omit-frame-pointer
+CFLAGS += -std=gnu11 $(if $(SAN),-O1 -g1,-O2 -g) -Wall -Wextra -Wshadow -Wstrict-prototypes -Wpointer-arith -Wvla -Wno-unused-parameter -ffp-contract=off -fno-omit-frame-pointer -fdebug-prefix-map='$(CURDIR)=.'
 LDLIBS += -lm -lpthread
 # Strangers' images, archives and recordings are parsed here. HARDEN= builds without; a sanitizer watches more closely, and what
 # FORTIFY puts in its place would hide it.
