@@ -19,7 +19,9 @@ RUN_TESTS := CC='$(CC)' bash tests/run.sh -t $(TEST_LIMIT) -j $(shell nproc) -f 
 # that could start some, and start none: one that does ends there, in every build (tests/support/one_thread.c).
 ONE_THREAD := tui/dash/test_dash_sizes collectors/store/test_store_hostile report/live/test_outlook report/source/test_kept_requests collectors/import/test_import \
   collectors/store/test_store_stack collectors/store/test_log_vfs collectors/store/test_store_files collectors/store/test_store report/ranks/test_digest_follow \
-  report/metrics/test_metrics report/live/test_live report/ranks/test_collectives collectors/store/test_store_request collectors/store/test_store_overwritten
+  report/metrics/test_metrics report/live/test_live report/ranks/test_collectives collectors/store/test_store_request collectors/store/test_store_overwritten \
+  collectors/import/test_xplane collectors/import/test_dftracer collectors/import/test_nsys collectors/import/test_scan collectors/store/test_store_rollup \
+  collectors/attach/test_activity collectors/attach/test_requests collectors/attach/test_order_files probe/dataset/test_megatron probe/storage/cache/test_cache_damage tui/dash/test_dash_keys
 $(ONE_THREAD:%=$(B)/tests/unit/%): LDFLAGS += -Wl,--wrap=pthread_create -Wl,-u,__wrap_pthread_create
 THREADED = $$(grep -l pthread_create $(filter-out $(ONE_THREAD:%=build/release/tests/unit/%),$(UNIT:$(B)/%=build/release/%)) | sed 's|^build/release/|$(1)/|')
 # `make test` runs every unit test under ASan and UBSan, and these plain as well: what they judge (times, allocations, bits that the optimiser makes) a
