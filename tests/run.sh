@@ -49,6 +49,7 @@ trap stop EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 : >"$work/skips"
+mkdir "$work/facts" && export FACTS=$work/facts # what scripts find out of this machine once (tests/lib.sh)
 
 # Thread sanitizer maps its shadow at fixed addresses, which strong address randomisation can already have taken.
 plain_layout=

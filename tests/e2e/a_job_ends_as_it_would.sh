@@ -7,7 +7,7 @@ PYTHON=${PYTHON:-/usr/bin/python3} JOB=$PWD/tests/jobs/counted.py R=$T/run.sqlit
 pids=()
 cleanup() { for p in "${pids[@]}"; do kill -9 "$p" 2>/dev/null; done; rm -rf "$T"; }
 [ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || skip_all "the extension is not built: no Python.h"
-"$PYTHON" -c 'import torch' 2>/dev/null || skip_all "$PYTHON has no torch"
+imports "$PYTHON" torch || skip_all "$PYTHON has no torch"
 
 # In a terminal of its own: ^C once the job has had 30 batches. Prints what was on the terminal and the exit status.
 cat >"$T/terminal.py" <<'P'

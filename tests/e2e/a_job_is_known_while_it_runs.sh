@@ -8,7 +8,7 @@ R=$T/run.sqlite
 pid='' job=''
 cleanup() { for p in $pid $job; do kill -9 "$p" 2>/dev/null; done; rm -rf "$T"; }
 if [ ! -e "$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip "a job is known while it runs" "the extension is not built: no Python.h"; done_testing; fi
-if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip "a job is known while it runs" "$PYTHON has no torch"; done_testing; fi
+if ! imports "$PYTHON" torch; then skip "a job is known while it runs" "$PYTHON has no torch"; done_testing; fi
 
 facts() { sql "$R" "SELECT group_concat(key || '=' || CAST(value AS INTEGER), ' ') FROM (SELECT * FROM meta WHERE section = 'config' AND key IN ('workers', 'batch_size', 'prefetch', 'dataset_samples') ORDER BY key)" 2>/dev/null; }
 "$PP" exec -q -o "$R" -- "$PYTHON" -c "import os, runpy, sys

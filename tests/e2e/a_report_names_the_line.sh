@@ -6,7 +6,7 @@
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
 if [ ! -e "$PWD/$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip "the line is named" "the extension is not built: no Python.h"; done_testing; fi
-if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip "the line is named" "$PYTHON has no torch"; done_testing; fi
+if ! imports "$PYTHON" torch; then skip "the line is named" "$PYTHON has no torch"; done_testing; fi
 if ! "$PP" exec --help | grep -q -- --no-lines; then skip "the line is named" "this build records no stacks"; done_testing; fi
 line=$(grep -n '# line: blur' tests/jobs/hot_line.py | cut -d: -f1)
 run timeout 90 "$PP" exec -q --lines 20 --duration 14s -o "$T/job.sqlite" -- "$PYTHON" tests/jobs/hot_line.py 16

@@ -5,7 +5,7 @@
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
 if [ ! -e "$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip_all "the extension is not built: no Python.h"; fi
-if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip_all "$PYTHON has no torch"; fi
+if ! imports "$PYTHON" torch; then skip_all "$PYTHON has no torch"; fi
 run env PYTHON="$PYTHON" timeout 180 python3 tests/resume/order_kills.py 5
 like "orders are complete" "$rc $(cat "$OUT" "$ERR")" "^0 5 of 5 orders complete behind SIGKILL, [0-9]+ batches"
 run env PYTHON="$PYTHON" timeout 100 python3 tests/resume/run.py --untouched flips_in_workers

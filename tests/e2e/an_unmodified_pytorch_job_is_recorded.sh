@@ -9,7 +9,7 @@ JOB=$PWD/tests/jobs/images.py
 R=$T/run.sqlite
 
 if [ ! -e "$HOOKS/_pipeprobe.abi3.so" ]; then skip "an unmodified job is recorded" "the extension is not built: no Python.h"; done_testing; fi
-if ! "$PYTHON" -c 'import torch, torchvision' 2>/dev/null; then skip "an unmodified job is recorded" "$PYTHON has no torch and torchvision"; done_testing; fi
+if ! imports "$PYTHON" 'torch, torchvision'; then skip "an unmodified job is recorded" "$PYTHON has no torch and torchvision"; done_testing; fi
 
 "$PWD/$BUILD/samples/make_dataset" "$T/images" --n 60 --classes 3 --size 160x120 >/dev/null
 export PYTHONHASHSEED=0

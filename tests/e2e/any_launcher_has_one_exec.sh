@@ -7,7 +7,7 @@ PYTHON=${PYTHON:-/usr/bin/python3}
 export PYTHON JOB=$PWD/tests/jobs/loads.py
 cd "$T" || exit 1
 if [ ! -e "$(dirname "$PP")/python/attach/_pipeprobe.abi3.so" ]; then skip "one exec above any launcher" "the extension is not built: no Python.h"; done_testing; fi
-if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip "one exec above any launcher" "$PYTHON has no torch"; done_testing; fi
+if ! imports "$PYTHON" torch; then skip "one exec above any launcher" "$PYTHON has no torch"; done_testing; fi
 
 fact() { sql "$1" "SELECT CASE typeof(value) WHEN 'real' THEN CAST(value AS INTEGER) ELSE value END FROM meta WHERE section = 'rank' AND key = '$2'"; }
 batches() { sql "$1" "SELECT count FROM v_phase_summary WHERE phase = 'data_wait'"; }

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
-"$PYTHON" -c 'import torch' 2>/dev/null || skip_all "no PyTorch for $PYTHON"
+imports "$PYTHON" torch || skip_all "no PyTorch for $PYTHON"
 PP=$(realpath "$PP") && cd "$T" || exit 1
 cat >"$T/train.py" <<'P'
 import sys, time

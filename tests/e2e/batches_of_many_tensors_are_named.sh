@@ -6,7 +6,7 @@
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
 if [ ! -e "$PWD/$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip "many tensors are named" "the extension is not built: no Python.h"; done_testing; fi
-if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip "many tensors are named" "$PYTHON has no torch"; done_testing; fi
+if ! imports "$PYTHON" torch; then skip "many tensors are named" "$PYTHON has no torch"; done_testing; fi
 job() { # TENSORS [--join]
     run timeout 120 "$PP" exec -q --force -o "$T/$([ "${2:-}" ] && echo joined || echo "$1").sqlite" -- "$PYTHON" tests/jobs/sleeps.py --workers 2 --sample-ms 1 --step-ms 10 --samples 600 --epochs 1 --tensors "$@"
     is "$1 tensors ${2:-}: exit status" "$rc" 0

@@ -4,7 +4,7 @@
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
 case $BUILD in *address*|*thread*) skip_all "a sanitizer's library cannot be loaded into Python" ;; esac
-"$PYTHON" -c 'import torch' 2>/dev/null || skip_all "$PYTHON has no torch"
+imports "$PYTHON" torch || skip_all "$PYTHON has no torch"
 
 cat >"$T/job.py" <<'EOT'
 import sys, time

@@ -4,7 +4,7 @@
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
 if [ ! -e "$PWD/$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip "changes become diffs" "the extension is not built: no Python.h"; done_testing; fi
-if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip "changes become diffs" "$PYTHON has no torch"; done_testing; fi
+if ! imports "$PYTHON" torch; then skip "changes become diffs" "$PYTHON has no torch"; done_testing; fi
 ROOT=$PWD
 mkdir -p "$T/job"
 cat >"$T/job/train.py" <<'PY'

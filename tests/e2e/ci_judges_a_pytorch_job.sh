@@ -6,7 +6,7 @@
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
 [ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || skip_all "the extension for Python is not built"
-"$PYTHON" -c 'import torch' 2>/dev/null || skip_all "no PyTorch for $PYTHON"
+imports "$PYTHON" torch || skip_all "no PyTorch for $PYTHON"
 gate=$(sed -n '/^ *pipeprobe ci run/,/^ *-- /p' samples/ci/github.yml | tr '\n' ' ' | sed 's/  */ /g')
 cd "$T" || exit 1
 mkdir bin base head

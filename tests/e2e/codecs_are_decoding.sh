@@ -4,7 +4,7 @@
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
 [ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || skip_all "the extension is not built: no Python.h"
-"$PYTHON" -c 'import torch' 2>/dev/null || skip_all "$PYTHON has no torch"
+imports "$PYTHON" torch || skip_all "$PYTHON has no torch"
 mkdir "$T/modules"
 run timeout 120 "$PP" exec -q -o "$T/c.sqlite" -- "$PYTHON" tests/jobs/decoders.py "$T/modules"
 is "the job ends well" "$rc $(grep -c . "$ERR")" "0 0"

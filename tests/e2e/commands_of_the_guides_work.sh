@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 ROOT=$PWD no_job=
-[ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] && "${PYTHON:-/usr/bin/python3}" -c 'import torch' 2>/dev/null || no_job="no extension or no torch"
+[ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] && imports "${PYTHON:-/usr/bin/python3}" torch || no_job="no extension or no torch"
 
 # ---- the commands, without their comments; a line that ends in a backslash goes on ----
 sed -e ':a' -e '/\\$/{N;s/ *\\\n */ /;ba' -e '}' README.md docs/guide/*.md | grep -hE '^    (\$ )?pipeprobe [a-z-]+( |$)' | sed -E 's/^ *(\$ )?//; s/ {2,}#.*//; s/ +$//' | sort -u >"$T/commands"

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 PYTHON=${PIPEPROBE_TEST_PYTHON:-/usr/bin/python3}
-"$PYTHON" -c 'import torch' 2>/dev/null || skip_all "python3-torch is not installed"
+imports "$PYTHON" torch || skip_all "python3-torch is not installed"
 dir=${VENVS:-$PWD/build/venvs}/dftracer
 if [ ! -e "$dir/complete" ] && ! { timeout 120 python3 -m pip --python "$PYTHON" install -q --retries 0 --no-deps --only-binary :all: --target "$dir" \
     dftracer==2.2.0 pydftracer==2.0.6 && touch "$dir/complete"; } >"$T/pip" 2>&1; then

@@ -8,7 +8,7 @@ PYTHON=${PYTHON:-/usr/bin/python3}
 export TMPDIR=$T/tmp
 mkdir "$TMPDIR"
 
-if "$PYTHON" -c 'import torch' 2>/dev/null; then
+if imports "$PYTHON" torch; then
     run timeout 120 "$PP" doctor "$PYTHON"
     is "exit code" "$rc" 0
     is "the first rows" "$(sed -n 's/^\(yes\|no\|?\) *\([A-Za-z][A-Za-z -]*[a-z]\)   *.*/\2/p' "$OUT" | head -n 6 | paste -sd,)" "Python,PyTorch,PyTorch hooks,reads timed,attach,idle machine"

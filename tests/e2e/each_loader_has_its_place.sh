@@ -5,7 +5,7 @@
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
 if [ ! -e "$PWD/$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip "loaders have their places" "the extension is not built: no Python.h"; done_testing; fi
-if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip "loaders have their places" "$PYTHON has no torch"; done_testing; fi
+if ! imports "$PYTHON" torch; then skip "loaders have their places" "$PYTHON has no torch"; done_testing; fi
 mkdir -p "$T/site-packages"
 cat >"$T/site-packages/library.py" <<'PY'
 from torch.utils.data import DataLoader

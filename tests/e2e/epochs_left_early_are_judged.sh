@@ -5,7 +5,7 @@
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
 if [ ! -e "$PWD/$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip "epochs that are left early are judged" "the extension is not built: no Python.h"; done_testing; fi
-if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip "epochs that are left early are judged" "$PYTHON has no torch"; done_testing; fi
+if ! imports "$PYTHON" torch; then skip "epochs that are left early are judged" "$PYTHON has no torch"; done_testing; fi
 for workers in "" --persistent; do
     run timeout 120 "$PP" exec -q --force -o "$T/left.sqlite" -- "$PYTHON" tests/jobs/sleeps.py --workers 2 --sample-ms 10 --step-ms 5 --epochs 12 --samples 4000 --leave-after 20 $workers
     is "exit status $workers" "$rc" 0

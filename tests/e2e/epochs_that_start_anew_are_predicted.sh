@@ -4,7 +4,7 @@
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3} R=$T/run.sqlite
 [ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || skip_all "the extension is not built: no Python.h"
-"$PYTHON" -c 'import torch' 2>/dev/null || skip_all "$PYTHON has no torch"
+imports "$PYTHON" torch || skip_all "$PYTHON has no torch"
 record() { run timeout 120 "$PP" exec -q -f -o "$R" -- "$PYTHON" -W ignore tests/jobs/sleeps.py --samples 40 --sample-ms 10 --step-ms 5 "$@"; }
 starts() { sql "$R" "SELECT count(*) FROM v_span WHERE lane = 'trainer' AND phase = 'startup'"; }
 gain() { run timeout 60 "$PP" whatif --json "$R" --set "$1"; json "$OUT" '$.predictions[0].gain'; }

@@ -30,7 +30,7 @@ one_voice() { # NAME FILE DEVICE
 }
 run "$PP" run -q --synthetic n=2000,size=300x300 -b 8 -w 1 --step-ms 4 --duration 4 -o "$T/own.sqlite"
 one_voice "own loader" "$T/own.sqlite" 1
-if [ -e "$PWD/$BUILD/python/attach/_pipeprobe.abi3.so" ] && "$PYTHON" -c 'import torch' 2>/dev/null; then
+if [ -e "$PWD/$BUILD/python/attach/_pipeprobe.abi3.so" ] && imports "$PYTHON" torch; then
     cat >"$T/job.py" <<'PY'
 import time
 import torch

@@ -6,7 +6,7 @@
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
 case $BUILD in *address*|*thread*) skip_all "a sanitizer's library cannot be loaded into Python" ;; esac
-"$PYTHON" -c 'import torch' 2>/dev/null || skip_all "$PYTHON has no torch"
+imports "$PYTHON" torch || skip_all "$PYTHON has no torch"
 JOB="$PYTHON $PWD/tests/jobs/counted.py --batches 150 --sample-ms 2 --step-ms 2"
 PP=$(realpath "$PP")
 cd "$T" || exit 1

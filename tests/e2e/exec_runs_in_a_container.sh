@@ -5,7 +5,7 @@
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
 case $BUILD in *address*|*thread*) skip_all "a sanitizer's library cannot be loaded into Python" ;; esac
-"$PYTHON" -c 'import torch' 2>/dev/null || skip_all "$PYTHON has no torch"
+imports "$PYTHON" torch || skip_all "$PYTHON has no torch"
 command -v pgrep >/dev/null || skip_all "no pgrep"
 as=(unshare -m -p -f --kill-child) user=(--userspec=65534:65534)
 [ "$(id -u)" -eq 0 ] || as=(unshare -U -r -m -p -f --kill-child) user=()

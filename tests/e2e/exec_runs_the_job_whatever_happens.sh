@@ -191,7 +191,7 @@ job -f -o "$T/r.sqlite"
 job_ran "no torch"
 like "no torch: said" "$(cat "$ERR")" "the job job.py ended with exit status 3 before it took a batch, so nothing was recorded"
 is "no torch: one sentence at the end" "$(grep -vc ' recording into ' "$ERR")" 1
-if "$PYTHON" -c 'import torch' 2>/dev/null; then
+if imports "$PYTHON" torch; then
     run timeout 120 "$PP" exec -f -o "$T/r.sqlite" -- "$PYTHON" -c 'import torch.utils.data; print(7)'
     is "no loader: status and output" "$rc $(cat "$OUT")" "0 7"
     like "no loader: said" "$(cat "$ERR")" "nothing was recorded: the job python3 -c took no batch of a DataLoader and made no NVTX range"

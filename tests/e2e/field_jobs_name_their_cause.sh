@@ -5,7 +5,7 @@
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
 [ -e "$PWD/$BUILD/python/attach/_pipeprobe.abi3.so" ] || skip_all "the extension is not built: no Python.h"
-"$PYTHON" -c 'import torch, PIL' 2>/dev/null || skip_all "$PYTHON has no torch and PIL"
+imports "$PYTHON" 'torch, PIL' || skip_all "$PYTHON has no torch and PIL"
 
 run timeout 280 "$PYTHON" tests/field/run.py --build "$PWD/$BUILD" --python "$PYTHON" --data "$T/data" --keep "$T" --results "$T/results.json" --seconds 6 --no-gain \
     '^(iterator_per_step|workers_read_an_index|model_is_the_cost|item_in_each_step|dataset_(made|cheap)_each_epoch)$'

@@ -90,7 +90,7 @@ fi
 
 # ---- torch.profiler
 for PYTHON in ${PIPEPROBE_TEST_PYTHON:-/usr/bin/python3 python3}; do
-    "$PYTHON" -c 'import torch' 2>/dev/null && break
+    imports "$PYTHON" torch && break
     PYTHON=
 done
 if [ -z "$PYTHON" ]; then

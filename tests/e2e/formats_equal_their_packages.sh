@@ -5,7 +5,7 @@
 need_pipeprobe
 need_built helpers "$BUILD/tests/tools/dataset_dump"
 python=${PYTHON:-/usr/bin/python3}
-"$python" -c 'import numpy, torch' 2>/dev/null || skip_all "python3-numpy and python3-torch are not installed"
+imports "$python" 'numpy, torch' || skip_all "python3-numpy and python3-torch are not installed"
 
 dir=${VENVS:-$PWD/build/venvs}/formats
 PACKAGES='mosaicml-streaming==0.13.0 webdataset==0.2.111 braceexpand==0.1.7 tfrecord==1.14.6 crc32c==2.9.post0 protobuf==7.36.2 zstd==1.5.7.2

@@ -5,7 +5,7 @@
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3} R=$T/run.sqlite
 [ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || skip_all "the extension is not built: no Python.h"
-"$PYTHON" -c 'import torch, torchvision' 2>/dev/null || skip_all "$PYTHON has no torch and torchvision"
+imports "$PYTHON" 'torch, torchvision' || skip_all "$PYTHON has no torch and torchvision"
 
 "$MAKE_DATASET" "$T/images" --n 60 --classes 3 --size 160x120 >/dev/null
 mkdir "$T/site"

@@ -6,7 +6,7 @@ need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
 JOB=$PWD/tests/jobs/failing.py
 [ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || skip_all "the extension for Python is not built"
-"$PYTHON" -c 'import torch' 2>/dev/null || skip_all "no PyTorch for $PYTHON"
+imports "$PYTHON" torch || skip_all "no PyTorch for $PYTHON"
 cd "$T" || exit 1
 
 ends() { # KIND STATUS OUTCOME WHY REMEDY

@@ -8,7 +8,7 @@ JOB=$PWD/tests/jobs/killed.py
 cd "$T" || exit 1
 
 if [ ! -e "$OLDPWD/$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip_all "the extension is not built: no Python.h"; fi
-if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip_all "$PYTHON has no torch"; fi
+if ! imports "$PYTHON" torch; then skip_all "$PYTHON has no torch"; fi
 
 # resume HOW OPTION...: the answer as JSON
 resume() {

@@ -5,7 +5,7 @@
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3} R=$T/run.sqlite
 [ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || skip_all "the extension is not built: no Python.h"
-"$PYTHON" -c 'import torch' 2>/dev/null || skip_all "$PYTHON has no torch"
+imports "$PYTHON" torch || skip_all "$PYTHON has no torch"
 [ "$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)" -lt 2 ] || skip_all "kernel.yama.ptrace_scope forbids it"
 fact() { sql "$R" "SELECT value FROM meta WHERE section = 'stacks' AND key = '$1'"; }
 # Samples of the workers of the loader, in which the function was on the stack.

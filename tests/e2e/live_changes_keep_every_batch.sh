@@ -6,7 +6,7 @@
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
 [ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || skip_all "the extension is not built: no Python.h"
-"$PYTHON" -c 'import torch' 2>/dev/null || skip_all "$PYTHON has no torch"
+imports "$PYTHON" torch || skip_all "$PYTHON has no torch"
 shared() { # files of the processes that the recording names: others train, and are killed, beside it
     local pid
     for pid in $(sql "$1" "SELECT DISTINCT pid FROM thread"); do find /dev/shm -name "torch_${pid}_*"; done

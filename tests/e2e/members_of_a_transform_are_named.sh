@@ -4,7 +4,7 @@
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3} R=$T/run.sqlite
 [ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || skip_all "the extension is not built: no Python.h"
-"$PYTHON" -c 'import torch, torchvision' 2>/dev/null || skip_all "$PYTHON has no torch and torchvision"
+imports "$PYTHON" 'torch, torchvision' || skip_all "$PYTHON has no torch and torchvision"
 [ "$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)" -lt 2 ] || skip_all "kernel.yama.ptrace_scope forbids it"
 
 for workers in 2 0; do

@@ -5,7 +5,7 @@
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3} R=$T/run.sqlite
 [ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || skip_all "the extension is not built: no Python.h"
-"$PYTHON" -c 'import torch' 2>/dev/null || skip_all "$PYTHON has no torch"
+imports "$PYTHON" torch || skip_all "$PYTHON has no torch"
 said() { sqlite3 :memory: "SELECT json_extract(value, '\$.sentence') FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.findings') WHERE json_extract(value, '\$.kind') = '$1' AND json_extract(value, '\$.state') = 'found'"; }
 recorded() { # KIND
     run timeout 120 "$PP" exec -q --force -o "$R" -- "$PYTHON" tests/jobs/mixed_loaders.py "$1"

@@ -5,7 +5,7 @@
 . tests/slow_fs.sh
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
-"$PYTHON" -c 'import torch, numpy' 2>/dev/null || skip_all "$PYTHON has no torch"
+imports "$PYTHON" 'torch, numpy' || skip_all "$PYTHON has no torch"
 [ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || skip_all "the extension is not built: no Python.h"
 export OMP_NUM_THREADS=1 R=$T/run.sqlite
 . "$(dirname "$0")/../own_loops.sh"

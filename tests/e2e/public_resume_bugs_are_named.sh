@@ -5,7 +5,7 @@
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
 if [ ! -e "$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip "public bugs" "the extension is not built: no Python.h"; done_testing; fi
-if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip "public bugs" "$PYTHON has no torch"; done_testing; fi
+if ! imports "$PYTHON" torch; then skip "public bugs" "$PYTHON has no torch"; done_testing; fi
 
 for name in random_state_saved:next-epoch position_in_samples:partial-batch; do
     run env PYTHON="$PYTHON" timeout 280 python3 tests/resume/run.py "$name" --keep "$T/$name"

@@ -5,7 +5,7 @@
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
 if [ ! -e "$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip "a block is recorded" "the extension is not built: no Python.h"; done_testing; fi
-if ! "$PYTHON" -c 'import torch, torchvision' 2>/dev/null; then skip "a block is recorded" "$PYTHON has no torch and torchvision"; done_testing; fi
+if ! imports "$PYTHON" 'torch, torchvision'; then skip "a block is recorded" "$PYTHON has no torch and torchvision"; done_testing; fi
 
 export PATH=$PWD/$BUILD:$PATH PYTHONPATH=$PWD/collectors/attach/package PYTHONDONTWRITEBYTECODE=1
 "$MAKE_DATASET" "$T/images" --n 40 --classes 2 --size 160x120 >/dev/null

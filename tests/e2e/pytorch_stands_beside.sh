@@ -24,7 +24,7 @@ else skip "an interpreter without torch" "$python is not there"; fi
 check "none of them left a file" bash -c "! ls '$T'/no* 2>/dev/null"
 
 case $BUILD in *address*|*thread*) skip "PyTorch's DataLoader is recorded" "a sanitizer's library cannot be loaded into Python"; done_testing ;; esac
-"$python" -c 'import torch.utils.data, PIL' 2>/dev/null || { skip "PyTorch's DataLoader is recorded" "PyTorch or Pillow is not installed for $python (python3-torch, python3-pil)"; done_testing; }
+imports "$python" 'torch.utils.data, PIL' || { skip "PyTorch's DataLoader is recorded" "PyTorch or Pillow is not installed for $python (python3-torch, python3-pil)"; done_testing; }
 
 # Installed, every file is found where it was put.
 run make install DIST="$T/dist" DESTDIR="$T/root" PREFIX=/usr

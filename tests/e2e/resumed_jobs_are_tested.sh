@@ -46,7 +46,7 @@ like "and 'y' starts the job" "$answered" "Start\? \[y/N\] y.*failed by itself w
 is "one was started" "$(cd "$T" && echo started*)" "started-y"
 
 if [ ! -e "$OLDPWD/$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip "a job is killed" "the extension is not built: no Python.h"; done_testing; fi
-if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip "a job is killed" "$PYTHON has no torch"; done_testing; fi
+if ! imports "$PYTHON" torch; then skip "a job is killed" "$PYTHON has no torch"; done_testing; fi
 
 # Recipes of the guide are jobs of right.py, which `make resume-right` runs.
 sed -n 's/^| .* | \(`.*`\) |$/\1/p' "$OLDPWD/docs/guide/resume.md" | tr -d '`,' | tr ' ' '\n' | sort >"$T/recipes"

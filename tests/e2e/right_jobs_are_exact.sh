@@ -8,7 +8,7 @@ RIGHT=$PWD/tests/resume/right.py
 cd "$T" || exit 1
 
 if [ ! -e "$OLDPWD/$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip_all "the extension is not built: no Python.h"; fi
-if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip_all "$PYTHON has no torch"; fi
+if ! imports "$PYTHON" torch; then skip_all "$PYTHON has no torch"; fi
 
 answer() { json "$OUT" "\$.kills[0].$1"; }
 right() { # NAME OPTION...

@@ -24,7 +24,7 @@ holds "and waited no longer than they lasted" "$(cut -d'|' -f1 "$T/shares") < 1.
 
 # Samples of a few microseconds are one span, put once their batch is collated: they take none of what collating waited for a CPU.
 PYTHON=${PYTHON:-/usr/bin/python3}
-if [ ! -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || ! "$PYTHON" -c 'import torch' 2>/dev/null; then
+if [ ! -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || ! imports "$PYTHON" torch; then
     skip "run delay of collate" "no extension, or $PYTHON has no torch"
     done_testing
 fi

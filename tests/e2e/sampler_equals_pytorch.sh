@@ -4,7 +4,7 @@
 
 python=/usr/bin/python3
 script=tests/e2e/sampler_equals_pytorch.py
-$python -c 'import torch.utils.data.distributed' 2>/dev/null || skip_all "PyTorch is not installed for $python (python3-torch)"
+imports "$python" torch.utils.data.distributed || skip_all "PyTorch is not installed for $python (python3-torch)"
 need_pipeprobe
 
 $python $script requests >"$T/requests"

@@ -7,7 +7,7 @@ PYTHON=${PYTHON:-/usr/bin/python3}
 JOB=$PWD/tests/jobs/sampled.py
 
 if [ ! -e "$PWD/$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip "the audit of a PyTorch job" "the extension is not built: no Python.h"; done_testing; fi
-if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip "the audit of a PyTorch job" "$PYTHON has no torch"; done_testing; fi
+if ! imports "$PYTHON" torch; then skip "the audit of a PyTorch job" "$PYTHON has no torch"; done_testing; fi
 
 # record HOW WORKERS RANK...
 record() {

@@ -5,7 +5,7 @@
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
 [ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || skip_all "the extension is not built: no Python.h"
-"$PYTHON" -c 'import torch' 2>/dev/null || skip_all "$PYTHON has no torch"
+imports "$PYTHON" torch || skip_all "$PYTHON has no torch"
 
 cat >"$T/job.py" <<'EOF'
 import os, subprocess, sys, time

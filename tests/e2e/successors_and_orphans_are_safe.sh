@@ -30,7 +30,7 @@ else
 fi
 
 # ---- the trainer is killed, its workers are not ----
-"$PYTHON" -c 'import torch' 2>/dev/null || { skip "orphans" "$PYTHON has no torch"; done_testing; }
+imports "$PYTHON" torch || { skip "orphans" "$PYTHON has no torch"; done_testing; }
 cat >"$T/job.py" <<'P'
 import time
 import torch

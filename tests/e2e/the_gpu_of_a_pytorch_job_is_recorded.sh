@@ -6,7 +6,7 @@ need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3} FAKES=$PWD/$BUILD/tests/fake JOB=$PWD/tests/jobs/on_gpu.py R=$T/run.sqlite
 need_built helpers "$FAKES/libcuda.so.1"
 [ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || skip_all "the extension is not built: no Python.h"
-"$PYTHON" -c 'import torch' 2>/dev/null || skip_all "$PYTHON has no torch"
+imports "$PYTHON" torch || skip_all "$PYTHON has no torch"
 # NVIDIA's own CUPTI, which torch's wheels bring, crashes beside a driver that is a stand-in, with pipeprobe or without.
 "$PYTHON" -c 'import sys, torch; sys.exit(torch.version.cuda is not None)' || skip_all "the torch of $PYTHON brings a CUPTI of its own"
 

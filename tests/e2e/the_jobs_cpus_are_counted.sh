@@ -6,7 +6,7 @@ PYTHON=${PYTHON:-/usr/bin/python3}
 JOB=$PWD/tests/jobs/sleeps.py
 [ "$(nproc)" -ge 2 ] || skip_all "one CPU"
 [ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || skip_all "the extension for Python is not built"
-"$PYTHON" -c 'import torch' 2>/dev/null || skip_all "no PyTorch for $PYTHON"
+imports "$PYTHON" torch || skip_all "no PyTorch for $PYTHON"
 fact() { sql "$T/$1.sqlite" "SELECT value FROM meta WHERE section = 'environment' AND key = '$2'"; }
 
 run timeout 100 "$PP" exec -o "$T/one.sqlite" -- taskset -c 0 "$PYTHON" "$JOB" --epochs 1 --samples 800

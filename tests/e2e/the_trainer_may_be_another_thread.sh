@@ -7,7 +7,7 @@ PYTHON=${PYTHON:-/usr/bin/python3}
 JOB=$PWD/tests/jobs/prefetched.py
 R=$T/run.sqlite
 if [ ! -e "$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip "the trainer may be another thread" "the extension is not built: no Python.h"; done_testing; fi
-if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip "the trainer may be another thread" "$PYTHON has no torch"; done_testing; fi
+if ! imports "$PYTHON" torch; then skip "the trainer may be another thread" "$PYTHON has no torch"; done_testing; fi
 
 lanes() { sql "$R" "SELECT lane, phase, count(*) FROM v_span WHERE lane IN ('trainer', 'copy', 'main') GROUP BY 1, 2 ORDER BY 1, 2" | tr '\n' ' ' | sed 's/ $//'; }
 # recorded NAME ARGUMENTS...: as without us, and the trainer's waits are the job's own. A thread may lose its CPU between the two clocks, and the

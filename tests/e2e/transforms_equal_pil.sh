@@ -10,8 +10,8 @@ skip_all() {
     exit 0
 }
 
-"$python" -c 'import PIL, numpy' 2>/dev/null || skip_all "python3-pil is not installed"
-"$python" -c 'import torchvision' 2>/dev/null || skip_all "python3-torchvision is not installed"
+imports "$python" 'PIL, numpy' || skip_all "python3-pil is not installed"
+imports "$python" torchvision || skip_all "python3-torchvision is not installed"
 if [ ! -x "$build/tests/tools/transform_dump" ]; then
     echo "1..1"
     echo "not ok 1 - $build/tests/tools/transform_dump is there (make helpers builds it)"

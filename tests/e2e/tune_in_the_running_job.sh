@@ -7,7 +7,7 @@ need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
 JOB=tests/jobs/live_job.py
 [ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || skip_all "the extension is not built: no Python.h"
-"$PYTHON" -c 'import torch' 2>/dev/null || skip_all "$PYTHON has no torch"
+imports "$PYTHON" torch || skip_all "$PYTHON has no torch"
 changes() { sql "$1" "SELECT value FROM meta WHERE section = 'loader_change' ORDER BY key"; }
 
 run "$PP" exec --tune=fast -o "$T/no.sqlite" -- true

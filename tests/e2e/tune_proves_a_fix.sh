@@ -39,7 +39,7 @@ like "on a terminal it asks, and says before what it will start" "$(tr -s '\r\n 
 check "nothing was started, nothing was made" test ! -e "$T/started" -a ! -e "$T/no" -a ! -e "$T/asked"
 
 if [ ! -e "$HOOKS/_pipeprobe.abi3.so" ]; then skip "a job is tuned" "the extension is not built: no Python.h"; done_testing; fi
-if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip "a job is tuned" "$PYTHON has no torch"; done_testing; fi
+if ! imports "$PYTHON" torch; then skip "a job is tuned" "$PYTHON has no torch"; done_testing; fi
 note_of() { sql "$1" "SELECT value FROM meta WHERE section = 'tune' AND key = '$2'"; }
 loader_of() { sql "$1" "SELECT group_concat(substr(value, instr(value, 'num_workers='), 13), ' ') FROM (SELECT * FROM meta WHERE section = 'loader' AND value LIKE '%$2%' ORDER BY key)"; }
 

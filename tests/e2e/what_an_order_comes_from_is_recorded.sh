@@ -6,7 +6,7 @@ need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
 
 if [ ! -e "$PWD/$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip "where an order comes from" "the extension is not built: no Python.h"; done_testing; fi
-if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip "where an order comes from" "$PYTHON has no torch"; done_testing; fi
+if ! imports "$PYTHON" torch; then skip "where an order comes from" "$PYTHON has no torch"; done_testing; fi
 
 # ---- a job with files, augmentation, a validation loader and checkpoints
 for workers in 0 2; do

@@ -148,7 +148,7 @@ done <"$T/pythons"
 check "a Python was tried" test "$tried" -gt 0
 
 # ---- a PyTorch job, from the venv ----
-if ! "$PYTHON" -c 'import torch, torchvision' 2>/dev/null; then skip "a PyTorch job" "$PYTHON has no torch and torchvision"; done_testing; fi
+if ! imports "$PYTHON" 'torch, torchvision'; then skip "a PyTorch job" "$PYTHON has no torch and torchvision"; done_testing; fi
 "$PYTHON" -m venv --without-pip --system-site-packages "$T/venv" && "$PYTHON" -m pip --python "$T/venv/bin/python" install -q "$wheel" || fail "a venv" </dev/null
 "$MAKE_DATASET" "$T/images" --n 60 --classes 3 --size 160x120 >/dev/null
 R=$T/train.sqlite
