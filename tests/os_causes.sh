@@ -7,6 +7,7 @@
 #   group_read_bytes                            what the group has read from disks so far; nothing where the kernel does not count it
 #   drop_cache DIR                              what the page cache holds of the files in DIR goes
 #   spin N; stop_spinning                       N processes that want a CPU
+#   diagnose [in_group] ARGUMENTS...            pipeprobe run with these: its verdict in $l0, $l1, $l2, its report in $OUT
 group= memory= spinners=
 
 # The v1 hierarchy of a controller, or the unified one with it switched on for children.
@@ -96,4 +97,12 @@ spin() { # N processes
 stop_spinning() {
     [ -z "$spinners" ] || { kill $spinners; wait $spinners; } 2>/dev/null
     spinners=
+}
+
+diagnose() { # [in_group] ARGUMENTS...
+    local enter=
+    [ "$1" != in_group ] || { enter=in_group; shift; }
+    run $enter timeout 60 "$PP" run "$@" --json --quiet --force -o "$T/run.sqlite"
+    l0=$(json "$OUT" '$.verdict.l0') l1=$(json "$OUT" '$.verdict.l1') l2=$(json "$OUT" '$.verdict.l2')
+    echo "# $l0 ${l1:-}/${l2:-}, data wait $(json "$OUT" '$.data_wait_share'), others $(awk '{ print $1 }' /proc/loadavg): $(json "$OUT" '$.verdict.sentence')"
 }

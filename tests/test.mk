@@ -14,7 +14,7 @@ QUICK_E2E := $(shell grep -l '^\# quick' $(E2E) /dev/null)
 CHECKS := tests/check_layers.sh tests/check_links.sh tests/check_format.sh tests/check_docs.sh tests/check_sizes.sh
 # Parallel unless the number of jobs is given.
 JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
-RUN_TESTS := CC='$(CC)' bash tests/run.sh -t $(TEST_LIMIT) -j $(shell nproc) -f $$((3 * $(shell nproc)))
+RUN_TESTS := CC='$(CC)' bash tests/run.sh -t $(TEST_LIMIT) -j $(shell nproc) -f $$((2 * $(shell nproc) + 1))
 # The unit tests of which a build with ThreadSanitizer has something to watch: those that start threads, as the plain build tells. These are linked with code
 # that could start some, and start none: one that does ends there, in every build (tests/support/one_thread.c).
 ONE_THREAD := tui/dash/test_dash_sizes collectors/store/test_store_hostile report/live/test_outlook report/source/test_kept_requests collectors/import/test_import \

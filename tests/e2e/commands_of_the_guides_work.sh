@@ -26,7 +26,7 @@ is "each option is one of its command" "$wrong" ""
 not_run() {
     cat <<'N'
 ^pipeprobe attach @ a job that runs: attach_enters_a_running_job.sh, attach_looks_from_outside.sh
-^pipeprobe (tune|verify|resume-test) @ many runs of a job: tune_proves_a_fix.sh, verify_proves_a_change.sh, resumed_jobs_are_tested.sh
+^pipeprobe (tune|verify|resume-test) @ many runs of a job: tune_proves_a_fix.sh, verify_proves_a_change.sh, less_work_is_no_fix.sh, resumed_jobs_are_tested.sh
 ^pipeprobe exec .*--tune @ a job of minutes: tune_in_the_running_job.sh
 ^pipeprobe exec .*ray_train @ Ray
 ^pipeprobe exec --map @ a program of somebody's
