@@ -301,7 +301,8 @@ pp_status pp_find_recording(const char *what, char *path, size_t size, struct pp
         return in_directory(what, path, size, err);
     if (!there && digits)
         return of_process(what, path, size, err);
-    if ((size_t)snprintf(path, size, "%s", what) >= size)
+    const char *here = *what == '-' ? "./" : ""; /* the name is printed to be pasted: it must be no option */
+    if ((size_t)snprintf(path, size, "%s%s", here, what) >= size)
         return pp_fail(err, PP_E_USAGE, "the name of the recording is too long (%zu bytes)", strlen(what));
     return PP_OK;
 }
@@ -316,7 +317,7 @@ pp_status pp_choose_recording(const char *const *operands, int n, char *path, si
     pp_status st = pp_find_recording(".", path, size, err);
     if (st == PP_E_NOT_FOUND)
         return pp_fail(err, PP_E_USAGE, "no recording given, and none is in this directory");
-    if (st == PP_OK && strncmp(path, "./", 2) == 0)
+    if (st == PP_OK && strncmp(path, "./", 2) == 0 && path[2] != '-')
         memmove(path, path + 2, strlen(path + 2) + 1);
     return st;
 }
