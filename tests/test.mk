@@ -132,13 +132,19 @@ bench-lines: deps-test
 .PHONY: bench-live
 bench-live: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= all
-	$(Q)for p in $(or $(PYTHONS),python3); do echo "$$p" && PYTHON=$$p SEED=$(or $(SEED),1:20) CASES=all LIMIT=7200 bash tests/e2e/live_changes_keep_every_batch.sh || exit 1; done
+	$(Q)for p in $(or $(PYTHONS),python3); do echo "$$p" && PYTHON=$$p SEED=$(or $(SEED),1:20) CASES="$(or $(CASES),all many)" LIMIT=7200 bash tests/e2e/live_changes_keep_every_batch.sh || exit 1; done
 
 # 30 jobs with the grid of their settings: what a script makes of `pipeprobe answer`. ONLY; PYTHON one with torch 2.6 or later (in_order).
 .PHONY: bench-grid
 bench-grid: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= all
 	$(Q)$(or $(PYTHON),build/venvs/torch/bin/python) -W ignore tests/bench/grid/grid.py $(B)/pipeprobe $(if $(ONLY),'$(ONLY)')
+
+# Jobs of that grid under exec --tune: 20 that began badly, 20 where nothing gains. ONLY, PYTHON; an idle machine.
+.PHONY: bench-tuned
+bench-tuned: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all
+	$(Q)$(or $(PYTHON),build/venvs/torch/bin/python) -W ignore tests/bench/grid/live.py $(B)/pipeprobe $(if $(ONLY),'$(ONLY)')
 
 # What recording an unmodified PyTorch job costs (docs/results/performance.md). PYTHON, ROUNDS and BESIDE as the script says.
 .PHONY: bench-attach
@@ -427,6 +433,7 @@ help:
 	'make bench-content CPU time of exec --content in a JPEG job; ROUNDS= PYTHON=' \
 	'make bench-network  PyTorch jobs over the network, 18 clients, and controls: reads, requests, causes and gains against clock and log (half an hour); ONLY= FIELD_PYTHON= ARGS=' \
 	'make bench-grid   30 jobs with the grid of their DataLoader settings: what a script makes of pipeprobe answer (half an hour); ONLY= PYTHON=' \
+	'make bench-tuned  40 of those jobs under exec --tune: 95 % of the best setting, nothing lost where nothing gains (2 hours); ONLY= PYTHON= TUNED=' \
 	'make bench-ranks  a slow rank among four (storage, CPU) under torchrun and mpiexec: is it named, what is gained (15 min); ROUNDS= ONLY= FAULTS= KEEP= STEPS= PYTHON=' \
 	'make soak-attach  a recorded PyTorch job for an hour or 1,000 epochs: memory, files and recording stay flat; MINUTES= EPOCHS= PYTHON=' \
 	'make gpu-check    with an NVIDIA GPU: what only a GPU can show, as one table' \
