@@ -161,7 +161,9 @@ static pp_status write_recording(struct pp_imported *im, const char *path, const
                                              .local_size = -1,
                                              .node = -1,
                                              .attempt = -1};
-    pp_status status = pp_recording_create(&opts, &recording, err);
+    pp_status status = o->stopped ? o->stopped(err) : PP_OK;
+    if (status == PP_OK)
+        status = pp_recording_create(&opts, &recording, err);
     if (status == PP_OK)
         status = pp_recording_start(recording, o->command_line, err);
     if (status == PP_OK) {
@@ -169,6 +171,8 @@ static pp_status write_recording(struct pp_imported *im, const char *path, const
         pp_store_meta_text(pp_recording_store(recording), "import", "trace", base ? base + 1 : path);
         status = pp_imported_write(im, pp_recording_store(recording), err);
     }
+    if (status == PP_OK && o->stopped)
+        status = o->stopped(err);
     if (status == PP_OK)
         status = pp_recording_finish(recording, "finished", last, err);
     if (status == PP_OK)

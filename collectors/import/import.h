@@ -56,8 +56,10 @@ struct pp_import_opts {
     int force;
     const struct pp_namemap *map; /* may be NULL */
     const char *command_line;
-    int64_t rank, world_size; /* where the trace does not say; -1: not known */
-    const char *const *more;  /* further files of the same job, of a format that joins them */
+    int64_t rank, world_size;                 /* where the trace does not say; -1: not known */
+    pp_status (*stopped)(struct pp_err *err); /* asked when all is read, and when all is written: not PP_OK
+                                                 ends the import; may be NULL */
+    const char *const *more;                  /* further files of the same job, of a format that joins them */
     size_t n_more;
 };
 struct pp_import_result {

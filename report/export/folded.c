@@ -1,5 +1,6 @@
-/* Folded stacks, for flamegraph.pl, inferno and speedscope: "thread;outermost;...;innermost N", N samples; of
- * a recording without stacks "thread;phase N", N microseconds. */
+/* Folded stacks, for flamegraph.pl, inferno and speedscope: "thread;outermost;...;innermost N"; of a
+ * recording without stacks "thread;phase N". N is microseconds: samples of the first seconds stand for less
+ * than later ones. */
 #include "report/export/out.h"
 #include "report/export/stack_sums.h"
 
@@ -32,7 +33,7 @@ static pp_status folded_write(const struct pp_stack_sums *s, struct pp_err *err)
             pp_out_char(&out, ')');
         }
         pp_out_char(&out, ' ');
-        pp_out_uint(&out, s->of_phases ? row->ns / 1000 : row->n);
+        pp_out_uint(&out, row->ns / 1000);
         pp_out_char(&out, '\n');
     }
     return pp_out_end(&out, err);

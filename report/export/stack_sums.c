@@ -69,30 +69,41 @@ static int add_row(struct pp_stack_sums *s, struct pp_stack_sum row)
     return 1;
 }
 
+/* In samples of the first seconds, which are taken more often. */
+static uint64_t weight_of(const struct pp_stack_sample *x)
+{
+    return x->flags & PP_STACK_DENSE ? 1 : PP_STACKS_DENSER;
+}
+
 /* Samples of a thread lie side by side. A sample stands for the time to the next, on average. */
 static pp_status sum_stacks(struct pp_stack_sums *s, struct pp_err *err)
 {
     const struct pp_stack_sample *x = s->stacks.samples;
     uint64_t *seen = calloc(s->stacks.n_frames + 1, sizeof(*seen));
-    int fine = seen != NULL;
+    uint64_t *weight = calloc(s->stacks.n_frames + 1, sizeof(*weight));
+    int fine = seen && weight;
     for (size_t i = 0, n; fine && i < s->stacks.n_samples; i += n) {
+        uint64_t until_last = 0;
         for (n = 1; i + n < s->stacks.n_samples && x[i + n].thread == x[i].thread; n++)
-            ;
+            until_last += weight_of(&x[i + n - 1]);
         size_t at = pp_scan_thread(s->run, x[i].thread);
-        uint64_t each_ns = n > 1 ? (x[i + n - 1].t_ns - x[i].t_ns) / (n - 1) : 0;
+        double each_ns = n > 1 ? (double)(x[i + n - 1].t_ns - x[i].t_ns) / (double)until_last : 0;
         if (at >= s->run->n_threads) /* it records no spans */
             continue;
-        for (size_t k = i; k < i + n; k++)
+        for (size_t k = i; k < i + n; k++) {
             seen[x[k].frame]++;
-        for (size_t k = i; k < i + n && fine; k++)
-            if (seen[x[k].frame]) {
-                uint64_t times = seen[x[k].frame];
-                seen[x[k].frame] = 0;
-                fine = add_row(s, (struct pp_stack_sum){&s->run->threads[at], x[k].frame, times,
-                                                        times * each_ns});
-            }
+            weight[x[k].frame] += weight_of(&x[k]);
+        }
+        for (size_t k = i; k < i + n && fine; k++) {
+            uint32_t frame = x[k].frame;
+            if (seen[frame])
+                fine = add_row(s, (struct pp_stack_sum){&s->run->threads[at], frame, seen[frame],
+                                                        (uint64_t)((double)weight[frame] * each_ns)});
+            seen[frame] = weight[frame] = 0;
+        }
     }
     free(seen);
+    free(weight);
     return fine ? PP_OK : no_memory(s, err);
 }
 

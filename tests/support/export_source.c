@@ -95,6 +95,7 @@ struct pp_source fx_source(struct fake_export *f)
                               .each_gpu = fx_each_gpu,
                               .each_request = fx_each_request,
                               .each_request_by_start = fx_each_request,
+                              .each_stack = f->each_stack,
                               .each_loss = fx_each_loss};
 }
 

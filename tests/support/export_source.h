@@ -23,6 +23,7 @@ struct fake_export {
     size_t n_gpu;
     const struct pp_request_row *request; /* by their starts */
     size_t n_requests;
+    pp_status (*each_stack)(void *ctx, const struct pp_stack_walk *to, struct pp_err *err);
     uint32_t id_offset; /* of threads in chunks: what the file does not declare */
 };
 

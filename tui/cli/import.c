@@ -1,6 +1,7 @@
 /* `pipeprobe import`: traces that other profilers wrote, as recordings. */
 #include "tui/cli/cli.h"
 #include "tui/cli/shipped.h"
+#include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/rank_files.h"
 #include "tui/cli/recording_name.h"
 
@@ -53,6 +54,16 @@ static void note_result(const struct import_trace *t, const struct pp_import_res
     }
 }
 
+/* While a trace is read there is no file yet, and a signal ends us as ever; from then on none is left behind.
+ */
+static pp_status stopped(struct pp_err *err)
+{
+    static int caught;
+    if (!caught++)
+        interrupt_catch(INTERRUPT_ONCE, NULL);
+    return interrupt_status(err);
+}
+
 /* One trace into one recording. several: the file is that of its rank. */
 static pp_status import_one(const struct options *o, const struct import_trace *t, int several,
                             const struct pp_namemap *map, const char *command_line, struct pp_err *err)
@@ -76,6 +87,7 @@ static pp_status import_one(const struct options *o, const struct import_trace *
                                                      .command_line = command_line,
                                                      .rank = t->rank,
                                                      .world_size = t->world_size,
+                                                     .stopped = stopped,
                                                      .more = (const char *const *)t->more,
                                                      .n_more = t->n_more},
                             &r, err);

@@ -3,6 +3,7 @@
 #include "collectors/import/import.h"
 
 #include "collectors/store/reader.h"
+#include "probe/base/err.h"
 #include "report/build/build.h"
 #include "tests/support/made_trace.h"
 #include "tests/support/store_dir.h"
@@ -458,10 +459,39 @@ static void test_an_existing_output_stays(void **state)
     unlink(trace_path);
 }
 
+static int answers; /* of these the last one ends the import */
+
+static pp_status stopped(struct pp_err *err)
+{
+    return --answers > 0 ? PP_OK : pp_fail(err, PP_E_INTERRUPTED, "stopped by Ctrl-C");
+}
+
+static void test_one_that_is_stopped_leaves_no_file(void **state)
+{
+    struct pp_import_result r;
+    struct pp_import_opts o = {.output = store_path, .rank = -1, .world_size = -1, .stopped = stopped};
+    snprintf(trace_path, sizeof(trace_path), "%s/x.pt.trace.json", store_dir);
+    made_trace_write(trace_path,
+                     &(struct made_trace){
+                         .style = TRACE_2022, .steps = 8, .wait_us = slow_us, .n_waits = 1, .step_us = 50000},
+                     0);
+    unlink(store_path);
+    for (int last = 1; last <= 2; last++) {
+        struct pp_err err = {0};
+        answers = last;
+        assert_int_equal(pp_import_file(trace_path, &o, &r, &err), PP_E_INTERRUPTED);
+        assert_int_equal(answers, 0);
+        assert_string_equal(err.text, "stopped by Ctrl-C");
+        assert_int_not_equal(access(store_path, F_OK), 0);
+    }
+    unlink(trace_path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_every_style_gives_the_same_recording),
+        STORE_TEST(test_one_that_is_stopped_leaves_no_file),
         STORE_TEST(test_verdicts_stay_inside_of_what_a_trace_shows),
         STORE_TEST(test_shares_are_those_of_the_trace),
         STORE_TEST(test_the_rhythm_of_waits_tells_the_workers),

@@ -327,6 +327,40 @@ static void profiles_without_stacks_have_phases(void **state)
     fx_end(&f);
 }
 
+/* load for a second at four times the pace, then decode for two. */
+static pp_status each_stack(void *ctx, const struct pp_stack_walk *to, struct pp_err *err)
+{
+    (void)ctx;
+    (void)err;
+    to->function(to->ctx, &(struct pp_stack_function_row){1, 1, "load", "train.py"});
+    to->function(to->ctx, &(struct pp_stack_function_row){2, 9, "decode", "train.py"});
+    to->frame(to->ctx, &(struct pp_stack_row){1, 0, 1, 3, 0});
+    to->frame(to->ctx, &(struct pp_stack_row){2, 0, 2, 9, 0});
+    for (uint64_t i = 0; i <= 60; i++) {
+        int early = i < 40;
+        struct pp_stack_sample_row row = {.t_ns = FX_T0 + (early ? i * 25000 : (i - 30) * 100000) * FX_US,
+                                          .thread = FX_WORKER,
+                                          .stack = early ? 1 : 2,
+                                          .state = 'R',
+                                          .flags = early ? PP_STACK_DENSE : 0};
+        to->sample(to->sample_ctx, &row);
+    }
+    return PP_OK;
+}
+
+static void early_stacks_stand_for_less(void **state)
+{
+    struct fake_export f;
+    fx_begin(&f);
+    f.each_stack = each_stack;
+    fx_batch(&f, 1);
+    char *text = export_text(&f, &pp_export_folded);
+    expect_line(text, "pp-worker-0;load (train.py:3) 1000000");
+    expect_line(text, "pp-worker-0;decode (train.py:9) 2100000"); /* the last sample has its time too */
+    free(text);
+    fx_end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +373,7 @@ int main(void)
         cmocka_unit_test(chrome_draws_what_the_gpu_did),
         cmocka_unit_test(chrome_draws_requests),
         cmocka_unit_test(profiles_without_stacks_have_phases),
+        cmocka_unit_test(early_stacks_stand_for_less),
     };
     return cmocka_run_group_tests_name("export_text", tests, fx_set_up, tear_down);
 }
