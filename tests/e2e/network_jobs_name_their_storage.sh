@@ -1,5 +1,5 @@
 #!/bin/bash
-# asleep
+# alone
 # Jobs that fetch their samples by HTTP or S3, one client each: the recording has the time in the fetch as reads and each request, and the verdict is
 # storage.
 . "$(dirname "$0")/../lib.sh"

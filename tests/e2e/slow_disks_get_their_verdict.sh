@@ -1,5 +1,5 @@
 #!/bin/bash
-# asleep
+# alone
 # Stalls of storage that the operating system makes: a slow file system, a dropped page cache behind a throttled disk, a page cache that is too small. Nothing is
 # injected, so the verdict can come from effects alone; it must be the one that the same cause gets from the fault layer.
 . "$(dirname "$0")/../lib.sh"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# asleep
+# alone
 # Jobs that fetch their samples behind TLS, whose handshake is a part of the requests; and from a store that refuses some: the wait between two tries is no
 # work.
 . "$(dirname "$0")/../lib.sh"

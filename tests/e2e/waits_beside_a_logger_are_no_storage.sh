@@ -1,5 +1,5 @@
 #!/bin/bash
-# asleep
+# alone
 # Jobs that wait for something else beside a logger's requests: that is never storage. Reads that nobody can time are said.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
