@@ -2,7 +2,8 @@
 # tests/run.sh [-t SECONDS] [-j N] [-f M] [-r] PROGRAM...: runs every program (a cmocka binary, or a script printing TAP) under a time limit, N at a time,
 # and counts.
 #
-# -f: while half a CPU has nothing to do for a second, one more runs beside the N, up to M in all.
+# -f: while half a CPU has nothing to do for a second, one more runs beside the N, up to M in all; of the CPUs that we
+# may use, while 1.5 GiB of memory are free, and not where a quota of a cgroup is less than these CPUs.
 #
 # A script with a line "# alone" judges times: it runs after the others, with nothing beside it. One with a line "# asleep" judges times too, but what it
 # times mostly sleeps: those run side by side, before the ones that run alone. -f adds to those only while half of all CPUs has nothing to do.
@@ -21,7 +22,7 @@
 set -u
 set -m # a program started beside others still gets SIGINT as a terminal would send it
 usage='usage: tests/run.sh [-t SECONDS] [-j N] [-f M] [-r] PROGRAM...'
-limit=300 jobs=1 fill=0 second_run=
+limit=300 jobs=1 fill= second_run=
 while getopts t:j:f:r option; do
     case $option in
     t) limit=$OPTARG ;;
@@ -32,7 +33,8 @@ while getopts t:j:f:r option; do
     esac
 done
 shift $((OPTIND - 1))
-[[ $limit =~ ^[1-9][0-9]*$ && $jobs =~ ^[1-9][0-9]*$ && $fill =~ ^[0-9]+$ ]] || { echo "$usage; SECONDS, N and M are whole numbers from 1 on" >&2; exit 2; }
+[[ $limit =~ ^[1-9][0-9]*$ && $jobs =~ ^[1-9][0-9]*$ && ${fill:-1} =~ ^[1-9][0-9]*$ ]] || { echo "$usage; SECONDS, N and M are whole numbers from 1 on" >&2; exit 2; }
+fill=${fill:-0}
 export CMOCKA_MESSAGE_OUTPUT=TAP LC_ALL=C.UTF-8 TZ=UTC
 # Without intercept_tls_get_addr=0 the leak check of Debian 12's libasan can crash itself ("Tracer caught signal 11") where a library was opened at run time, by how memory
 # happens to lie: seen with the fake CUPTI in a chroot, every time, with a binary that passes outside. Leaks are found all the same.
@@ -101,15 +103,39 @@ cpu_of_ended() {
     cpu_ms=$(awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); ms += (t[1] * 60 + t[2]) * 1000 } } END { printf "%d", ms }' "$work/times")
 }
 
-# Half of so many CPUs had nothing to do since the last look, which was a second ago or more. $CPU_STAT stands for /proc/stat (a test's).
+# The CPUs that we may use, as "cpu0 cpu1 ": a host's others say nothing of room here.
+ours() {
+    local list part
+    list=$(sed -n 's/^Cpus_allowed_list:[ \t]*//p' /proc/self/status)
+    for part in ${list//,/ }; do seq -f 'cpu%.0f' "${part%-*}" "${part#*-}"; done | tr '\n' ' '
+}
+# Whether a quota allows less than these CPUs: then idle CPUs are not ours to use. $CGROUPS stands for /sys/fs/cgroup (a test's).
+under_quota() { # CPUS
+    local group root=${CGROUPS:-/sys/fs/cgroup} dir quota period
+    group=$(sed -n 's/^0:://p' /proc/self/cgroup)
+    for dir in "$root" "$root${group%/}" "$root/unified${group%/}"; do
+        read -r quota period 2>/dev/null <"$dir/cpu.max" && [ "$quota" != max ] && [ "$quota" -lt $((period * $1)) ] && return 0
+    done
+    group=$(sed -n 's/^[0-9]*:\([^:]*,\)*cpu\(,[^:]*\)*:\(.*\)/\3/p' /proc/self/cgroup)
+    for dir in "$root/cpu" "$root/cpu${group%/}"; do
+        quota=$(cat "$dir/cpu.cfs_quota_us" 2>/dev/null) period=$(cat "$dir/cpu.cfs_period_us" 2>/dev/null)
+        [ "${quota:--1}" -gt 0 ] && [ "$quota" -lt $((period * $1)) ] && return 0
+    done
+    return 1
+}
+
+# Half of so many of our CPUs had nothing to do since the last look, 1 s to 2 s ago, and 1.5 GiB of memory are free. $CPU_STAT stands for /proc/stat (a test's).
 has_room() { # CPUS
-    local now=${EPOCHREALTIME/./} name user nice system idle iowait rest
+    local now=${EPOCHREALTIME/./} name user nice system waits iowait rest idle=0 free
     [ $((now - looked_us)) -ge 1000000 ] || return 1
-    read -r name user nice system idle iowait rest <"${CPU_STAT:-/proc/stat}"
-    idle=$((idle + iowait))
+    while read -r name user nice system waits iowait rest; do
+        case " $our_cpus" in *" $name "*) idle=$((idle + waits + iowait)) ;; esac
+    done <"${CPU_STAT:-/proc/stat}"
     local gained=$((idle - looked_idle)) us=$((now - looked_us))
     looked_us=$now looked_idle=$idle
-    [ $((gained * 2000000)) -ge $((us * $1 * ticks_per_s)) ]
+    [ $us -le 2000000 ] && [ $((gained * 2000000)) -ge $((us * $1 * ticks_per_s)) ] || return 1
+    free=$(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo)
+    [ "${free:-$least_free_kib}" -ge $least_free_kib ]
 }
 look_anew() { looked_us=0; has_room 1; looked_us=${EPOCHREALTIME/./}; }
 
@@ -134,7 +160,7 @@ finish() {
     passed=$((passed + p)) skipped=$((skipped + s)) failed=$((failed + f))
     sed -n "s|^S |  $name: |p" "$work/counted" >>"$work/skips"
     if [ "$f" -eq 0 ]; then
-        printf 'ok      %-44s %4d passed%s, %d s, %d.%d of CPU\n' "$name" "$p" "$([ "$s" -eq 0 ] || echo ", $s skipped")" $took $(((cpu_ms - before) / 1000)) $(((cpu_ms - before) / 100 % 10))
+        printf 'ok      %-44s %4d passed%s, %d s, %d.%d s of CPU\n' "$name" "$p" "$([ "$s" -eq 0 ] || echo ", $s skipped")" $took $(((cpu_ms - before) / 1000)) $(((cpu_ms - before) / 100 % 10))
         [ -z "${first[$program]:-}" ] || echo "  $name: ${first[$program]}" >>"$work/second"
     else
         show_failures FAILED "$name" "$out" $took
@@ -189,7 +215,8 @@ for program; do
     elif marked asleep "$program"; then asleep+=("$program")
     else together+=("$program"); fi
 done
-cpus=$(nproc) ticks_per_s=$(getconf CLK_TCK) looked_us=0 looked_idle=0 cpu_ms=0 took=() beside=1
+cpus=$(nproc) our_cpus=$(ours) least_free_kib=1572864 ticks_per_s=$(getconf CLK_TCK) looked_us=0 looked_idle=0 cpu_ms=0 took=() beside=1
+under_quota "$cpus" && fill=0
 run_all "$jobs" "$fill" 1 "${together[@]}"
 took+=($SECONDS) beside=
 run_all "$jobs" "$fill" "$cpus" "${asleep[@]}"

@@ -76,10 +76,11 @@ rm "$T"/here.*
 
 # -f: one more while a CPU has nothing to do, and none while all work. What sleeps while it times waits for half of all.
 idle_cpus() { # PERCENT of all: a /proc/stat
-    local began=${EPOCHREALTIME/./} ticks
+    local began=${EPOCHREALTIME/./} ticks of_each cpu
     ticks=$(getconf CLK_TCK)
     while :; do
-        echo "cpu 0 0 0 $(((${EPOCHREALTIME/./} - began) / 1000 * ticks * $(nproc) * $1 / 100000)) 0 0" >"$T/stat.new" && mv "$T/stat.new" "$T/stat"
+        of_each=$(((${EPOCHREALTIME/./} - began) / 1000 * ticks * $1 / 100000))
+        for cpu in "" $(seq 0 $(($(nproc --all) - 1))); do echo "cpu$cpu 0 0 0 $of_each 0 0"; done >"$T/stat.new" && mv "$T/stat.new" "$T/stat"
         sleep 0.1
     done
 }
@@ -97,7 +98,14 @@ for name in one two; do sed -i 's/seq 150/seq 300/' "$T/$name.sh" "$T/asleep_$na
 is "-f: side by side while there is room" "$(fills 100 "$T"/one.sh "$T"/two.sh)" "2 passed, 0 failed, 0 skipped"
 is "-f: one by one while there is none" "$(fills 0 "$T"/one.sh "$T"/two.sh)" "1 passed, 1 failed, 0 skipped"
 is "-f: asleep, side by side while most have nothing to do" "$(fills 100 "$T"/asleep_one.sh "$T"/asleep_two.sh)" "2 passed, 0 failed, 0 skipped"
-is "-f: asleep, one by one while a third has" "$(fills 30 "$T"/asleep_one.sh "$T"/asleep_two.sh)" "1 passed, 1 failed, 0 skipped"
+is "-f: asleep, one by one while a tenth has" "$(fills 10 "$T"/asleep_one.sh "$T"/asleep_two.sh)" "1 passed, 1 failed, 0 skipped"
+like "each line has the CPU time, in s" "$(grep '^ok ' "$OUT")" "asleep_two.sh +1 passed, [0-9]+ s, [0-9]+\.[0-9] s of CPU"
+like "and the last but one how long each kind took" "$(tail -n 2 "$OUT" | head -n 1)" \
+    "^Took [0-9]+ s: [0-9]+ s beside one another, [0-9]+ s asleep, [0-9]+ s alone, [0-9]+ s again; [0-9]+ s of CPU$"
+mkdir "$T/quota" && echo "50000 100000" >"$T/quota/cpu.max"
+is "-f: nothing more under a quota" "$(CGROUPS=$T/quota fills 100 "$T"/one.sh "$T"/two.sh)" "1 passed, 1 failed, 0 skipped"
+run bash tests/run.sh -f 0 "$T"/one.sh
+is "-f 0 is refused" "$rc $(grep -c 'from 1 on' "$ERR")" "2 1"
 
 # -r: a script that failed gets a second run by itself; a binary does not, and twice failed is failed.
 program unsteady.sh "[ -e $T/tried ] && echo 'ok 1 - at last' || { touch $T/tried; echo 'not ok 1 - too early'; exit 1; }"
