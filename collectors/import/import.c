@@ -169,7 +169,7 @@ static pp_status write_recording(struct pp_imported *im, const char *path, const
     if (status == PP_OK) {
         const char *base = strrchr(path, '/');
         pp_store_meta_text(pp_recording_store(recording), "import", "trace", base ? base + 1 : path);
-        status = pp_imported_write(im, pp_recording_store(recording), err);
+        status = pp_imported_write(im, pp_recording_store(recording), o->stopped, err);
     }
     if (status == PP_OK && o->stopped)
         status = o->stopped(err);

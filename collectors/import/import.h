@@ -57,8 +57,8 @@ struct pp_import_opts {
     const struct pp_namemap *map; /* may be NULL */
     const char *command_line;
     int64_t rank, world_size;                 /* where the trace does not say; -1: not known */
-    pp_status (*stopped)(struct pp_err *err); /* asked when all is read, and when all is written: not PP_OK
-                                                 ends the import; may be NULL */
+    pp_status (*stopped)(struct pp_err *err); /* asked when all is read, while it is written and after: not
+                                                 PP_OK ends the import; may be NULL */
     const char *const *more;                  /* further files of the same job, of a format that joins them */
     size_t n_more;
 };

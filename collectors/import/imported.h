@@ -113,8 +113,9 @@ void pp_imported_gpu(struct pp_imported *im, const struct pp_import_gpu *g);
 /* Chooses the trainer's thread, takes the waits out of its steps, numbers the batches. PP_E_EMPTY: the trace
  * has neither steps nor waits; err says what it lacks and how to get it. what: the trace, for sentences. */
 pp_status pp_imported_assemble(struct pp_imported *im, const char *what, struct pp_err *err);
-/* All of it into a store that is to be finished afterwards. */
-pp_status pp_imported_write(struct pp_imported *im, struct pp_store *store, struct pp_err *err);
+/* All of it into a store that is to be finished afterwards. stopped (may be NULL) is asked on the way. */
+pp_status pp_imported_write(struct pp_imported *im, struct pp_store *store,
+                            pp_status (*stopped)(struct pp_err *err), struct pp_err *err);
 /* UTC at t_ns of the recording: by the trace, else as old as the file at path. */
 uint64_t pp_imported_utc(const struct pp_imported *im, const char *path, uint64_t t_ns);
 /* Of the recording: the first and the last time of what is kept. */

@@ -182,7 +182,8 @@ static void put_losses(const struct pp_imported *im, struct pp_store *store)
             pp_store_loss(store, losses[i].what, losses[i].count, losses[i].why);
 }
 
-pp_status pp_imported_write(struct pp_imported *im, struct pp_store *store, struct pp_err *err)
+pp_status pp_imported_write(struct pp_imported *im, struct pp_store *store,
+                            pp_status (*stopped)(struct pp_err *err), struct pp_err *err)
 {
     pp_status status = put_threads(im, store);
     for (size_t i = 1; i <= im->n_names && status == PP_OK; i++)
@@ -194,7 +195,9 @@ pp_status pp_imported_write(struct pp_imported *im, struct pp_store *store, stru
             uint32_t thread = im->spans[i].thread;
             for (n = 0; i + n < im->n_spans && n < SPANS_AT_ONCE && im->spans[i + n].thread == thread; n++)
                 some[n] = im->spans[i + n].s;
-            status = pp_store_append(store, im->threads[thread].id, some, n);
+            status = stopped ? stopped(err) : PP_OK;
+            if (status == PP_OK)
+                status = pp_store_append(store, im->threads[thread].id, some, n);
         }
         free(some);
     }
@@ -214,8 +217,11 @@ pp_status pp_imported_write(struct pp_imported *im, struct pp_store *store, stru
                      PP_IMPORT_GPU_ROWS);
             status = pp_store_meta_text(store, "gpu", "activity", text);
         } else {
-            for (size_t i = 0; i < im->n_gpu && status == PP_OK; i++)
-                status = put_gpu_row(im, store, &im->gpu[i]);
+            for (size_t i = 0; i < im->n_gpu && status == PP_OK; i++) {
+                status = stopped && i % SPANS_AT_ONCE == 0 ? stopped(err) : PP_OK;
+                if (status == PP_OK)
+                    status = put_gpu_row(im, store, &im->gpu[i]);
+            }
             if (im->n_gpu && status == PP_OK) {
                 snprintf(text, sizeof(text), "from the trace (%s)", im->facts.source);
                 status = pp_store_meta_text(store, "gpu", "activity", text);
@@ -228,5 +234,6 @@ pp_status pp_imported_write(struct pp_imported *im, struct pp_store *store, stru
         put_facts(im, store);
         put_losses(im, store);
     }
-    return pp_store_commit(store, err); /* and the first failure of the store, in its words */
+    pp_status stored = pp_store_commit(store, err); /* and the first failure of the store, in its words */
+    return stored == PP_OK ? status : stored;
 }

@@ -54,13 +54,15 @@ static void note_result(const struct import_trace *t, const struct pp_import_res
     }
 }
 
-/* While a trace is read there is no file yet, and a signal ends us as ever; from then on none is left behind.
- */
+static int catching;
+
+/* While a trace is read there is no file of it yet, and a signal ends us as ever. While its file is written
+ * the first one ends the import, and the file is removed; a second one ends us at once, and leaves it. */
 static pp_status stopped(struct pp_err *err)
 {
-    static int caught;
-    if (!caught++)
-        interrupt_catch(INTERRUPT_ONCE, NULL);
+    if (!catching)
+        interrupt_catch(INTERRUPT_ONCE | INTERRUPT_AS_FOUND, NULL);
+    catching = 1;
     return interrupt_status(err);
 }
 
@@ -91,6 +93,9 @@ static pp_status import_one(const struct options *o, const struct import_trace *
                                                      .more = (const char *const *)t->more,
                                                      .n_more = t->n_more},
                             &r, err);
+    if (catching)
+        interrupt_catch_no_more();
+    catching = 0;
     if (st == PP_OK && !o->quiet) {
         note_result(t, &r, path);
         snprintf(text, sizeof(text), "pipeprobe report %s", path);
@@ -126,7 +131,8 @@ static int import_main(int argc, char **argv)
     if (st == PP_OK)
         st = pp_namemap_add_text(map, text, "--map", &err);
     for (size_t i = 0; i < n_traces && st == PP_OK; i++)
-        st = import_one(&o, &traces[i], n_traces > 1, map, command, &err);
+        if (i == 0 || (st = interrupt_status(&err)) == PP_OK) /* it came when the last file was finished */
+            st = import_one(&o, &traces[i], n_traces > 1, map, command, &err);
     if (st == PP_OK && n_traces > 1 && !o.quiet)
         pp_cli_note("next", "pipeprobe ranks FILE... compares them");
     code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_import, &err);

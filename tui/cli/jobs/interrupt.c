@@ -8,7 +8,8 @@
 enum { CHILDREN_MAX = 64 };
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
-static atomic_int asked; /* lock-free; threads read it too */
+static struct sigaction found[sizeof(ends) / sizeof(*ends)]; /* before interrupt_catch */
+static atomic_int asked;                                     /* lock-free; threads read it too */
 static void (*on_end)(int sig);
 static pid_t child[CHILDREN_MAX];
 static atomic_int children; /* the handler sees what was written before it grew */
@@ -28,17 +29,24 @@ static void on_signal(int sig)
 
 void interrupt_catch(unsigned flags, void (*hook)(int sig))
 {
-    struct sigaction before, act = {.sa_handler = flags & INTERRUPT_BESIDE ? SIG_IGN : on_signal,
-                                    .sa_flags = (flags & INTERRUPT_WAKES ? 0 : SA_RESTART) |
-                                                (flags & INTERRUPT_ONCE ? (int)SA_RESETHAND : 0)};
+    struct sigaction act = {.sa_handler = flags & INTERRUPT_BESIDE ? SIG_IGN : on_signal,
+                            .sa_flags = (flags & INTERRUPT_WAKES ? 0 : SA_RESTART) |
+                                        (flags & INTERRUPT_ONCE ? (int)SA_RESETHAND : 0)};
     sigemptyset(&act.sa_mask);
     for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
         sigaddset(&act.sa_mask, ends[i]);
     atomic_store_explicit(&asked, 0, memory_order_relaxed);
     on_end = hook;
     for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
-        if (ends[i] != SIGHUP || sigaction(SIGHUP, NULL, &before) != 0 || before.sa_handler != SIG_IGN)
+        if (sigaction(ends[i], NULL, &found[i]) != 0 || found[i].sa_handler != SIG_IGN ||
+            (ends[i] != SIGHUP && !(flags & INTERRUPT_AS_FOUND)))
             sigaction(ends[i], &act, NULL);
+}
+
+void interrupt_catch_no_more(void)
+{
+    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+        sigaction(ends[i], &found[i], NULL);
 }
 
 int interrupt_asked(void)

@@ -9,14 +9,17 @@
 #include <sys/types.h>
 
 enum {
-    INTERRUPT_WAKES = 1,  /* calls that wait end with EINTR; without it they go on */
-    INTERRUPT_ONCE = 2,   /* the second one ends the process, as if none was caught */
-    INTERRUPT_BESIDE = 4, /* they are for the command that we run beside: ignored here */
+    INTERRUPT_WAKES = 1,    /* calls that wait end with EINTR; without it they go on */
+    INTERRUPT_ONCE = 2,     /* the second one ends the process, as if none was caught */
+    INTERRUPT_BESIDE = 4,   /* they are for the command that we run beside: ignored here */
+    INTERRUPT_AS_FOUND = 8, /* one that we were started to ignore stays ignored, also SIGINT and SIGTERM */
 };
 
 /* From now on; one that came before is forgotten. hook is called in the signal handler, with the three
  * signals blocked; NULL: nothing is done but to note it. */
 void interrupt_catch(unsigned flags, void (*hook)(int sig));
+/* They do again what they did before interrupt_catch. */
+void interrupt_catch_no_more(void);
 /* The newest that came; 0: none. */
 int interrupt_asked(void);
 /* PP_OK, or PP_E_INTERRUPTED with a sentence. */
