@@ -75,19 +75,32 @@ static uint64_t weight_of(const struct pp_stack_sample *x)
     return x->flags & PP_STACK_DENSE ? 1 : PP_STACKS_DENSER;
 }
 
+/* What one of weight 1 stands for, by all threads; for one that was seen once. */
+static double mean_ns(const struct pp_stack_sample *x, size_t n)
+{
+    double ns = 0, weight = 0;
+    for (size_t i = 0; i + 1 < n; i++)
+        if (x[i + 1].thread == x[i].thread) {
+            ns += (double)(x[i + 1].t_ns - x[i].t_ns);
+            weight += (double)weight_of(&x[i]);
+        }
+    return weight > 0 ? ns / weight : 100e6 / PP_STACKS_DENSER;
+}
+
 /* Samples of a thread lie side by side. A sample stands for the time to the next, on average. */
 static pp_status sum_stacks(struct pp_stack_sums *s, struct pp_err *err)
 {
     const struct pp_stack_sample *x = s->stacks.samples;
     uint64_t *seen = calloc(s->stacks.n_frames + 1, sizeof(*seen));
     uint64_t *weight = calloc(s->stacks.n_frames + 1, sizeof(*weight));
+    double mean = mean_ns(x, s->stacks.n_samples);
     int fine = seen && weight;
     for (size_t i = 0, n; fine && i < s->stacks.n_samples; i += n) {
         uint64_t until_last = 0;
         for (n = 1; i + n < s->stacks.n_samples && x[i + n].thread == x[i].thread; n++)
             until_last += weight_of(&x[i + n - 1]);
         size_t at = pp_scan_thread(s->run, x[i].thread);
-        double each_ns = n > 1 ? (double)(x[i + n - 1].t_ns - x[i].t_ns) / (double)until_last : 0;
+        double each_ns = n > 1 ? (double)(x[i + n - 1].t_ns - x[i].t_ns) / (double)until_last : mean;
         if (at >= s->run->n_threads) /* it records no spans */
             continue;
         for (size_t k = i; k < i + n; k++) {

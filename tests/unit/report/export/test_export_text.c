@@ -327,7 +327,7 @@ static void profiles_without_stacks_have_phases(void **state)
     fx_end(&f);
 }
 
-/* load for a second at four times the pace, then decode for two. */
+/* load for a second at four times the pace, then decode for two; the trainer's thread is seen once. */
 static pp_status each_stack(void *ctx, const struct pp_stack_walk *to, struct pp_err *err)
 {
     (void)ctx;
@@ -345,6 +345,8 @@ static pp_status each_stack(void *ctx, const struct pp_stack_walk *to, struct pp
                                           .flags = early ? PP_STACK_DENSE : 0};
         to->sample(to->sample_ctx, &row);
     }
+    to->sample(to->sample_ctx,
+               &(struct pp_stack_sample_row){.t_ns = FX_T0, .thread = FX_TRAINER, .stack = 2, .state = 'R'});
     return PP_OK;
 }
 
@@ -357,6 +359,7 @@ static void early_stacks_stand_for_less(void **state)
     char *text = export_text(&f, &pp_export_folded);
     expect_line(text, "pp-worker-0;load (train.py:3) 1000000");
     expect_line(text, "pp-worker-0;decode (train.py:9) 2100000"); /* the last sample has its time too */
+    expect_line(text, "pp-trainer;decode (train.py:9) 100000");   /* for the mean of all threads */
     free(text);
     fx_end(&f);
 }
