@@ -164,7 +164,7 @@ run "$PYTHON" tests/patch/forms.py "$BUILD/python/attach/pipeprobe_patch.py"
 forms=$(grep -c '^ok' "$OUT") wrong=$(grep -A6 '^not ok' "$OUT")
 if [ "$rc" -eq 0 ] && [ "$forms" -ge 60 ] && [ -z "$wrong" ]; then pass "forms: $forms of calls"; else fail "forms" <<<"$wrong"; fi
 
-# Twelve hostile strings, at each place of a recording that holds text; and the commands of an answer about a file with any name.
+# One of twelve hostile strings at each place of a recording that holds text (all with ALL=1); and the commands of an answer about a file with any name.
 run "$PYTHON" tests/patch/strange.py "$PP" tests/recordings/train.sqlite
 if [ "$rc" -eq 0 ] && [ "$(grep -c '^ok' "$OUT")" -ge 25 ]; then pass "a stranger's strings, at every place"; else fail "strings" < <(grep -A6 '^not ok' "$OUT"; cat "$ERR"); fi
 done_testing

@@ -112,7 +112,9 @@ def strangers(recording, scratch):
 
 def commands(recording, scratch):
     wrong, ran = [], 0
-    for name in ("plain.sqlite", "-o.sqlite", "--json", "a b'\"$x;\\.sqlite", "\u00e9.sqlite"):
+    for name in ("plain.sqlite", "-o.sqlite", "--json", "a b'\"$x;\\.sqlite", "\u00e9.sqlite", "-dir/"):
+        if name.endswith("/"):
+            os.makedirs(os.path.join(scratch, name), exist_ok=True)
         shutil.copy(recording, os.path.join(scratch, name))
         for row in json.loads(answer(name, scratch).stdout)["next"]:
             done = subprocess.run([PP, *row["argv"][1:]], cwd=scratch, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)

@@ -296,14 +296,16 @@ static pp_status of_process(const char *pid, char *path, size_t size, struct pp_
 pp_status pp_find_recording(const char *what, char *path, size_t size, struct pp_err *err)
 {
     struct stat st;
+    char named[PATH_MAX];
     int there = stat(what, &st) == 0, digits = what[0] && what[strspn(what, "0123456789")] == '\0';
+    const char *here = *what == '-' ? "./" : ""; /* the name is printed to be pasted: it must be no option */
+    if ((size_t)snprintf(named, sizeof(named), "%s%s", here, what) >= sizeof(named) || strlen(named) >= size)
+        return pp_fail(err, PP_E_USAGE, "the name of the recording is too long (%zu bytes)", strlen(what));
     if (there && S_ISDIR(st.st_mode))
-        return in_directory(what, path, size, err);
+        return in_directory(named, path, size, err);
     if (!there && digits)
         return of_process(what, path, size, err);
-    const char *here = *what == '-' ? "./" : ""; /* the name is printed to be pasted: it must be no option */
-    if ((size_t)snprintf(path, size, "%s%s", here, what) >= size)
-        return pp_fail(err, PP_E_USAGE, "the name of the recording is too long (%zu bytes)", strlen(what));
+    snprintf(path, size, "%s", named);
     return PP_OK;
 }
 
