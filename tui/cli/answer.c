@@ -29,7 +29,7 @@ static int render(void *ctx, FILE *out)
     return pp_render_answer(s->report, s->path, out);
 }
 
-static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
+static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
     const struct options *o = fields;
     struct pp_report *report = NULL;
@@ -56,5 +56,5 @@ const struct pp_command pp_cmd_answer = {
     .examples = {"pipeprobe answer run.sqlite | jq .changes[0].set",
                  "pipeprobe answer run.sqlite | jq -r .stop"},
     .fields = sizeof(struct options),
-    .act = run,
+    .act = act,
 };

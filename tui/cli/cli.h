@@ -23,7 +23,8 @@ struct pp_command {
     const char *examples[2];            /* two real command lines; shown last in --help */
     const struct pp_command_rows *rows; /* a section of its own in the man page, or NULL */
     /* Options are parsed into a struct of so many bytes, all 0 before, for act. It sets *code, 0 before,
-     * where the exit code of a success is another; a failure is told in the command's name. */
+     * where the exit code of a success is another; a failure is told in the command's name. fields, operands
+     * and *err are borrowed: they are gone when it has returned. */
     size_t fields;
     pp_status (*act)(void *fields, const char **operands, int n, int *code, struct pp_err *err);
     /* In its place, for a command that takes more than options and operands: argv[0] is the command's name;

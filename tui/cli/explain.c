@@ -252,7 +252,7 @@ static pp_status explain(const struct options *o, const char *name, struct pp_er
                : PP_OK;
 }
 
-static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
+static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
     return n > 1 ? pp_fail(err, PP_E_USAGE, "explain takes one code")
                  : explain(fields, n ? operands[0] : NULL, err);
@@ -268,5 +268,5 @@ const struct pp_command pp_cmd_explain = {
              "Exit codes: 0 success, 2 usage.",
     .examples = {"pipeprobe explain storage/latency", "pipeprobe explain first-batch --json"},
     .fields = sizeof(struct options),
-    .act = run,
+    .act = act,
 };

@@ -486,7 +486,7 @@ static pp_status check_operands(const char *const *operands, int n, const struct
     return PP_OK;
 }
 
-static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
+static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
     const struct options *o = fields;
     struct target to = {0};
@@ -518,5 +518,5 @@ const struct pp_command pp_cmd_export = {
     .examples = {"pipeprobe export run.sqlite --to nsys",
                  "pipeprobe export job/rank0000.sqlite job/rank0003.sqlite --to perfetto"},
     .fields = sizeof(struct options),
-    .act = run,
+    .act = act,
 };

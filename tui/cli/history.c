@@ -240,7 +240,7 @@ static pp_status show_series(const struct options *o, const char *const *words, 
     return st;
 }
 
-static pp_status run(void *fields, const char **words, int n, int *code, struct pp_err *err)
+static pp_status act(void *fields, const char **words, int n, int *code, struct pp_err *err)
 {
     static const char *const verbs[] = {"add", "show", NULL};
     const struct options *o = fields;
@@ -267,5 +267,5 @@ const struct pp_command pp_cmd_history = {
     .examples = {"pipeprobe history add runs/ --label \"$(git rev-parse --short HEAD)\"",
                  "pipeprobe history show samples_per_s data_wait_share"},
     .fields = sizeof(struct options),
-    .act = run,
+    .act = act,
 };

@@ -283,7 +283,7 @@ static pp_status follow_ranks(const struct options *o, const char *const *operan
 
 /* ---- the command ---- */
 
-static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
+static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
     const struct options *o = fields;
     struct pp_digest all = {0};
@@ -313,5 +313,5 @@ const struct pp_command pp_cmd_merge = {
     .examples = {"pipeprobe merge /scratch/job -o $(hostname).digest",
                  "pipeprobe merge *.digest -o job.digest"},
     .fields = sizeof(struct options),
-    .act = run,
+    .act = act,
 };

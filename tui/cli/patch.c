@@ -224,7 +224,7 @@ static pp_status make_diff(const struct options *o, const struct pp_report_loade
     return st;
 }
 
-static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
+static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
     const struct options *o = fields;
     struct pp_report *report = NULL;
@@ -253,5 +253,5 @@ const struct pp_command pp_cmd_patch = {
     .examples = {"pipeprobe patch run.sqlite --change c1 | patch -p1",
                  "pipeprobe patch run.sqlite --change num_workers=4 > more-workers.diff"},
     .fields = sizeof(struct options),
-    .act = run,
+    .act = act,
 };

@@ -127,7 +127,7 @@ static pp_status judge_ranks(const struct options *o, const char *const *operand
     return st;
 }
 
-static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
+static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
     const struct options *o = fields;
     pp_status st = PP_OK;
@@ -158,5 +158,5 @@ const struct pp_command pp_cmd_ranks = {
     .examples = {"pipeprobe exec -- torchrun --nproc_per_node 4 train.py",
                  "pipeprobe ranks pipeprobe-JOB --html job.html"},
     .fields = sizeof(struct options),
-    .act = run,
+    .act = act,
 };

@@ -110,7 +110,7 @@ static int render(void *ctx, FILE *out)
                                                         file ? 80 : pp_cli_columns(out));
 }
 
-static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
+static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
     struct options *o = fields;
     struct pp_report *report = NULL;
@@ -144,5 +144,5 @@ const struct pp_command pp_cmd_report = {
     .examples = {"pipeprobe report run.sqlite -o report.html",
                  "pipeprobe report run.sqlite --json | jq .verdict.sentence"},
     .fields = sizeof(struct options),
-    .act = run,
+    .act = act,
 };

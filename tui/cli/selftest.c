@@ -268,7 +268,7 @@ static double look_at_others(const struct options *o, char *largest, size_t size
     return busy;
 }
 
-static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
+static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
     const struct options *o = fields;
     struct result results[STALLS] = {0};
@@ -327,5 +327,5 @@ const struct pp_command pp_cmd_selftest = {
              "and many seeds: make bench-diagnosis, in the source tree.",
     .examples = {"pipeprobe selftest", "pipeprobe selftest --only slow-reads --keep recordings"},
     .fields = sizeof(struct options),
-    .act = run,
+    .act = act,
 };

@@ -79,7 +79,7 @@ static pp_status install(const struct options *o, struct pp_err *err)
     return st;
 }
 
-static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
+static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
     const struct options *o = fields;
     struct pp_io_file f = {0};
@@ -103,5 +103,5 @@ const struct pp_command pp_cmd_skill = {
              "Exit codes: 0 success, 2 usage, or files that exist.",
     .examples = {"pipeprobe skill --install .claude/skills", "pipeprobe skill | less"},
     .fields = sizeof(struct options),
-    .act = run,
+    .act = act,
 };

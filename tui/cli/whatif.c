@@ -459,7 +459,7 @@ static pp_status answer(struct asked *a, const char *path, struct pp_err *err)
     return st;
 }
 
-static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
+static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
     const struct options *o = fields;
     struct asked a = {.o = o};
@@ -506,5 +506,5 @@ const struct pp_command pp_cmd_whatif = {
     .examples = {"pipeprobe whatif run.sqlite --set num_workers=8 --set cache=warm",
                  "pipeprobe whatif run.sqlite --sweep num_workers=1..32"},
     .fields = sizeof(struct options),
-    .act = run,
+    .act = act,
 };

@@ -158,7 +158,7 @@ static void put_json(const struct options *o)
     pp_json_end(&j);
 }
 
-static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
+static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
     const struct options *o = fields;
     if (n > 1)
@@ -184,7 +184,7 @@ const struct pp_command pp_cmd_doctor = {
     .examples = {"pipeprobe doctor",
                  "pipeprobe doctor ~/venv/bin/python --json | jq '.checks[] | select(.ok | not)'"},
     .fields = sizeof(struct options),
-    .act = run,
+    .act = act,
 };
 
 /* Where things are: NUMA nodes of CPUs, GPUs, networks and disk; what of a GPU nvJPEG, a container, MIG and

@@ -263,7 +263,7 @@ static pp_status pack_all(struct pack *p, struct pp_err *err)
     return PP_OK;
 }
 
-static pp_status run(void *fields, const char **operands, int n, int *code, struct pp_err *err)
+static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
     const struct options *o = fields;
     struct pack p = {.o = o};
@@ -321,5 +321,5 @@ const struct pp_command pp_cmd_pack = {
     .examples = {"pipeprobe pack ~/imagenet/train -o ~/imagenet/shards",
                  "pipeprobe pack ~/imagenet/train -o ~/mds --format mds --shard-size 64MiB"},
     .fields = sizeof(struct options),
-    .act = run,
+    .act = act,
 };
