@@ -43,7 +43,7 @@ pp_status pp_gather(const struct pp_source *source, const struct pp_timeline *ti
                     struct pp_arena *arena, struct pp_report *r, struct pp_gathered *out, struct pp_err *err);
 void pp_gathered_free(struct pp_gathered *g);
 
-/* facts.c: the facts of a run, from which the verdict is judged (report/verdict/verdict.h), computed in one
+/* And the facts of a run, from which the verdict is judged (report/verdict/verdict.h), computed in one
  * place and in one order; and the rest of what a replay gives: ranked changes (changes.c), and causes that it
  * rules out. */
 
@@ -164,7 +164,7 @@ void pp_spent_list(const struct pp_timeline *tl, const struct pp_tally *tally, c
  * first gains less, or its interval holds a loss. */
 void pp_path_find(const struct pp_costs *costs, struct pp_report_verdict *v);
 
-/* pytorch.c: what a PyTorch DataLoader would be expected to do with the data that pipeprobe's own loader was
+/* subject.c: what a PyTorch DataLoader would be expected to do with the data that pipeprobe's own loader was
  * recorded on. Our loader is faster by a measured factor, so that "not input-bound" about it says little
  * about a job in Python: the recording is replayed with its CPU work that many times as expensive, with the
  * same workers, prefetch and step. An expectation, with the range of the measured factor; `run --loader

@@ -11,6 +11,109 @@ enum { AHEAD = 32 };            /* spans: a few hundred ns */
 enum { MOST_LISTED = 1 << 24 }; /* samples of lists that are read: one second */
 #define MOST_REPEATS 0.5 /* of the visits: beyond, epochs are not told, or each worker reads everything */
 
+/* ---- workers that give the same ---- */
+
+/* Workers of an iterable data set that give the same samples, by the content of the first ones of
+ * each worker and epoch (counter sample_print, which the hooks write): the data set is not divided among
+ * them. Samples that are mostly alike tell nothing. */
+
+enum { PRINTS = 16, ROWS = 1 << 12 }; /* of a row; rows: of the first epochs */
+
+/* The first samples of a worker in an epoch. */
+struct row {
+    uint32_t thread, n;
+    uint16_t epoch;
+    uint64_t print[PRINTS];
+};
+
+struct alike_pass {
+    const struct pp_source *source;
+    const struct pp_timeline *tl;
+    struct pp_counter_id print;
+    struct row *row;
+    size_t n, room;
+    uint32_t thread, batch; /* of the span before: a print has no batch of its own */
+    uint16_t epoch;
+};
+
+/* One pass over all spans: NULL without memory. */
+static struct alike_pass *alike_begin(const struct pp_source *source, const struct pp_timeline *tl)
+{
+    struct alike_pass *p = calloc(1, sizeof(*p));
+    if (p) {
+        p->source = source;
+        p->tl = tl;
+        p->print.text = "sample_print";
+        p->batch = PP_NO_BATCH;
+    }
+    return p;
+}
+
+static struct row *row_of(struct alike_pass *p)
+{
+    for (size_t i = p->n; i-- > 0;)
+        if (p->row[i].thread == p->thread && p->row[i].epoch == p->epoch)
+            return &p->row[i];
+    if (!pp_grow(&p->row, &p->room, p->n + 1, sizeof(*p->row)))
+        return NULL;
+    p->row[p->n] = (struct row){.thread = p->thread, .epoch = p->epoch};
+    return &p->row[p->n++];
+}
+
+/* Non-zero: no memory. */
+static int alike_chunk(struct alike_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    if (thread != p->thread)
+        p->batch = PP_NO_BATCH;
+    p->thread = thread;
+    for (size_t i = 0; i < n && p->n < ROWS; i++) {
+        const struct pp_span *s = &spans[i];
+        if (s->batch != PP_NO_BATCH) {
+            p->batch = s->batch;
+            p->epoch = s->epoch;
+            continue;
+        }
+        if (p->batch == PP_NO_BATCH || !pp_counter_is(&p->print, p->source, s) ||
+            pp_other_batches_has(&p->tl->other, p->batch))
+            continue;
+        struct row *row = row_of(p);
+        if (!row)
+            return 1;
+        if (row->n < PRINTS)
+            row->print[row->n++] = s->bytes;
+    }
+    return 0;
+}
+
+PP_BY(by_epoch, struct row, epoch)
+
+/* p may be NULL; fills alike_workers and alike_epochs of *out (may be NULL) and frees the pass. */
+static void alike_end(struct alike_pass *p, struct pp_visits *out)
+{
+    if (p && out && p->n)
+        qsort(p->row, p->n, sizeof(*p->row), by_epoch);
+    for (size_t from = 0, to; p && out && from < p->n; from = to) {
+        const struct row *first = NULL;
+        double workers = 0, same = 0;
+        for (to = from; to < p->n && p->row[to].epoch == p->row[from].epoch; to++) {
+            if (!pp_visit_prints_tell(p->row[to].print, p->row[to].n))
+                continue;
+            first = first ? first : &p->row[to];
+            workers++;
+            same += pp_visit_prints_alike(first->print, first->n, p->row[to].print, p->row[to].n);
+        }
+        if (workers < 2 || same < workers)
+            continue;
+        out->alike_epochs++;
+        out->alike_workers = workers > out->alike_workers ? workers : out->alike_workers;
+    }
+    if (p)
+        free(p->row);
+    free(p);
+}
+
+/* ---- the pass ---- */
+
 /* An epoch of the judged loader, by what its sampler gave. */
 struct listed {
     uint32_t first; /* UINT32_MAX: none of it was given */
@@ -37,7 +140,7 @@ struct pp_visits_pass {
     size_t n_listed;
     struct pp_order_row loader; /* whose they are */
     int trains;                 /* a step had a backward pass */
-    struct pp_alike_pass *alike;
+    struct alike_pass *alike;
 };
 
 /* ---- what the recording says of itself ---- */
@@ -102,9 +205,9 @@ struct pp_visits_pass *pp_visits_begin(const struct pp_source *source, const str
         return NULL;
     p->source = source;
     p->tl = tl;
-    p->alike = pp_alike_begin(source, tl);
+    p->alike = alike_begin(source, tl);
     if (!p->alike || !pp_visit_walk_begin(&p->walk, source, tl)) {
-        pp_alike_end(p->alike, NULL);
+        alike_end(p->alike, NULL);
         free(p);
         return NULL;
     }
@@ -172,7 +275,7 @@ int pp_visits_chunk(struct pp_visits_pass *p, uint32_t thread, const struct pp_s
     size_t at = pp_visit_walk_thread(&p->walk, thread);
     for (size_t i = 0; i < n && p->tl->has_trainer && thread == p->tl->trainer && !p->trains; i++)
         p->trains = spans[i].phase == PP_PHASE_STEP && (spans[i].flags & PP_SPAN_TRAINED);
-    if (pp_alike_chunk(p->alike, thread, spans, n))
+    if (alike_chunk(p->alike, thread, spans, n))
         return 1;
     if (at == SIZE_MAX || p->n_listed)
         return 0;
@@ -403,7 +506,7 @@ void pp_visits_end(struct pp_visits_pass *p, int lost, struct pp_visits *out)
         judge_repeats(p, out);
         judge_skips(p, lost, out);
     }
-    pp_alike_end(p->alike, out);
+    alike_end(p->alike, out);
     pp_watch_free(&p->watch);
     free(p->batches);
     free(p->listed);
@@ -454,96 +557,4 @@ void pp_measure_visits(const struct pp_findings_from *from, struct pp_finding_va
     m[PP_FINDING_SKIP_EPOCHS] = (double)v->skip_epochs;
     m[PP_FINDING_SKIP_WHOLE] = (double)v->whole_epochs;
     f->text[PP_FINDING_SKIP_EXAMPLES] = name_examples(v->missing, v->n_missing, from->arena);
-}
-
-enum { PRINTS = 16, ROWS = 1 << 12 }; /* of a row; rows: of the first epochs */
-
-/* The first samples of a worker in an epoch. */
-struct row {
-    uint32_t thread, n;
-    uint16_t epoch;
-    uint64_t print[PRINTS];
-};
-
-struct pp_alike_pass {
-    const struct pp_source *source;
-    const struct pp_timeline *tl;
-    struct pp_counter_id print;
-    struct row *row;
-    size_t n, room;
-    uint32_t thread, batch; /* of the span before: a print has no batch of its own */
-    uint16_t epoch;
-};
-
-struct pp_alike_pass *pp_alike_begin(const struct pp_source *source, const struct pp_timeline *tl)
-{
-    struct pp_alike_pass *p = calloc(1, sizeof(*p));
-    if (p) {
-        p->source = source;
-        p->tl = tl;
-        p->print.text = "sample_print";
-        p->batch = PP_NO_BATCH;
-    }
-    return p;
-}
-
-static struct row *row_of(struct pp_alike_pass *p)
-{
-    for (size_t i = p->n; i-- > 0;)
-        if (p->row[i].thread == p->thread && p->row[i].epoch == p->epoch)
-            return &p->row[i];
-    if (!pp_grow(&p->row, &p->room, p->n + 1, sizeof(*p->row)))
-        return NULL;
-    p->row[p->n] = (struct row){.thread = p->thread, .epoch = p->epoch};
-    return &p->row[p->n++];
-}
-
-int pp_alike_chunk(struct pp_alike_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
-{
-    if (thread != p->thread)
-        p->batch = PP_NO_BATCH;
-    p->thread = thread;
-    for (size_t i = 0; i < n && p->n < ROWS; i++) {
-        const struct pp_span *s = &spans[i];
-        if (s->batch != PP_NO_BATCH) {
-            p->batch = s->batch;
-            p->epoch = s->epoch;
-            continue;
-        }
-        if (p->batch == PP_NO_BATCH || !pp_counter_is(&p->print, p->source, s) ||
-            pp_other_batches_has(&p->tl->other, p->batch))
-            continue;
-        struct row *row = row_of(p);
-        if (!row)
-            return 1;
-        if (row->n < PRINTS)
-            row->print[row->n++] = s->bytes;
-    }
-    return 0;
-}
-
-PP_BY(by_epoch, struct row, epoch)
-
-void pp_alike_end(struct pp_alike_pass *p, struct pp_visits *out)
-{
-    if (p && out && p->n)
-        qsort(p->row, p->n, sizeof(*p->row), by_epoch);
-    for (size_t from = 0, to; p && out && from < p->n; from = to) {
-        const struct row *first = NULL;
-        double workers = 0, same = 0;
-        for (to = from; to < p->n && p->row[to].epoch == p->row[from].epoch; to++) {
-            if (!pp_visit_prints_tell(p->row[to].print, p->row[to].n))
-                continue;
-            first = first ? first : &p->row[to];
-            workers++;
-            same += pp_visit_prints_alike(first->print, first->n, p->row[to].print, p->row[to].n);
-        }
-        if (workers < 2 || same < workers)
-            continue;
-        out->alike_epochs++;
-        out->alike_workers = workers > out->alike_workers ? workers : out->alike_workers;
-    }
-    if (p)
-        free(p->row);
-    free(p);
 }

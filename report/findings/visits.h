@@ -50,7 +50,7 @@ struct pp_visits {
     struct pp_visits_example missing[PP_VISITS_EXAMPLES];
     size_t n_missing;
 
-    double alike_workers; /* so many workers of an iterable data set gave the same samples (alike.c); 0: they
+    double alike_workers; /* so many workers of an iterable data set gave the same samples (visits.c); 0: they
                              did not, or it is not known */
     double alike_epochs;
 
@@ -65,16 +65,3 @@ struct pp_visits_pass *pp_visits_begin(const struct pp_source *source, const str
 int pp_visits_chunk(struct pp_visits_pass *p, uint32_t thread, const struct pp_span *spans,
                     size_t n); /* non-zero: no memory */
 void pp_visits_end(struct pp_visits_pass *p, int lost, struct pp_visits *out);
-
-/* alike.c: workers of an iterable data set that give the same samples, by the content of the first ones of
- * each worker and epoch (counter sample_print, which the hooks write): the data set is not divided among
- * them. Samples that are mostly alike tell nothing. */
-
-struct pp_alike_pass;
-
-/* One pass over all spans. begin returns NULL without memory; end accepts NULL, fills alike_workers and
- * alike_epochs of *out (may be NULL) and frees the pass. */
-struct pp_alike_pass *pp_alike_begin(const struct pp_source *source, const struct pp_timeline *timeline);
-int pp_alike_chunk(struct pp_alike_pass *p, uint32_t thread, const struct pp_span *spans,
-                   size_t n); /* non-zero: no memory */
-void pp_alike_end(struct pp_alike_pass *p, struct pp_visits *out);

@@ -108,7 +108,7 @@ struct pp_metric_label_text {
 pp_status pp_metric_label_parse(const char *text, struct pp_metric_label_text *storage,
                                 struct pp_metric_label *out, struct pp_err *err);
 
-/* The parts of a text, for the files that put them together (text.c, history.c). */
+/* The parts of a text, for the files that put them together (text.c, curves.c). */
 
 /* HELP, TYPE and, where the name ends in it, UNIT. */
 void pp_metric_head(const struct pp_metric *m, enum pp_metrics_format format, FILE *out);

@@ -8,17 +8,17 @@ python=${PYTHON:-/usr/bin/python3}
 export PYTHONPATH=${VENVS:-$PWD/build/venvs}/columns # as columns_equal_their_packages.sh makes it
 make_file() { "$python" tests/e2e/work_is_bounded_by_size.py "$@" && holds "($1: a small file)" "$(stat -c %s "$2") < ${3:-0} * 10 + 12000000"; }
 
-# imports KIND NAME REGEX: it takes at most 15 s of CPU time (one event took 50 us; the machine may be busy).
-imports() {
+# takes_little KIND NAME REGEX: it takes at most 15 s of CPU time (one event took 50 us; the machine may be busy).
+takes_little() {
     make_file "$1" "$T/$2"
     run bash -c "ulimit -t 15; exec timeout 120 '$PP' import --force -o '$T/$1.sqlite' '$T/$2'"
     like "import of $1 ends" "$rc $(cat "$OUT" "$ERR")" "$3"
 }
-imports xplane x.xplane.pb.gz "^0 .*20 steps"
-imports kineto k.json.gz "^0 .*20 steps"
-imports blanks b.json.gz "^4 .*unpacks to more than 200 times its size"
-imports nsys n.sqlite "^0 .*20 steps"
-imports nsys_scan s.sqlite "^4 .*reading it would take much longer than its size allows"
+takes_little xplane x.xplane.pb.gz "^0 .*20 steps"
+takes_little kineto k.json.gz "^0 .*20 steps"
+takes_little blanks b.json.gz "^4 .*unpacks to more than 200 times its size"
+takes_little nsys n.sqlite "^0 .*20 steps"
+takes_little nsys_scan s.sqlite "^4 .*reading it would take much longer than its size allows"
 
 "$PP" run --synthetic n=64,size=8x8 --epochs 1 --quiet -o "$T/epochs.sqlite" >/dev/null
 make_file epochs "$T/epochs.sqlite"

@@ -457,7 +457,7 @@ static int conclude(struct job *j, struct pp_err *err)
     return st == PP_OK ? code : gate_fail(o->cmd, &o->gate, err);
 }
 
-/* Returns the exit code. */
+/* run_argv: the words after --: options of run, or exec and a command line. Returns the exit code. */
 static int ci_run(const struct ci_opts *o, char **run_argv, int run_argc)
 {
     struct job *j = calloc(1, sizeof(*j));
