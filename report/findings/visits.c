@@ -11,8 +11,6 @@ enum { AHEAD = 32 };            /* spans: a few hundred ns */
 enum { MOST_LISTED = 1 << 24 }; /* samples of lists that are read: one second */
 #define MOST_REPEATS 0.5 /* of the visits: beyond, epochs are not told, or each worker reads everything */
 
-/* ---- workers that give the same ---- */
-
 /* Workers of an iterable data set that give the same samples, by the content of the first ones of
  * each worker and epoch (counter sample_print, which the hooks write): the data set is not divided among
  * them. Samples that are mostly alike tell nothing. */
@@ -35,19 +33,6 @@ struct alike_pass {
     uint32_t thread, batch; /* of the span before: a print has no batch of its own */
     uint16_t epoch;
 };
-
-/* One pass over all spans: NULL without memory. */
-static struct alike_pass *alike_begin(const struct pp_source *source, const struct pp_timeline *tl)
-{
-    struct alike_pass *p = calloc(1, sizeof(*p));
-    if (p) {
-        p->source = source;
-        p->tl = tl;
-        p->print.text = "sample_print";
-        p->batch = PP_NO_BATCH;
-    }
-    return p;
-}
 
 static struct row *row_of(struct alike_pass *p)
 {
@@ -87,12 +72,12 @@ static int alike_chunk(struct alike_pass *p, uint32_t thread, const struct pp_sp
 
 PP_BY(by_epoch, struct row, epoch)
 
-/* p may be NULL; fills alike_workers and alike_epochs of *out (may be NULL) and frees the pass. */
+/* Fills alike_workers and alike_epochs of *out. */
 static void alike_end(struct alike_pass *p, struct pp_visits *out)
 {
-    if (p && out && p->n)
+    if (p->n)
         qsort(p->row, p->n, sizeof(*p->row), by_epoch);
-    for (size_t from = 0, to; p && out && from < p->n; from = to) {
+    for (size_t from = 0, to; from < p->n; from = to) {
         const struct row *first = NULL;
         double workers = 0, same = 0;
         for (to = from; to < p->n && p->row[to].epoch == p->row[from].epoch; to++) {
@@ -107,9 +92,7 @@ static void alike_end(struct alike_pass *p, struct pp_visits *out)
         out->alike_epochs++;
         out->alike_workers = workers > out->alike_workers ? workers : out->alike_workers;
     }
-    if (p)
-        free(p->row);
-    free(p);
+    free(p->row);
 }
 
 /* ---- the pass ---- */
@@ -140,7 +123,7 @@ struct pp_visits_pass {
     size_t n_listed;
     struct pp_order_row loader; /* whose they are */
     int trains;                 /* a step had a backward pass */
-    struct alike_pass *alike;
+    struct alike_pass alike;
 };
 
 /* ---- what the recording says of itself ---- */
@@ -205,9 +188,11 @@ struct pp_visits_pass *pp_visits_begin(const struct pp_source *source, const str
         return NULL;
     p->source = source;
     p->tl = tl;
-    p->alike = alike_begin(source, tl);
-    if (!p->alike || !pp_visit_walk_begin(&p->walk, source, tl)) {
-        alike_end(p->alike, NULL);
+    p->alike = (struct alike_pass){.source = source,
+                                   .tl = tl,
+                                   .print.text = "sample_print",
+                                   .batch = PP_NO_BATCH};
+    if (!pp_visit_walk_begin(&p->walk, source, tl)) {
         free(p);
         return NULL;
     }
@@ -275,7 +260,7 @@ int pp_visits_chunk(struct pp_visits_pass *p, uint32_t thread, const struct pp_s
     size_t at = pp_visit_walk_thread(&p->walk, thread);
     for (size_t i = 0; i < n && p->tl->has_trainer && thread == p->tl->trainer && !p->trains; i++)
         p->trains = spans[i].phase == PP_PHASE_STEP && (spans[i].flags & PP_SPAN_TRAINED);
-    if (alike_chunk(p->alike, thread, spans, n))
+    if (alike_chunk(&p->alike, thread, spans, n))
         return 1;
     if (at == SIZE_MAX || p->n_listed)
         return 0;
@@ -506,7 +491,7 @@ void pp_visits_end(struct pp_visits_pass *p, int lost, struct pp_visits *out)
         judge_repeats(p, out);
         judge_skips(p, lost, out);
     }
-    alike_end(p->alike, out);
+    alike_end(&p->alike, out);
     pp_watch_free(&p->watch);
     free(p->batches);
     free(p->listed);

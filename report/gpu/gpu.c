@@ -3,8 +3,6 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 
-/* ---- rows ---- */
-
 /* The rows of table gpu that the idle split needs, in memory and sorted. */
 
 struct pp_gpu_kernel {
