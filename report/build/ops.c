@@ -269,7 +269,7 @@ static void name_work(struct pp_report *r, struct pp_arena *arena)
 
 /* Of a job whose input keeps up, or whose step waits for a CPU, beside a line of the input: on a GPU a line
  * that waits for it has most of a step, and says nothing. */
-static void name_step(struct pp_report *r, int beside, struct pp_arena *arena)
+static void name_step(struct pp_report *r, int waits, int beside, struct pp_arena *arena)
 {
     struct pp_report_verdict *v = &r->verdict;
     const struct pp_report_step_line *s = r->step_lines;
@@ -285,7 +285,11 @@ static void name_step(struct pp_report *r, int beside, struct pp_arena *arena)
     if (strcmp(v->l0, "not-input-bound") == 0)
         v->next_step = pp_arena_printf(arena, "%s %s.", v->next_step, line);
     else if (strcmp(v->l0, "cpu-starved") == 0 && (!v->then || beside))
-        v->then = pp_arena_printf(arena, "%s %s.", v->then ? v->then : "the step itself.", line);
+        v->then = pp_arena_printf(arena, "%s%s%s.",
+                                  v->then ? v->then
+                                  : waits ? ""
+                                          : "the step itself.",
+                                  v->then || !waits ? " " : "", line);
 }
 
 /* 1: the op stands beside others' load, as what the job itself can do. */
@@ -344,10 +348,10 @@ void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
     int waits = r->data_wait_share >= PP_LEAST_SHARE && strcmp(r->verdict.l0, "cpu-starved") == 0;
     name_work(r, arena);
     if (!waits)
-        name_step(r, 0, arena);
+        name_step(r, 0, 0, arena);
     int beside = name_op(r, arena);
     if (waits)
-        name_step(r, beside, arena);
+        name_step(r, 1, beside, arena);
 }
 
 #define ELSE_LEAST 0.15 /* gain of the other way, and */

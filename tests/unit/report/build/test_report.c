@@ -874,8 +874,9 @@ static void test_the_line_of_the_step_is_named(void **state)
         double low, waits;
         int on_gpu, next, then;
     } rows[] = {{"not-input-bound", 0.4, 0, 0, 1, 0}, {"cpu-starved", 0.4, 0.03, 0, 0, 1},
-                {"cpu-starved", 0.4, 0.16, 0, 0, 1},  {"input-bound", 0.4, 0, 0, 0, 0},
-                {"not-input-bound", 0.1, 0, 0, 0, 0}, {"not-input-bound", 0.4, 0, 1, 0, 0}};
+                {"cpu-starved", 0.4, 0.16, 0, 0, 1}, /* alone it would wait for data: not "the step itself" */
+                {"input-bound", 0.4, 0, 0, 0, 0},     {"not-input-bound", 0.1, 0, 0, 0, 0},
+                {"not-input-bound", 0.4, 0, 1, 0, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pp_arena arena = {0};
@@ -889,6 +890,8 @@ static void test_the_line_of_the_step_is_named(void **state)
                          rows[i].next);
         assert_int_equal(r.verdict.then && strstr(r.verdict.then, "copy.deepcopy, train.py:22, 50 %"),
                          rows[i].then);
+        assert_int_equal(r.verdict.then && strstr(r.verdict.then, "the step itself.") == r.verdict.then,
+                         rows[i].then && rows[i].waits < 0.05);
         pp_arena_free(&arena);
     }
 }
