@@ -307,7 +307,7 @@ static int name_op(struct pp_report *r, struct pp_arena *arena)
         return 0;
     pp_text_share(share, CELL, op->share + (second ? second->share : 0));
     if (!now && !then) { /* another arrangement hides it, and leaves its work to do */
-        if (v->then && op->low + (second ? second->low : 0) >= HALF)
+        if (v->then_l1 && op->low + (second ? second->low : 0) >= HALF) /* beside a cause of the input */
             v->then = pp_arena_printf(arena, "%s Or make %s%s%s cheaper: %s of the stall.%s%s", v->then,
                                       with_place(op, " (", ")", arena), second ? " and " : "",
                                       second ? with_place(second, " (", ")", arena) : "", share,
