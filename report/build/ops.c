@@ -41,8 +41,9 @@ static void predict(const struct pp_costs *c, const struct pp_op *op, struct pp_
     struct pp_prediction p;
     struct pp_err why;
     pp_op_scale(&k, c, op, HALF);
-    if (pp_whatif(c, &k, &p, &why) != PP_OK)
-        return;
+    if (pp_whatif(c, &k, &p, &why) != PP_OK ||
+        (!(p.gain >= PP_WORTH_SAYING) && !op->of_batch && c->work_unread_ns > HALF * c->work_wall_ns))
+        return; /* CPU time that was not read is not zero */
     to->gain = p.gain;
     to->gain_low = p.gain_low;
     to->gain_high = p.gain_high;
@@ -301,7 +302,8 @@ static int name_op(struct pp_report *r, struct pp_arena *arena)
     const struct pp_remedy *asked = v->remedy;
     int now = asked && (pp_remedy_is_done_by(asked, "work") || asked == &pp_remedies[PP_REMEDY_WHAT_BLOCKS]),
         beside = op && !v->then && v->l2 && strcmp(v->l2, "cpu-contended") == 0 &&
-                 (op->gain >= PP_WORTH_SAYING || (op->low >= HALF && r->data_wait_share >= WAITS_MUCH));
+                 (op->gain >= PP_WORTH_SAYING ||
+                  (isnan(op->gain) && op->low >= HALF && r->data_wait_share >= WAITS_MUCH));
     int then = beside || (v->then && v->then_l1 && strcmp(v->then_l1, "transform") == 0);
     if (!op || !v->cause || r->why_no_ops)
         return 0;

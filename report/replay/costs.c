@@ -152,6 +152,7 @@ static void add_worker_span(struct pp_costs_pass *p, struct pp_costs_worker *w, 
         w->hand.reached = s->flags & PP_SPAN_ERROR ? 0 : (uint8_t)s->phase;
         c->work_wall_ns += (double)s->dur_ns;
         c->work_blocked_ns += blocked;
+        c->work_unread_ns += (s->flags & PP_SPAN_HAS_CPU) ? 0 : (double)s->dur_ns;
         c->has_resources |= (s->flags & RESOURCES) == RESOURCES;
     }
     w->made_ns += s->phase >= PP_PHASE_READ && s->phase <= PP_PHASE_COLLATE ? (double)s->dur_ns : 0;

@@ -127,10 +127,10 @@ struct pp_costs {
     /* From being woken to having a CPU: per batch, of threads that mostly sleep (in copies, in steps) and of
      * the trainer in syncs; per wait, of the trainer and the copy lane where they wait for something. */
     double copy_wake_ns, step_wake_ns, sync_wake_ns, trainer_wait_wake_ns, copy_wait_wake_ns;
-    double runnable;                      /* threads of ours that have a CPU or wait for one, on average */
-    double work_wall_ns, work_blocked_ns; /* decode and transform, in all */
-    double decode_busy_ns;                /* decode without its blocked time, in all */
-    double samples_per_s;                 /* measured */
+    double runnable; /* threads of ours that have a CPU or wait for one, on average */
+    double work_wall_ns, work_blocked_ns, work_unread_ns; /* decode and transform; without CPU time */
+    double decode_busy_ns;                                /* decode without its blocked time, in all */
+    double samples_per_s;                                 /* measured */
     /* Of a job with several DataLoaders all of this is of the one that is judged, in the time that it took.
        The others took a part of the window (0: there are none), and were waited for in a part of that; the
        whole made so many samples/s. */

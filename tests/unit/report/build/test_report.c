@@ -906,7 +906,9 @@ static void test_beside_others_the_line_comes_second(void **state)
         int said, or_line;
     } rows[] = {{"cpu-contended", NULL, 0.3, 0.1, 1, 0},
                 {"cpu-contended", NULL, 0.001, 0.1, 0, 0},
-                {"cpu-contended", NULL, 0.001, 0.3, 1, 0},
+                {"cpu-contended", NULL, 0.001, 0.3, 0, 0},
+                {"cpu-contended", NULL, NAN, 0.3, 1, 0},
+                {"cpu-contended", NULL, NAN, 0.1, 0, 0},
                 {"cpu-contended", "use more workers", 0.3, 0.1, 0, 1},
                 {"latency", NULL, 0.3, 0.1, 0, 0},
                 {"latency", NULL, 0.3, 0.03, 0, 0}}; /* the step's sentence is no cause of the input */
@@ -965,6 +967,32 @@ static void test_lines_are_listed_where_more_recording_is_no_help(void **state)
         assert_true((strncmp(r.why_no_ops, "record 60 s more", 16) == 0) == (i == 0));
         assert_int_equal(r.n_ops, i > 0);
         assert_int_equal(r.n_flame, i > 0);
+        pp_arena_free(&arena);
+    }
+}
+
+/* Where the CPU time of most of the work was not read, a gain of zero is not known to be one. */
+static void test_time_that_was_not_read_has_no_gain(void **state)
+{
+    static const double unread_ns[] = {0, 4e6, 6e6};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct pp_arena arena = {0};
+        struct pp_report r = {0};
+        struct pp_costs costs = made_costs_new();
+        struct pp_op op = {
+            .name = "pick", .word = "pick", .n = 60, .cpu = 60, .share = 0.9, .share_all = 0.9};
+        for (size_t k = 0; k < costs.n; k++)
+            costs.samples[k].decode_cpu = costs.samples[k].transform_cpu = 0;
+        costs.work_wall_ns = 10e6, costs.work_unread_ns = unread_ns[i];
+        costs.ops = (struct pp_ops){.ops = &op, .n_ops = 1, .n_loaders = 1};
+        costs.ops.loaders[0] = (struct pp_ops_loader){.judged = 1, .n = {60}, .cpu = {60}};
+        pp_ops_tell(&costs, 1, &arena, &r);
+        assert_int_equal(r.n_ops, 1);
+        assert_int_equal(isnan(r.ops[0].gain), unread_ns[i] > 5e6);
+        assert_true(isnan(r.ops[0].gain) || r.ops[0].gain < 0.05);
+        costs.ops = (struct pp_ops){0};
+        pp_costs_free(&costs);
         pp_arena_free(&arena);
     }
 }
@@ -1045,6 +1073,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_line_of_the_step_is_named),
         cmocka_unit_test(test_reading_less_is_what_to_do),
+        cmocka_unit_test(test_time_that_was_not_read_has_no_gain),
         cmocka_unit_test(test_beside_others_the_line_comes_second),
         cmocka_unit_test(test_the_loader_within_a_data_set_is_found),
         cmocka_unit_test(test_window_and_totals),
