@@ -4,12 +4,12 @@
 #include "report/rules/advice.h"
 #include "report/verdict/action.h"
 #include "report/verdict/loader_words.h"
+#include "report/verdict/verdict_rules.h"
 
 #define LISTED 0.02 /* of the stall or of all work */
 #define WORTH_REPLAYING 0.04
 #define A_CAUSE 0.1 /* of the stall */
 #define HALF 0.5
-#define WAITS_MUCH 0.2   /* XProf's limit of highly input-bound */
 #define LEAST_READ 0.05  /* of an op that reads what a sample needs: it is still called */
 #define MORE_MOST_S 3600 /* s: with as many missing, what little was seen is said */
 #define ASKED_MOST_S 300 /* s: a longer recording is not asked for to name a line */
@@ -293,6 +293,18 @@ static void name_step(struct pp_report *r, int waits, int beside, struct pp_aren
                                   v->then || !waits ? " " : "", line);
 }
 
+/* The cause that the rules have for such an op, were it the first. */
+static const char *cause_of(const struct pp_report_op *op, const struct pp_report *r)
+{
+    enum pp_remedy_id remedy = op->of_batch                        ? PP_REMEDY_COLLATE
+                               : op->path || pp_loader_words_of(r) ? PP_REMEDY_AUGMENT
+                                                                   : PP_REMEDY_SAMPLE_CODE;
+    size_t i = 0;
+    while (i + 1 < pp_cause_rules_replay_n && pp_cause_rules_replay[i].remedy != remedy)
+        i++;
+    return pp_cause_rules_replay[i].l2;
+}
+
 /* 1: the op stands beside others' load, as what the job itself can do. */
 static int name_op(struct pp_report *r, struct pp_arena *arena)
 {
@@ -303,7 +315,7 @@ static int name_op(struct pp_report *r, struct pp_arena *arena)
     int now = asked && (pp_remedy_is_done_by(asked, "work") || asked == &pp_remedies[PP_REMEDY_WHAT_BLOCKS]),
         beside = op && !v->then && v->l2 && strcmp(v->l2, "cpu-contended") == 0 &&
                  (op->gain >= PP_WORTH_SAYING ||
-                  (isnan(op->gain) && op->low >= HALF && r->data_wait_share >= WAITS_MUCH));
+                  (isnan(op->gain) && op->low >= HALF && r->data_wait_share >= pp_level_rules[0].at_least));
     int then = beside || (v->then && v->then_l1 && strcmp(v->then_l1, "transform") == 0);
     if (!op || !v->cause || r->why_no_ops)
         return 0;
@@ -329,7 +341,7 @@ static int name_op(struct pp_report *r, struct pp_arena *arena)
                                        advice_on(op, v, now));
     if (!now) {
         v->then_l1 = beside ? v->l1 : v->then_l1; /* the job's own, which stays to be done */
-        v->then_l2 = beside && op->of_batch ? "collate" : v->then_l2;
+        v->then_l2 = beside ? cause_of(op, r) : v->then_l2;
         v->then = pp_arena_printf(arena, "%s. %s", cause, step);
         return beside;
     }

@@ -943,6 +943,40 @@ static void test_beside_others_the_line_comes_second(void **state)
     }
 }
 
+/* Such a second cause has the word that it has as the first: by what the line is of. */
+static void test_the_second_cause_has_its_word(void **state)
+{
+    static const struct {
+        const char *path, *loader, *l2;
+        int of_batch;
+    } rows[] = {{NULL, "torch", "getitem", 0},
+                {"transforms[1]", "torch", "augment", 0},
+                {NULL, "grain", "augment", 0}, /* it has no data set of PyTorch */
+                {NULL, "torch", "collate", 1},
+                {"collate_fn", "torch", "collate", 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pp_arena arena = {0};
+        struct pp_report_op op = {.name = "moved",
+                                  .path = rows[i].path,
+                                  .of_batch = rows[i].of_batch,
+                                  .judged = 1,
+                                  .share = 0.9,
+                                  .low = 0.8,
+                                  .high = 0.95,
+                                  .gain = 0.3};
+        struct pp_report_pair config = {.key = "loader", .value = rows[i].loader};
+        struct pp_report r = {.ops = &op, .n_ops = 1, .config = &config, .n_config = 1};
+        r.data_wait_share = 0.1;
+        r.verdict.l0 = "cpu-starved", r.verdict.l1 = "transform", r.verdict.l2 = "cpu-contended";
+        r.verdict.cause = "CPUs are short", r.verdict.next_step = "Move others.";
+        pp_ops_speak(&r, &arena);
+        assert_string_equal(r.verdict.then_l1, "transform");
+        assert_string_equal(r.verdict.then_l2, rows[i].l2);
+        pp_arena_free(&arena);
+    }
+}
+
 /* As long as a recording of a few hours is missing the lines are listed, with why none is the cause. */
 static void test_lines_are_listed_where_more_recording_is_no_help(void **state)
 {
@@ -1075,6 +1109,7 @@ int main(void)
         cmocka_unit_test(test_reading_less_is_what_to_do),
         cmocka_unit_test(test_time_that_was_not_read_has_no_gain),
         cmocka_unit_test(test_beside_others_the_line_comes_second),
+        cmocka_unit_test(test_the_second_cause_has_its_word),
         cmocka_unit_test(test_the_loader_within_a_data_set_is_found),
         cmocka_unit_test(test_window_and_totals),
         cmocka_unit_test(test_lane_shares_add_up),
