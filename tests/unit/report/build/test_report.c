@@ -977,6 +977,37 @@ static void test_the_second_cause_has_its_word(void **state)
     }
 }
 
+/* What cannot be pickled has a remedy where workers are started, and is a sample's where a worker says it. */
+static void test_what_cannot_be_pickled(void **state)
+{
+    static const struct {
+        const char *exception, *remedy; /* how the remedy begins; NULL: there is none */
+    } rows[] = {
+        {"TypeError: cannot pickle '_io.BufferedReader' object", "If this is the start of the workers:"},
+        {"AttributeError: Can't get local object 'main.<locals>.pad'",
+         "If this is the start of the workers:"},
+        {"TypeError: Caught TypeError in DataLoader worker process 1. || TypeError: cannot pickle 'generator' object",
+         "Fix the sample"},
+        {"UnpicklingError: pickle data was truncated", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct fake_pipeline p = base();
+        struct fake_run *f = fake_pipeline(&p);
+        struct pp_source source = fake_source(f);
+        struct pp_arena arena = {0};
+        struct pp_report r = {.subject_kind = PP_SUBJECT_JOB, .outcome = "failed"};
+        fake_num(f, "result", "exit_status", "1", NULL);
+        fake_text(f, "process_end", "7", rows[i].exception);
+        pp_ending_read(&source, &arena, &r);
+        assert_non_null(strstr(r.ended, " raised "));
+        assert_int_equal(r.ended_remedy != NULL, rows[i].remedy != NULL);
+        assert_true(!rows[i].remedy || strstr(r.ended_remedy, rows[i].remedy) == r.ended_remedy);
+        pp_arena_free(&arena);
+        fake_free(f);
+    }
+}
+
 /* As long as a recording of a few hours is missing the lines are listed, with why none is the cause. */
 static void test_lines_are_listed_where_more_recording_is_no_help(void **state)
 {
@@ -1106,6 +1137,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_line_of_the_step_is_named),
+        cmocka_unit_test(test_what_cannot_be_pickled),
         cmocka_unit_test(test_reading_less_is_what_to_do),
         cmocka_unit_test(test_time_that_was_not_read_has_no_gain),
         cmocka_unit_test(test_beside_others_the_line_comes_second),
