@@ -943,6 +943,34 @@ static void test_beside_others_the_line_comes_second(void **state)
     }
 }
 
+/* Two lines that cannot be told from one another stand beside another advice if surely half is theirs. */
+static void test_two_lines_share_the_stall(void **state)
+{
+    static const struct {
+        double low;
+        int said;
+    } rows[] = {{0.25, 1}, {0.1, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pp_arena arena = {0};
+        struct pp_report_op ops[] = {{"first", "a.py:1", .judged = 1, .share = 0.45, .low = 0.3, .high = 0.6,
+                                      .gain = 0.3},
+                                     {"second", "a.py:2", .judged = 1, .share = 0.4, .low = rows[i].low,
+                                      .high = 0.55, .gain = 0.2}};
+        struct pp_report r = {.ops = ops, .n_ops = 2, .data_wait_share = 0.1};
+        r.verdict.l0 = "cpu-starved", r.verdict.l1 = "transform", r.verdict.l2 = "cpu-contended";
+        r.verdict.then = "use more workers", r.verdict.then_l1 = "loader";
+        r.verdict.cause = "CPUs are short", r.verdict.next_step = "Move others.";
+        pp_ops_speak(&r, &arena);
+        assert_int_equal(strstr(r.verdict.then,
+                                "Or make first (a.py:1) and second (a.py:2) cheaper: 85 % of the stall.") !=
+                             NULL,
+                         rows[i].said);
+        assert_int_equal(strstr(r.verdict.then, "cheaper") != NULL, rows[i].said);
+        pp_arena_free(&arena);
+    }
+}
+
 /* Such a second cause has the word that it has as the first: by what the line is of. */
 static void test_the_second_cause_has_its_word(void **state)
 {
@@ -1141,6 +1169,7 @@ int main(void)
         cmocka_unit_test(test_reading_less_is_what_to_do),
         cmocka_unit_test(test_time_that_was_not_read_has_no_gain),
         cmocka_unit_test(test_beside_others_the_line_comes_second),
+        cmocka_unit_test(test_two_lines_share_the_stall),
         cmocka_unit_test(test_the_second_cause_has_its_word),
         cmocka_unit_test(test_the_loader_within_a_data_set_is_found),
         cmocka_unit_test(test_window_and_totals),
