@@ -410,10 +410,10 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
     f->metric[PP_METRIC_LEASE_EPOCH] = lease->looks && window_ns > 0 ? lease->epoch_wait_ns / window_ns : NAN;
     f->text[PP_METRIC_LEASE_HOLDER] = lease->holder;
     add_replay(from, f, out);
-    /* may be charged to a cause only when all of the above is known */
-    /* its steps need what they need: with exclusive CPUs a shorter cycle's rest is still a stall */
+    /* with exclusive CPUs the steps still need what they need: the rest of a shorter cycle is a stall */
     double steps = 1 - f->metric[PP_METRIC_DATA_WAIT] - fmax(f->metric[PP_METRIC_STRETCH], 0);
     f->metric[PP_METRIC_CPUS_LEAVE] = fmax(1 - steps * (1 + f->metric[PP_METRIC_G_CPUS]), 0);
+    /* may be charged to a cause only when all of the above is known */
     expose_stretch(f, out->replayed);
     out->stretch_ns = from->gathered->costs.step_stretch_ns * (double)tl->judged_batches;
     out->starved_ns = f->starved ? out->stretch_ns : 0;

@@ -407,7 +407,7 @@ static void say_own(const struct judge *j)
     then.facts = &own;
     then.values.number = own.metric;
     then.values.text = own.text;
-    /* a lane that is busy beside others is none that more workers help */
+    /* beside others a lane looks busy; more workers gain nothing once the others are gone */
     if (!rule || !rule->l2 ||
         (rule->remedy == PP_REMEDY_MORE_WORKERS && m[PP_METRIC_G_WORKERS] < PP_WORTH_A_FIX) ||
         (rule->relief.compare != PP_NO_CONDITION && !pp_condition_holds(&rule->relief, &then.values)))
