@@ -53,8 +53,7 @@ struct pp_iteration_row {
     uint32_t round;     /* 0: the iterator's first epoch; more with persistent workers */
     uint32_t first_batch, epoch, loader;
     /* Batches that came out shorter than they were asked for, written by the workers: (number within the
-     * iteration
-     * + 1) << 32 | samples, 0 for an entry that is not written yet. */
+     * iteration + 1) << 32 | samples, 0 for an entry that is not written yet. */
     uint32_t n_short;
     uint64_t short_batch[PP_SHORT_MAX];
 };

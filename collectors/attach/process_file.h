@@ -34,8 +34,7 @@ struct pp_process_file {
                           DIED" */
     char versions[96]; /* of its Python and torch: "Python 3.11.2, torch 2.4.1"; "" before its first batch */
     char data[256];    /* a file or directory that its first DataLoader reads, absolute; "": not known */
-    char
-        seen[32]; /* another kind of loader that was imported when the interpreter ended: "grain"; "": none */
+    char seen[32];     /* another kind of loader, imported when the interpreter ended: "grain"; "": none */
     uint32_t own_loop; /* it takes batches that its own threads and processes make, and no DataLoader */
     char mixed[256];   /* of its loaders, what a report mixes: a sentence; "": nothing */
     char command[4096 - 592 - 388 - 256];

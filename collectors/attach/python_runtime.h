@@ -25,10 +25,9 @@ int pp_python_denied(int64_t pid, char *why, size_t size);
  * of a program or library of Python. The path is in line. NULL: it is not. */
 const char *pp_python_map_line(char *line, uint64_t *start);
 
-/* Where a section or a symbol of a program or
- * library lies once it is mapped. The file
- * is another program's: what does not fit is refused, and no more than a few MiB of it are read. 64-bit files
- * of this machine's byte order. */
+/* Where a section or a symbol of a program or library lies once it is mapped. The file is another program's:
+ * what does not fit is refused, and no more than a few MiB of it are read. 64-bit files of this machine's
+ * byte order. */
 
 /* How far behind the file's first mapping the section begins. 0: there is no such section in it. */
 int pp_elf_section(int fd, const char *name, uint64_t *distance, uint64_t *size);

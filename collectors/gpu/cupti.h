@@ -54,8 +54,7 @@ void pp_cupti_poll(struct pp_cupti *c);
  * and its records are not counted. */
 void pp_cupti_close(struct pp_cupti *c, struct pp_cupti_stats *stats);
 
-/* Which other profiler is in this process, for the sentence that CUPTI is
- * taken. */
+/* Which other profiler is in this process, for the sentence that CUPTI is taken. */
 
 /* By the libraries that are loaded and the variables that load them: "Nsight Systems
  * (libToolsInjection64.so)". What is not known by name is the library that CUDA_INJECTION64_PATH names; with

@@ -51,7 +51,6 @@ int pp_scan_between(const struct pp_scan *s);
 uint64_t pp_scan_at(const struct pp_scan *s);
 
 /* Of a number token. Microseconds as nanoseconds, exact to the third decimal; what is no number or lies
- * outside of
- * +-292 years gives 0. */
+ * outside of +-292 years gives 0. */
 int pp_scan_us(const char *text, int64_t *ns);
 int pp_scan_uint(const char *text, uint64_t *value);

@@ -24,8 +24,7 @@ struct walked {
 /* What was copied of one moment. */
 struct picture {
     uint64_t head;
-    const uint8_t
-        *chunk; /* or, of heap frames, `frames` of PP_FRAME_BYTES each, as thread->heap names them */
+    const uint8_t *chunk; /* or, of heap frames, `frames` of PP_FRAME_BYTES each, as thread->heap has them */
     size_t chunk_bytes;
 };
 

@@ -51,10 +51,9 @@ pp_status pp_schema_check_read(sqlite3 *db, const char *path, struct pp_err *err
  * runs its checks, triggers and indexes. */
 pp_status pp_schema_check_write(sqlite3 *db, const char *path, struct pp_err *err);
 
-/* The files that SQLite uses beside a recording (FILE-journal, FILE-wal, FILE-shm), looked at
- * before SQLite does. They arrive with a recording from elsewhere, and SQLite obeys them: it writes back what
- * a journal says, and deletes the file that a journal names. Nothing here writes. Private to
- * collectors/store. */
+/* The files that SQLite uses beside a recording (FILE-journal, FILE-wal, FILE-shm), looked at before SQLite
+ * does. They arrive with a recording from elsewhere, and SQLite obeys them: it writes back what a journal
+ * says, and deletes the file that a journal names. Nothing here writes. Private to collectors/store. */
 
 enum pp_beside {
     PP_BESIDE_ABSENT,

@@ -20,10 +20,9 @@ struct pp_history_value {
     size_t runs;
 };
 struct pp_history_point {
-    int64_t utc_s;     /* when it was measured */
-    const char *label; /* a commit, a version */
-    const char
-        *series; /* points with the same text are of the same machine and work, and may stand in one line */
+    int64_t utc_s;      /* when it was measured */
+    const char *label;  /* a commit, a version */
+    const char *series; /* points with the same text are of one machine and work, and may stand in one line */
     const struct pp_history_value *value;
     size_t n_values;
 };

@@ -174,8 +174,7 @@ struct pp_store {
     uint64_t looks, looks_first;       /* at threads, likewise */
     struct pp_store_stacks *stacks;    /* stacks.c; NULL: none written */
     uint64_t order_bytes;              /* of lists and hashes it has written */
-    struct pp_checkpoint
-        *checkpoint; /* while there is a log; NULL: none, or SQLite sees to it in the commit */
+    struct pp_checkpoint *checkpoint;  /* while there is a log; NULL: none, or SQLite does it in the commit */
     struct pp_store_cost cost;
 };
 

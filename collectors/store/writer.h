@@ -124,8 +124,7 @@ pp_status pp_store_counter(struct pp_store *s, uint64_t t_ns, const char *name, 
 struct pp_store_gpu {
     const char *kind; /* "memcpy", "memset", "kernel", "api", "sync", "overhead" */
     uint64_t start_ns, dur_ns;
-    uint32_t
-        correlation; /* joins what was called with what was done for it; PP_GPU_NONE: not told, as below */
+    uint32_t correlation; /* joins what was called with what was done for it; PP_GPU_NONE: as below */
     uint32_t device, context, stream;
     uint32_t thread;             /* "api": the kernel's id of the thread that called */
     uint64_t bytes;              /* memcpy, memset */

@@ -41,8 +41,7 @@ int pp_text_is_plain(const char *text);
 char *pp_text_plain(const char *text);
 void pp_text_put_xml(const char *text, FILE *out); /* of an attribute or an element; NULL: nothing */
 /* The text without what may be a secret: of every word with "://" the part before its last @, and what
- * follows a
- * ?. Into buf, cut to size; returns buf. */
+ * follows a ?. Into buf, cut to size; returns buf. */
 char *pp_text_no_secrets(char *buf, size_t size, const char *text);
 /* The value of a hexadecimal digit; -1: it is none. */
 int pp_text_hex(char c);

@@ -47,8 +47,7 @@ struct pp_walk {
     uint64_t images, others;
     char example[PP_WALK_EXAMPLE]; /* as above, with its path from the root */
     int example_tells;
-    struct pp_warnings
-        warnings; /* directories that could not be listed, links that lead back to themselves */
+    struct pp_warnings warnings; /* directories that could not be listed, links to themselves */
 };
 void pp_walk_free(struct pp_walk *w);
 

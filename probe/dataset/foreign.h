@@ -1,7 +1,6 @@
 /* dataset/foreign.h: what files are that no format of formats.c took: Parquet, video, archives, shards in the
- * wrong place.
- * One table gives the name and what to do, for the sentences of a place that cannot be opened. Pure functions
- * over bytes and names; any thread. */
+ * wrong place. One table gives the name and what to do, for the sentences of a place that cannot be opened.
+ * Pure functions over bytes and names; any thread. */
 #pragma once
 
 #include "probe/storage/storage.h"

@@ -36,8 +36,7 @@ struct pp_slot {
     int copied;                     /* to the device, at least once: cached_batches copies it no more */
     int discard;                    /* a stream's short last batch under drop_last: not delivered */
     _Atomic uint32_t remaining;     /* rows not finished yet */
-    struct pp_row_input
-        *inputs; /* batch_size, the loader's: loader/decoding.c; NULL: none is decoded later */
+    struct pp_row_input *inputs;    /* batch_size, the loader's: decoding.c; NULL: none is decoded later */
 };
 
 /* Streaming: one sample on its way from the reader to a worker. */

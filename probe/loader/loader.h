@@ -86,8 +86,7 @@ struct pp_loader_opts {
     int decode_required;  /* a decoder that fails, or a device, ends the run instead of leaving the work to
                              the CPU */
     int sync_every_step;
-    struct pp_collective
-        *collective; /* borrowed, used by the trainer until it ends; NULL: no other ranks are waited for */
+    struct pp_collective *collective; /* borrowed, used by the trainer until it ends; NULL: no other ranks */
     /* What if input were free: rows stay in their slots, and each slot on the device, once they are there;
      * batches are then delivered again and again at no cost, and hold what their slot was filled with first.
      * Not when streaming. */

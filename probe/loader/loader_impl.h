@@ -51,8 +51,7 @@ struct pp_row_input {
 
 struct pp_decoding {
     struct pp_device *device; /* NULL: everything is decoded on the CPU */
-    atomic_int
-        off; /* no longer: relaxed, it orders nothing; what is in the slots is decoded by the copy lane */
+    atomic_int off; /* no longer: relaxed, it orders nothing; the copy lane decodes what is in the slots */
     pthread_mutex_t lock;                 /* around allocations of page-locked memory by workers */
     struct pp_device_image *images;       /* the copy lane's, of the batch in hand; batch_size */
     uint8_t *usable;                      /* rows of it; batch_size */

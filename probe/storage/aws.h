@@ -13,10 +13,9 @@
 
 #include <time.h>
 
-/* AWS Signature Version 4 of a request without a body to speak of (docs.aws.amazon.com,
- * "Create a signed AWS API request"). libcurl has a signer too, whose 7.88 neither sorts a query nor encodes
- * a path; here the caller hands in both as they are sent. Pure functions, any thread; tested with AWS's
- * published examples. */
+/* AWS Signature Version 4 of a request without a body to speak of (docs.aws.amazon.com, "Create a signed AWS
+ * API request"). libcurl has a signer too, whose 7.88 neither sorts a query nor encodes a path; here the
+ * caller hands in both as they are sent. Pure functions, any thread; tested with AWS's published examples. */
 
 /* SHA-256 of no bytes at all */
 #define PP_SIGV4_EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

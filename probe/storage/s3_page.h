@@ -29,10 +29,9 @@ struct pp_s3_page {
 pp_status pp_s3_page_parse(struct pp_s3_page *page, const char *xml, size_t size, const char *name,
                            struct pp_err *err);
 
-/* As much XML as object stores answer with: elements and text, without attributes' meaning,
- * entities of their own or processing instructions. What is more than that ends the walk with -1. Pure
- * functions over a bounded text, any thread; a stranger's bytes: depth and lengths are bounded, nothing is
- * allocated. */
+/* As much XML as object stores answer with: elements and text, without attributes' meaning, entities of their
+ * own or processing instructions. What is more than that ends the walk with -1. Pure functions over a bounded
+ * text, any thread; a stranger's bytes: depth and lengths are bounded, nothing is allocated. */
 
 enum { PP_XML_TEXT = 4096, PP_XML_DEPTH = 16 };
 

@@ -157,8 +157,7 @@ struct pp_storage {
     const struct pp_storage_ops *ops;
     unsigned flags; /* enum pp_storage_flag */
     size_t request_bytes;
-    const char
-        *scope; /* which store it is, where names do not say it (the endpoint of s3://); NULL: they do */
+    const char *scope; /* which store, where names do not say it (the endpoint of s3://); NULL: they do */
     struct pp_storage *inner; /* that it is over, owned; NULL: none */
 };
 

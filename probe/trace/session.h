@@ -19,8 +19,7 @@ struct pp_thread {
                                       (record_settle); 0: none do. The one comparison of the hot path */
     uint64_t stamp;                /* last lap stamp in ticks; 0: none yet */
     uint64_t cpu_ns, run_delay_ns; /* readings that belong to it */
-    uint32_t
-        open; /* spans begun; the producer's own copy of ring->open, which knows PP_OPEN_SPANS_MAX of them */
+    uint32_t open; /* spans begun; the producer's copy of ring->open, which knows PP_OPEN_SPANS_MAX of them */
     uint32_t expected; /* value of open just after pp_lap_expect; 0: nothing is expected */
     struct {
         uint64_t cpu_ns, run_delay_ns; /* readings at its beginning */

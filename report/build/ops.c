@@ -76,10 +76,8 @@ static void list_ops(const struct pp_costs *c, int replayed, struct pp_arena *ar
                                     .low = op->share_low,
                                     .high = op->share_high,
                                     .share_all = op->share_all,
-                                    .cpu_share = op->n > 0 ? op->cpu / op->n : NAN,
-                                    .gain = NAN,
-                                    .gain_low = NAN,
-                                    .gain_high = NAN};
+                                    .cpu_share = op->n > 0 ? op->cpu / op->n : NAN};
+        to->gain = to->gain_low = to->gain_high = NAN;
         if (replayed && fmax(op->share, op->share_all) >= WORTH_REPLAYING && predicted++ < REPLAYED)
             predict(c, op, to);
         if (!(to->gain >= PP_WORTH_SAYING))
@@ -268,8 +266,7 @@ static void name_work(struct pp_report *r, struct pp_arena *arena)
                                        pp_text_share(share, CELL, most->share_all));
 }
 
-/* Of a job whose input keeps up, or whose step waits for a CPU, beside a line of the input: on a GPU a line
- * that waits for it has most of a step, and says nothing. */
+/* Of a job whose input keeps up, or whose step waits for a CPU. Of a GPU's, waiting lines say nothing. */
 static void name_step(struct pp_report *r, int waits, int beside, struct pp_arena *arena)
 {
     struct pp_report_verdict *v = &r->verdict;

@@ -182,8 +182,7 @@ pp_status pp_memory_check(const struct pp_source *source, struct pp_memory_growt
  * each collective step (loader/trainer.c): collective_last_rank, and collective_others_ns, what the step took
  * the other ranks. */
 struct pp_ranks {
-    uint64_t
-        meetings; /* of the steady state; 0: no collective step was recorded, or not who came last to it */
+    uint64_t meetings;  /* of the steady state; 0: no collective step was recorded, or not who came last */
     uint32_t last_rank; /* who came last most often */
     double last_share;  /* in this part of the meetings */
     double own_share;   /* this rank came last in that part; NAN: which rank this is was not recorded */

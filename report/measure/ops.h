@@ -24,12 +24,11 @@ struct pp_op {
     const char *word; /* "Blur", "Image.resize": for op=WORD:FACTOR; of this op alone */
     const char *path; /* where the data set holds it, "transforms[2]"; NULL: it is no member of a transform */
     const char *place; /* "augment.py:29", the line of the user's code that takes most; NULL: none is known */
-    const char
-        *callee;      /* the library function that this line mostly calls; NULL: none, or the name says it */
-    const char *code; /* every function and module seen in it, for remedies; separated by spaces */
-    size_t loader;    /* place in loaders */
-    int of_batch;     /* it is of collating, and not of making a sample */
-    double n, cpu;    /* samples; of them on a CPU or waiting for one; the rest was blocked */
+    const char *callee; /* the library function that this line mostly calls; NULL: none, or name says it */
+    const char *code;   /* every function and module seen in it, for remedies; separated by spaces */
+    size_t loader;      /* place in loaders */
+    int of_batch;       /* it is of collating, and not of making a sample */
+    double n, cpu;      /* samples; of them on a CPU or waiting for one; the rest was blocked */
     double weight, weight2, waited_for;  /* waited_for: samples whose weight is not 0 */
     double share, share_low, share_high; /* of the stall, with an 80 % interval */
     double share_all;                    /* of all work of all workers */
@@ -67,10 +66,9 @@ struct pp_ops {
     struct pp_op_step *steps; /* the largest share first */
     size_t n_steps;
     double step_n;
-    struct pp_op_step between; /* the function below the loop over epochs; n 0: none was seen */
-    int steps_known;           /* by the same measure as missing_s */
-    float *frame_n,
-        *frame_weight; /* by frame, of samples whose innermost frame it is: of work; for pictures */
+    struct pp_op_step between;     /* the function below the loop over epochs; n 0: none was seen */
+    int steps_known;               /* by the same measure as missing_s */
+    float *frame_n, *frame_weight; /* by innermost frame, of samples of work; for pictures */
     struct pp_arena arena;
 };
 

@@ -26,9 +26,8 @@ struct joining {
     size_t n_batches, room;
     int no_memory;
     const struct pp_thread_row *threads;
-    uint32_t
-        *same; /* by thread: the first row of that thread of the kernel: a trainer without workers has two */
-    size_t *next; /* by thread: the first sample behind the span before */
+    uint32_t *same; /* by thread: the first row of that kernel thread: a trainer without workers has two */
+    size_t *next;   /* by thread: the first sample behind the span before */
     size_t n_threads;
     size_t cursor;
     double cpu_ns[PP_OPS_LOADERS];

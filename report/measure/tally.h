@@ -53,8 +53,7 @@ struct pp_tally {
     struct pp_tally_phase *phase[PP_LANE_COUNT][PP_PHASE_COUNT]; /* NULL: did not occur */
     struct pp_tally_thread *threads;
     size_t n_threads, lane_threads[PP_LANE_COUNT];
-    double
-        judged_work_ns; /* of the workers, in the window: making samples and batches of the judged loader */
+    double judged_work_ns;  /* of workers in the window: making samples and batches of the judged loader */
     double stalled_workers; /* that can hold the trainer up: of several loaders, those of the one that is
                                judged (one_loader.h); what the others' do during stalls is in no phase */
     uint64_t unknown_phase; /* spans of a phase this version does not know */

@@ -17,8 +17,7 @@ struct pp_report_phase {
                      elsewhere */
     uint64_t count, total_ns, p50_ns, p95_ns, p99_ns, max_ns, bytes;
     double mean_ns;
-    double
-        share; /* of its lane's time in the window: thread-seconds for workers, wall time for the trainer */
+    double share; /* of its lane's time in the window: thread-seconds of workers, wall time of the trainer */
     double cpu_share;       /* of total_ns; NAN when not measured */
     double run_delay_share; /* likewise: runnable, waiting for a CPU */
     double blocked_share;   /* the rest: 1 - cpu - run delay */
@@ -172,9 +171,8 @@ struct pp_report_step {
 
 /* What to paste to do as next_step says, and what the replay predicts of it (report/verdict/action.h). */
 struct pp_report_action {
-    const char *python; /* "DataLoader(..., num_workers=8)", or another line; NULL: none */
-    const char
-        *at; /* where that DataLoader is made: "train.py:31 (val_loader)"; NULL: not known, or another line */
+    const char *python;  /* "DataLoader(..., num_workers=8)", or another line; NULL: none */
+    const char *at;      /* where it is made: "train.py:31 (val_loader)"; NULL: not known, or another line */
     const char *words;   /* where there is no line: what to change in PyTorch; NULL: nothing */
     const char *dali;    /* of a DALI pipeline, in place of both: what to change in it; NULL: nothing */
     const char *command; /* "pipeprobe run ... --workers 8"; NULL: the loader was not ours, or none */
@@ -205,8 +203,7 @@ struct pp_report_verdict {
     double explained;  /* share of the wait that the named cause explains; NAN: none is named, or not known */
     int ceiling;       /* l0 is inconclusive because there was no step; l1 then says what sets the ceiling */
     const char *headline; /* "STORAGE-BOUND (latency)"; NULL when no cause is named */
-    double
-        stretched; /* the step waits for a CPU for so much of the time, and no cause says so; NAN: hardly */
+    double stretched; /* the step waits for a CPU so much of the time, and no cause says so; NAN: hardly */
     double exposed_share; /* what level was decided by: data wait, device sync, collective and stretched steps
                              over all of the trainer's time; NAN when none was */
     const char *outside;  /* input-bound by what waits for data within an epoch do not show: "between epochs",
@@ -505,9 +502,8 @@ struct pp_report {
     size_t n_slow_samples;
     struct pp_report_op *ops; /* the largest gain first */
     size_t n_ops;
-    double op_samples; /* weighted stacks that the shares rest on; NAN: no stacks were recorded */
-    const char
-        *why_no_ops; /* why no op is named although there are stacks; NULL: some are, or there are none */
+    double op_samples;      /* weighted stacks that the shares rest on; NAN: no stacks were recorded */
+    const char *why_no_ops; /* why no op is named although there are stacks; NULL: some are, or no stacks */
     struct pp_report_step_line *step_lines; /* the largest share first */
     size_t n_step_lines;
     struct pp_report_flame *flame;

@@ -67,8 +67,7 @@ struct pp_rank_row {
     uint64_t exchange_delay_ns; /* and of those sampled: other threads of its process lacked a CPU */
     /* over its steady state, of all its threads: what a sample and a batch cost */
     uint64_t samples, work_ns[PP_PHASE_COUNT];
-    uint64_t
-        work_delay_ns; /* of what its workers take to make samples and batches: ready, and without a CPU */
+    uint64_t work_delay_ns;       /* of its workers' time for samples and batches: ready, and without a CPU */
     struct pp_rank_slice *slices; /* rising by number */
     struct pp_rank_epoch *epochs; /* rising by epoch */
     struct pp_rank_end *ends;     /* rising by number */

@@ -30,8 +30,7 @@ struct digest_pass {
     struct pp_collective_ends ends;
     struct pp_rank_epoch epochs[PP_RANK_EPOCHS];
     struct pp_rank_end kept[PP_RANK_ENDS];
-    uint64_t
-        done_ns; /* when the step before was; 0: there was none, and not known when the recording began */
+    uint64_t done_ns; /* when the step before was; 0: there was none, or it began before the recording */
 };
 
 /* Whether the phase is one in which workers make samples and batches: it stretches where they lack a CPU. */

@@ -62,15 +62,13 @@ struct pp_ranks {
     double wait_p50_ns, wait_p99_ns, own_p50_ns, own_p99_ns;
     enum pp_ranks_kind kind;
     const char *kind_name, *sentence, *why, *where, *next_step, *note;
-    const char
-        *no_end; /* ranks whose recordings have no end yet, and until when they are known; NULL: none */
+    const char *no_end;    /* ranks whose recordings have no end yet, and until when known; NULL: none */
     const char *clocks;    /* how far they are apart; NULL: not known, or too little to matter */
     double clock_error_ns; /* the largest: no order of events of two ranks is known below it */
     const char *job, *launcher;
     double attempt, world_size;
     uint64_t compared_steps;
-    double
-        collective_steps; /* compared ones, where ranks recorded their wait for others; NAN: they did not */
+    double collective_steps; /* compared ones, where ranks recorded their wait for others; NAN: none did */
     double last_rank, last_share; /* most often last, straggler or not */
     double straggler_rank;        /* NAN: no single one */
     const char *straggler_host, *straggler_gpu, *straggler_file;

@@ -203,10 +203,9 @@ struct pp_costs {
     double piece_bytes;     /* that a stream asks for at a time; 0: not known */
     double stream_shards;   /* of this rank, in an epoch; 0: not known */
     uint64_t dataset_samples;
-    uint64_t
-        epoch_samples; /* that an epoch hands out; 0: not known, or not seen in the batches that there were */
-    double restart_ns; /* what a worker takes before its first sample of an epoch, but the first */
-    int per_worker;    /* batches are made as PyTorch's DataLoader makes them (replay.h) */
+    uint64_t epoch_samples; /* that an epoch hands out; 0: not known, or not seen in its batches */
+    double restart_ns;      /* what a worker takes before its first sample of an epoch, but the first */
+    int per_worker;         /* batches are made as PyTorch's DataLoader makes them (replay.h) */
     int drains; /* and so do its epochs begin, of which the recording has some (epoch_samples is known) */
     double epoch_wait_ns, epoch_gap_ns; /* then: the wait for an epoch's first batch, and what the trainer did
                                            before that since the last batch of the epoch before */

@@ -59,8 +59,7 @@ struct pp_replay_setup {
     double restart_ns;      /* before a worker's first sample of an epoch, but the first */
     double cpus;            /* that we may use, > 0; fractions are fine */
     double machine_cpus;    /* that we and others share, >= cpus */
-    double
-        others; /* threads of other processes that want the machine's CPUs all the time, on average; >= 0 */
+    double others; /* other processes' threads that want the machine's CPUs all the time, on average; >= 0 */
     double groups; /* groups of other processes that want them all the time; >= 0 */
     double left;   /* CPUs that others leave in any case, since they want no more than the rest; 0: they want
                       all the time */
@@ -107,10 +106,9 @@ struct pp_replay_result {
     double cpu_share;       /* of capacity x time */
     double slot_wait_share; /* of worker time: prefetch full */
     double service_rate;    /* of all threads: cpu / (cpu + run-queue delay) */
-    double
-        reads_waiting; /* for storage's answer at a time, on average; those on the link are not among them */
-    double settled_per_s; /* samples/s over the second halves of epochs; 0: they do not drain */
-    double first_wait_ns; /* of an epoch but the first, for its first batch, on average; likewise */
+    double reads_waiting;   /* for storage's answer at a time, on average, without those on the link */
+    double settled_per_s;   /* samples/s over the second halves of epochs; 0: they do not drain */
+    double first_wait_ns;   /* of an epoch but the first, for its first batch, on average; likewise */
     uint64_t batches;
 };
 

@@ -73,8 +73,7 @@ struct pp_estimate {
     double reads_waiting;       /* reads in flight, on average */
     double busy_workers;        /* on average; so many and no fewer are needed */
     double copy_share;          /* of the time of a step that its copy takes */
-    double
-        most_per_s; /* samples/s that CPUs, copies and link (where one shows) allow, however many workers */
+    double most_per_s;   /* samples/s that CPUs, copies and link (if one shows) allow, however many workers */
     const char *most_of; /* "the CPUs", "the copies to the device", "the storage's bandwidth" */
     int workers; /* the least that keeps up in the replay, or the most that were tried; 0: not replayed, no
                     number will do or it is over 256 */

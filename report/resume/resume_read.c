@@ -49,8 +49,7 @@ struct reading {
     int64_t pid;
     struct iteration *iteration;
     size_t iterations, iteration_room;
-    uint32_t
-        *slot; /* of each loader, and of none, EPOCHS: the number of the iteration + 1; 0: there is none */
+    uint32_t *slot; /* of each loader, and of none, EPOCHS: the iteration's number + 1; 0: there is none */
     struct listed *listed; /* of the iteration in hand, rising */
     size_t n_listed, listed_room;
     uint64_t *token;

@@ -27,8 +27,7 @@ struct pp_guard_rule {
     const char *source, *reason;
     enum pp_remedy_id remedy;
     double of_trace; /* the limit for a trace of another profiler, which has few steps; 0: the same */
-    double
-        of_long; /* the limit for batches of a second and more, where the wait is clear of 5 %; 0: the same */
+    double of_long;  /* for batches of a second and more, where the wait is clear of 5 %; 0: the same */
 };
 extern const struct pp_guard_rule pp_guard_rules[];
 extern const size_t pp_guard_rules_n;

@@ -20,8 +20,7 @@ pp_status pp_rank_files_each(const char *const *operands, int n, pp_rank_file_fn
 /* What fn makes of a file that it cannot use: PP_OK, left out and said, where that was not named. */
 pp_status pp_rank_file_leave_out(pp_status st, int named, const struct pp_err *err);
 
-/* The traces that operands of `import` name: files, and the traces in directories, one
- * per rank. */
+/* The traces that operands of `import` name: files, and the traces in directories, one per rank. */
 
 struct import_trace {
     char *path;

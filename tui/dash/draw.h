@@ -63,15 +63,13 @@ const char *pp_state_text(const struct pp_dash_state *s, const struct pp_dash_mo
 /* One line without cursor addressing, for logs and screen readers. */
 void pp_line_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size);
 
-/* What a click does: a row of a list is chosen, a hint of the footer is pressed. Pure, as keys
- * are. */
+/* What a click does: a row of a list is chosen, a hint of the footer is pressed. Pure, as keys are. */
 
 /* g: the screen as the user saw it, drawn from s and m. */
 struct pp_dash_state pp_dash_click(struct pp_dash_state s, const struct pp_dash_model *m,
                                    const struct pp_grid *g, int row, int col);
 
-/* The numbers behind a frame as one JSON document, schema pipeprobe.top/1; what is not known is
- * null. */
+/* The numbers behind a frame as one JSON document, schema pipeprobe.top/1; what is not known is null. */
 
 /* 0, or -1 when a write failed. */
 int pp_dash_json(const struct pp_dash_state *s, const struct pp_dash_model *m, FILE *out);

@@ -60,8 +60,7 @@ pp_status job_dir_make(const char *dir, char *path, size_t size, struct pp_err *
 
 struct job_group {
     pid_t leader;
-    const char
-        *mark; /* "NAME=value", as in the environment, where a line of a longer value may end with it */
+    const char *mark; /* "NAME=value", as in the environment; a line of a longer value may end with it */
 };
 
 /* Of /proc/PID/stat; the name in parentheses may hold anything. 0: it is gone, or a zombie. One whose first

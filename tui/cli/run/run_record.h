@@ -20,8 +20,7 @@ struct run_record {
     struct pp_recording *recording; /* NULL: off, or not made */
     pthread_mutex_t naming;         /* guards loader: the drain asks it for names while it lives */
     struct pp_loader *loader;
-    const struct pp_dataset
-        *dataset; /* of a loader that is not ours: names every sample; NULL: loader does */
+    const struct pp_dataset *dataset; /* of another loader: names every sample; NULL: loader does */
 };
 
 /* Names the file; refuses one that exists, or a directory that cannot be written, before anything slow

@@ -15,8 +15,7 @@ struct run_parts {
     struct pp_dataset *dataset;
     struct pp_sampler *sampler;     /* NULL when streaming */
     struct pp_transform *transform; /* what workers do; NULL for tokens */
-    struct pp_transform
-        *delivered; /* --wire u8: the same with the normalisation that the device does; else NULL */
+    struct pp_transform *delivered; /* --wire u8: the same with the device's normalisation; else NULL */
     struct pp_device *device;
     const struct pp_storage_model *model; /* --like; NULL: none */
     struct pp_faults *faults;             /* NULL: none injected */
