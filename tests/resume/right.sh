@@ -10,7 +10,7 @@ JOBS=$PWD/tests/resume/right.py kills=0 exact=0 told=0 placed=0
 if [ ! -e "$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip_all "the extension is not built: no Python.h"; fi
 if [ ! -x "$VENV/bin/python" ] && [ -z "${OFFLINE:-}" ]; then
     { python3 -m venv "$VENV" && timeout 1500 "$VENV/bin/pip" install -q --no-cache-dir --retries 1 torch torchdata lightning transformers accelerate datasets webdataset safetensors &&
-        "$VENV/bin/pip" install -q --no-deps mosaicml-streaming && "$VENV/bin/pip" install -q boto3 oci azure-storage-blob azure-storage-file-datalake google-cloud-storage paramiko zstd python-snappy brotli; } >"$T/venv" 2>&1 ||
+        "$VENV/bin/pip" install -q --no-deps mosaicml-streaming torchvision && "$VENV/bin/pip" install -q pillow catalogue boto3 oci azure-storage-blob azure-storage-file-datalake google-cloud-storage paramiko zstd python-snappy brotli; } >"$T/venv" 2>&1 ||
         { note <"$T/venv"; rm -rf "$VENV"; }
 fi
 

@@ -3,7 +3,10 @@
 and numbers of samples against what the jobs themselves logged (truth.py).
 
 $RESUME_PYTHON has torch, lightning, transformers, accelerate, torchdata and datasets; without it the jobs that need these are skipped by name. $RESUME_OVERLAYS
-is a directory of `pip install --no-deps --target` directories of the versions that have a bug. Exit code 1: an answer is wrong."""
+is a directory of `pip install --no-deps --target` directories of the versions that have a bug: torchdata-0.10.1, datasets-5.0.0, and transformers-4.56.2 with
+accelerate 1.9.0, tokenizers 0.22, huggingface_hub below 1 and datasets 4.4.1 in it. Exit code 1: an answer is wrong.
+
+It needs CPUs that have time: beside others a job is killed batches later than asked for, and a fault that shows at one batch alone does not show."""
 import argparse
 import collections
 import glob

@@ -177,7 +177,10 @@ static pp_status read_start(const struct resume_done *d, struct pp_resume_start 
                        d->words + sizeof(EXEC_SAYS) - 1);
     pp_status st = resume_start_read(d->recordings, s, err);
     return st == PP_E_USAGE || st == PP_E_NOT_FOUND
-               ? pp_fail(err, PP_E_SYSTEM, "a run of the job could not be recorded: %s (its output: %s)",
+               ? pp_fail(err, PP_E_SYSTEM,
+                         d->end == RESUME_END_ITSELF && d->status == 0
+                             ? "a run of the job ended by itself without a batch: %s (its output: %s)"
+                             : "a run of the job could not be recorded: %s (its output: %s)",
                          d->words, d->log)
                : st;
 }
