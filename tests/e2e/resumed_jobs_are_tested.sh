@@ -77,7 +77,7 @@ like "a path that a shell would split is not given to it" "$rc $(cat "$OUT")" "^
 # What cannot be told.
 resume never --kill-at 32
 like "a job that never resumes" "$rc $(json "$OUT" '$.sentence')" "^3 It cannot be told: .*does not resume by itself: give the command that does with --resume-with"
-right offset --resume-with "echo nothing left to do in {dir}"
+right drops --resume-with "echo nothing left to do in {dir}"
 like "a resumed run that has nothing to do" "$rc $(json "$OUT" '$.sentence')" "^3 It cannot be told: a run of the job ended by itself without a batch: nothing left to do in "
 resume unsaved --kill-at 32
 like "no checkpoint" "$rc $(tail -n 1 "$ERR")" "^3 .*no checkpoint was seen in 75 batches"
