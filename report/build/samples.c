@@ -247,6 +247,7 @@ const struct pp_report_decode *pp_decode_read(const struct pp_source *source,
     static const char *const parts[] = {[PP_PART_WHOLE] = NULL,
                                         [PP_PART_SETTING] = NULL,
                                         [PP_PART_TRAINED] = NULL,
+                                        [PP_PART_EMPTIED] = NULL,
                                         [PP_PART_BEFORE] = "before",
                                         [PP_PART_AFTER] = "after"};
     if (!source->meta(source->ctx, "decode", "backend"))

@@ -83,18 +83,72 @@ static int find_trained(void *ctx, uint32_t thread, const struct pp_span *spans,
     return *at_ns > 0;
 }
 
+static void walk(const struct pp_source *source,
+                 int (*each)(void *, uint32_t, const struct pp_span *, size_t), void *ctx)
+{
+    const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_FLAGS | PP_COLUMN_EPOCH};
+    uint64_t bad = 0;
+    (void)source->each_chunk(source->ctx, &wanted, each, ctx, &bad, &(struct pp_err){0});
+}
+
 /* Where less than a quarter is left behind it, that is not the run. */
 static void judge_trained(const struct pp_source *source, double start, double end, struct pp_part *part)
 {
-    const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_FLAGS};
-    uint64_t at_ns = 0, bad = 0;
-    if (!pp_source_is(source, "source", "pytorch"))
-        return;
-    (void)source->each_chunk(source->ctx, &wanted, find_trained, &at_ns, &bad, &(struct pp_err){0});
+    uint64_t at_ns = 0;
+    walk(source, find_trained, &at_ns);
     if (!at_ns || (double)at_ns < start || end - (double)at_ns < (end - start) / 4)
         return;
     part->which = PP_PART_TRAINED;
     part->from_ns = at_ns;
+}
+
+/* ---- batches that were read ahead ---- */
+
+enum { FEW_BATCHES = 10, FEW_WAITS = 3 };
+#define LEAST_WAIT 0.05
+
+struct emptied {
+    uint32_t epoch;
+    uint64_t before, since, waits; /* batches; of those since, the ones that were waited for */
+    uint64_t at_ns, end_ns, step_ns, wait_ns;
+};
+
+/* The first wait that is none of an epoch's first batch, and what follows it. */
+static int find_emptied(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    struct emptied *e = ctx;
+    for (size_t i = 0; i < n; i++) {
+        const struct pp_span *s = &spans[i];
+        e->step_ns = s->phase == PP_PHASE_STEP ? s->dur_ns : e->step_ns;
+        if (s->phase != PP_PHASE_DATA_WAIT)
+            continue;
+        int begins = !(e->before + e->since) || s->epoch != e->epoch;
+        int waited = !begins && (double)s->dur_ns >= LEAST_WAIT * ((double)s->dur_ns + (double)e->step_ns);
+        e->epoch = s->epoch;
+        e->at_ns = !e->at_ns && waited ? s->start_ns : e->at_ns;
+        e->before += !e->at_ns;
+        e->since += e->at_ns > 0;
+        e->waits += waited;
+        e->wait_ns += begins ? 0 : s->dur_ns;
+        e->end_ns = s->start_ns + s->dur_ns;
+    }
+    return 0;
+}
+
+/* Other loaders than PyTorch's read hundreds of batches ahead while the first step compiles. How fast they
+ * are shows from the first wait on, where there is more than one. */
+static void judge_emptied(const struct pp_source *source, struct pp_part *part)
+{
+    const char *loader = source->meta(source->ctx, "config", "loader");
+    struct emptied e = {0};
+    if (!loader || !pp_source_is(source, "source", "nvtx"))
+        return;
+    walk(source, find_emptied, &e);
+    if (e.before < FEW_BATCHES || e.since < FEW_BATCHES || e.waits < FEW_WAITS ||
+        e.end_ns < e.at_ns + 1000000000 || (double)e.wait_ns < LEAST_WAIT * (double)(e.end_ns - e.at_ns))
+        return;
+    part->which = PP_PART_EMPTIED;
+    part->from_ns = e.at_ns;
 }
 
 struct pp_part pp_part_judged(const struct pp_source *source)
@@ -107,8 +161,10 @@ struct pp_part pp_part_judged(const struct pp_source *source)
            warmup = pp_source_number(source, "config", "warmup", 0), changed = isnan(lost) ? gave_up : lost;
     if (!(changed > 0 && changed < 0x1p63) || changed <= start || changed >= end) {
         judge_stretch(source, start, end, &part);
-        if (part.which == PP_PART_WHOLE)
+        if (part.which == PP_PART_WHOLE && pp_source_is(source, "source", "pytorch"))
             judge_trained(source, start, end, &part);
+        if (part.which == PP_PART_WHOLE)
+            judge_emptied(source, &part);
         return part;
     }
     if (changed - start >= end - changed) { /* false where one of them is not known */

@@ -238,7 +238,7 @@ static void close_batch(struct pass *p)
                                                          .exchange_delay_ns = b->exchange_delay_ns});
     if (tl->batches++ == 0)
         p->run_start_ns = b->start_ns;
-    if (p->part.which == PP_PART_TRAINED && b->end_ns <= p->part.from_ns &&
+    if (p->part.which >= PP_PART_TRAINED && b->end_ns <= p->part.from_ns &&
         !pp_other_batches_has(&tl->other, b->number)) {
         tl->untrained++;
         tl->untrained_ns += b->end_ns - b->start_ns;

@@ -113,9 +113,54 @@ static void what_comes_before_training_is_not_judged(void **state)
     }
 }
 
+/* 60 batches of steps of 100 ms, of a loader that is not PyTorch's. The first of an epoch is waited for. */
+static void what_was_read_ahead_is_not_judged(void **state)
+{
+    static const struct {
+        int from, every; /* from that batch on every so many wait 200 ms */
+        unsigned epochs;
+        const char *source, *loader;
+        uint64_t judged, untrained;
+    } cases[] = {
+        {30, 1, 1, "nvtx", "grain", 30, 30},   {30, 8, 1, "nvtx", "own", 30, 30},
+        {30, 100, 1, "nvtx", "grain", 59, 0}, /* it waits once: the loader keeps up */
+        {1, 1, 1, "nvtx", "grain", 59, 0},    /* never ahead */
+        {52, 1, 1, "nvtx", "grain", 59, 0},   /* too few are left */
+        {60, 1, 4, "nvtx", "grain", 59, 0},   /* waits of epochs' first batches are their own */
+        {30, 1, 1, "pytorch", "grain", 59, 0}, {30, 1, 1, "nvtx", NULL, 59, 0},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct fake_run *f = calloc(1, sizeof(*f));
+        struct pp_timeline tl;
+        assert_non_null(f);
+        uint32_t t = fake_thread(f, PP_LANE_TRAINER, "trainer"), per = 60 / cases[i].epochs;
+        uint64_t at = 1;
+        fake_text(f, "config", "source", cases[i].source);
+        if (cases[i].loader)
+            fake_text(f, "config", "loader", cases[i].loader);
+        for (uint32_t b = 0; b < 60; b++) {
+            int waits = b % per == 0 ||
+                        ((int)b >= cases[i].from && ((int)b - cases[i].from) % cases[i].every == 0);
+            struct pp_span *wait = fake_span(f, t, PP_PHASE_DATA_WAIT, at, waits ? S / 5 : 1000);
+            at += wait->dur_ns;
+            struct pp_span *step = fake_span(f, t, PP_PHASE_STEP, at, S / 10);
+            at += step->dur_ns;
+            wait->batch = step->batch = b;
+            wait->epoch = step->epoch = b / per;
+        }
+        struct pp_source source = fake_source(f);
+        assert_int_equal(pp_timeline_build(&source, &tl, &(struct pp_err){0}), PP_OK);
+        assert_int_equal(tl.window_batches, cases[i].judged);
+        assert_int_equal(tl.untrained, cases[i].untrained);
+        pp_timeline_free(&tl);
+        fake_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(one_stretch_is_judged),
-                                       cmocka_unit_test(what_comes_before_training_is_not_judged)};
+                                       cmocka_unit_test(what_comes_before_training_is_not_judged),
+                                       cmocka_unit_test(what_was_read_ahead_is_not_judged)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
