@@ -162,27 +162,79 @@ static int is_whole(const struct pp_resume_run *r, size_t i)
     return i < r->iterations && (r->iteration[i].ended || i + 1 < r->iterations);
 }
 
+/* Steps of `step` batches, one after the other. */
+struct walk {
+    const struct pp_resume_run *run;
+    size_t step, batch, tokens;
+    uint64_t set;
+};
+
+static int walk_step(struct walk *w)
+{
+    size_t end = least_of(w->run->n, w->batch + w->step);
+    if (w->batch >= end)
+        return 0;
+    for (; w->batch < end; w->batch++) {
+        w->set += w->run->batch[w->batch].set;
+        w->tokens += w->run->batch[w->batch].n;
+    }
+    return 1;
+}
+
+/* The iteration of r has, up to where both have as many, the first samples of that of a. */
+static int begins_as(struct walk a, size_t of_a, struct walk r, size_t of_r)
+{
+    a.batch = a.run->iteration[of_a].first;
+    r.batch = r.run->iteration[of_r].first;
+    int more = 1;
+    while (more && (a.tokens != r.tokens || a.tokens < LEAST))
+        more = walk_step(a.tokens <= r.tokens ? &a : &r);
+    return more && a.set == r.set;
+}
+
+/* The epoch that the first iteration of r with a batch, number `first`, is. Those before it had none: of the
+ * resumed epoch nothing was left, or an epoch was dropped. A job may also pass over what is left without
+ * asking the loader. What stands at the beginning of a later epoch is that epoch. */
+static size_t epoch_of_first(struct walk a, struct walk r, struct pp_resume_spot due, size_t first)
+{
+    size_t later = due.iteration + 1;
+    if (first >= r.run->iterations || due.iteration >= a.run->iterations || (!due.offset && !first))
+        return due.iteration + first;
+    if (!due.offset && begins_as(a, due.iteration, r, first))
+        return due.iteration;
+    while (later < a.run->iterations && !begins_as(a, later, r, first))
+        later++;
+    return later < a.run->iterations ? later : due.iteration + first;
+}
+
 /* Where counting ends, if not both came to their end: behind the last epoch that both have whole, each at its
  * own. A part of an epoch in another order would be neither left out nor too much. Where one run ended by
  * itself and has no further epoch, what the other run has besides counts. */
-static void count_ends(const struct pp_resume_run *a, const struct pp_resume_run *r, size_t from,
-                       size_t *a_end, size_t *r_end)
+static void count_ends(struct walk x, struct walk y, size_t from, size_t *a_end, size_t *r_end)
 {
-    size_t e = pp_resume_spot_of(a, from).iteration, k = 0;
+    const struct pp_resume_run *a = x.run, *r = y.run;
+    const struct pp_resume_spot due = pp_resume_spot_of(a, from);
+    size_t k = 0, first = 0;
     *a_end = a->n;
     *r_end = r->n;
     if (a->finished && r->finished)
         return;
-    while (is_whole(a, e + k) && is_whole(r, k))
+    while (first < r->iterations && !r->iteration[first].n)
+        first++;
+    size_t e = epoch_of_first(x, y, due, first);
+    while (is_whole(a, e + k) && is_whole(r, first + k))
         k++;
     if (k) {
         *a_end = a->iteration[e + k - 1].first + a->iteration[e + k - 1].n;
-        *r_end = r->iteration[k - 1].first + r->iteration[k - 1].n;
+        *r_end = r->iteration[first + k - 1].first + r->iteration[first + k - 1].n;
+    } else if (e > due.iteration) {
+        *a_end = e < a->iterations ? a->iteration[e].first : a->n;
+        *r_end = 0;
     } else {
         *a_end = least_of(a->n, from + r->n);
         *r_end = *a_end > from ? *a_end - from : 0;
     }
-    if (r->finished && k >= r->iterations)
+    if (r->finished && first + k >= r->iterations)
         *a_end = a->n;
     if (a->finished && e + k >= a->iterations)
         *r_end = r->n;
@@ -205,7 +257,7 @@ int resume_compare(const struct pp_resume_start *control, const struct pp_resume
     for (size_t i = 0; i < start->ranks && ok && c->first != PP_RESUME_NOWHERE; i++) {
         const struct pp_resume_run *a = &control->rank[i], *r = &start->rank[i];
         size_t a_end, r_end;
-        count_ends(a, r, from, &a_end, &r_end);
+        count_ends((struct walk){a, 1}, (struct walk){r, 1}, from, &a_end, &r_end);
         ok = pp_resume_use(&t, &t.want, a, from, a_end) && pp_resume_use(&t, &t.got, r, 0, r_end);
     }
     if (ok)
@@ -217,25 +269,6 @@ int resume_compare(const struct pp_resume_start *control, const struct pp_resume
 }
 
 /* ---- another number of ranks ---- */
-
-/* Steps of all ranks, one after the other. */
-struct walk {
-    const struct pp_resume_run *run;
-    size_t batch, tokens;
-    uint64_t set;
-};
-
-static int walk_step(struct walk *w)
-{
-    size_t end = least_of(w->run->n, w->batch + (size_t)w->run->world);
-    if (w->batch >= end)
-        return 0;
-    for (; w->batch < end; w->batch++) {
-        w->set += w->run->batch[w->batch].set;
-        w->tokens += w->run->batch[w->batch].n;
-    }
-    return 1;
-}
 
 int resume_compare_worlds(const struct pp_resume_start *control, const struct pp_resume_start *start,
                           size_t from, struct resume_compared *c)
@@ -249,7 +282,8 @@ int resume_compare_worlds(const struct pp_resume_start *control, const struct pp
     int ok = pp_resume_merge(control->rank, control->ranks, &a) &&
              pp_resume_merge(start->rank, start->ranks, &r);
     size_t world = (size_t)(a.world > 0 ? a.world : 1);
-    struct walk x = {.run = &a, .batch = from * world}, y = {.run = &r};
+    struct walk x = {&a, world, from * world}, y = {&r, (size_t)(r.world > 0 ? r.world : 1)},
+                at_0 = {&a, world};
     size_t agreed = x.batch;
     int more = ok;
     while (more && c->first == PP_RESUME_NOWHERE) {
@@ -262,7 +296,7 @@ int resume_compare_worlds(const struct pp_resume_start *control, const struct pp
     }
     int whole = a.finished && r.finished;
     size_t a_end, r_end;
-    count_ends(&a, &r, from * world, &a_end, &r_end);
+    count_ends(at_0, (struct walk){&r, y.step}, from * world, &a_end, &r_end);
     ok = ok && pp_resume_use(&t, &t.want, &a, from * world, a_end) && pp_resume_use(&t, &t.got, &r, 0, r_end);
     if (ok)
         pp_resume_count(&t);

@@ -230,7 +230,7 @@ static void find_iterations(struct reading *g)
     }
 }
 
-/* Iterations without a batch have facts. */
+/* Of an iteration without a batch there is a fact. */
 static void note_first_batch(void *ctx, const struct pp_fact_row *f)
 {
     struct reading *g = ctx;
@@ -238,8 +238,10 @@ static void note_first_batch(void *ctx, const struct pp_fact_row *f)
     if (g->no_memory || of == g->loaders || g->loader[of].beside || strcmp(f->key, "first_batch") != 0)
         return;
     struct iteration *it = iteration_of(g, f->loader, f->epoch);
-    if (it && it->first_batch == PP_NO_BATCH)
+    if (it && it->first_batch == PP_NO_BATCH) {
         it->first_batch = (uint32_t)strtoul(f->value, NULL, 10);
+        it->ended = 1;
+    }
 }
 
 static void note_end(void *ctx, const struct pp_order_row *o)

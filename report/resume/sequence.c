@@ -120,7 +120,7 @@ static int was_trained_on(const struct pp_resume_run *r, const struct pp_resume_
 
 void pp_resume_finish(struct pp_resume_run *r, uint32_t lag)
 {
-    size_t kept = 0, tokens = 0, saved = 0;
+    size_t kept = 0, tokens = 0, saved = 0, epochs = 0;
     const uint64_t in_hand = lag < 64 ? (UINT64_C(1) << lag) - 1 : UINT64_MAX;
     int marks = 0;
     for (size_t i = 0; i < r->n; i++)
@@ -149,6 +149,7 @@ void pp_resume_finish(struct pp_resume_run *r, uint32_t lag)
                 memmove(r->file + tokens, r->file + b.first, b.n * sizeof(*r->file));
             }
             b.first = tokens;
+            b.iteration = (uint32_t)epochs;
             tokens += b.n;
             hash_batch(r, &b);
             r->batch[kept++] = b;
@@ -156,7 +157,12 @@ void pp_resume_finish(struct pp_resume_run *r, uint32_t lag)
         it->first = first;
         it->n = kept - first;
         it->tokens = tokens - it->first_token;
+        if (it->n || (it->ended && !it->given))
+            r->iteration[epochs++] = *it;
+        else
+            free(it->line);
     }
+    r->iterations = epochs;
     for (; saved < r->saves; saved++)
         r->save[saved].batches = kept;
     r->n = kept;

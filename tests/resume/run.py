@@ -91,6 +91,20 @@ class Run:
         return len(ends) < 2 or ends[-1] - ends[-2] != ends[0]
 
 
+def counted(a, r, rank, c, whole, n, m):
+    """Up to where the n batches of a from c on, and the m of r, count: behind the last epoch that both have whole, else what both have; more than who came
+    to its end. An epoch is the one that the job says: of those before r's first one r has nothing."""
+    if all(whole):
+        return n, m
+    ends_x, ends_y = a.epochs(rank, c), r.epochs(rank)
+    first = r.used[rank][0]["epoch"] if m else None
+    dropped = sum(first is not None and a.used[rank][end - 1]["epoch"] < first for end in ends_x)
+    cut = a.cut(rank) and not whole[0]
+    k = min(len(ends_x) - cut - dropped, len(ends_y) - (not whole[1]))
+    x_end, y_end = (ends_x[dropped + k - 1] - c if dropped + k > 0 else 0, ends_y[k - 1] if k > 0 else 0) if k > 0 or dropped else [min(n, m)] * 2
+    return n if whole[1] and k == len(ends_y) else x_end, m if whole[0] and dropped + k == len(ends_x) else y_end
+
+
 def differs(a, r, whole):
     """First batch, samples too often and left out; None: exact. whole: both came to their end by themselves (a, r)."""
     c, firsts = a.resumed + r.resumed, []
@@ -104,15 +118,7 @@ def differs(a, r, whole):
         if first is None and ((whole[1] and len(y) < len(x)) or (whole[0] and len(x) < len(y))):
             first = min(len(x), len(y))
         firsts += [] if first is None else [c + first]
-        if all(whole):
-            x_end, y_end = len(x), len(y)
-        else:  # behind the last epoch that both have whole, else what both have; more than who came to its end
-            ends_x, ends_y = a.epochs(rank, c), r.epochs(rank)
-            cut = a.cut(rank) and not whole[0]
-            k = min(len(ends_x) - cut, len(ends_y) - (not whole[1]))
-            x_end, y_end = (ends_x[k - 1] - c, ends_y[k - 1]) if k > 0 else [min(len(x), len(y))] * 2
-            x_end = len(x) if whole[1] and k == len(ends_y) else x_end
-            y_end = len(y) if whole[0] and k == len(ends_x) else y_end
+        x_end, y_end = counted(a, r, rank, c, whole, len(x), len(y))
         want.update(i for b in x[:x_end] for i in b)
         got.update(i for b in y[:y_end] for i in b)
     return (min(firsts), sum((got - want).values()), sum((want - got).values())) if firsts else None
@@ -138,14 +144,8 @@ def differs_in_world(a, r, c, whole):
             if have_x != have_y:
                 first = agreed
             agreed = c + k
-    if all(whole):
-        have_x, have_y = collections.Counter(i for b in x for i in b), collections.Counter(i for b in y for i in b)
-    else:
-        ends_x, ends_y = a.epochs(0, c), r.epochs(0)
-        n = min(len(ends_x) - (not whole[0]), len(ends_y) - (not whole[1]))
-        if n > 0:
-            have_x = collections.Counter(i for b in x[: ends_x[n - 1] - c] for i in b)
-            have_y = collections.Counter(i for b in y[: ends_y[n - 1]] for i in b)
+    x_end, y_end = counted(a, r, 0, c, whole, len(x), len(y))
+    have_x, have_y = collections.Counter(i for b in x[:x_end] for i in b), collections.Counter(i for b in y[:y_end] for i in b)
     if first is None and all(whole) and have_x != have_y:
         first = agreed
     return None if first is None else (first, sum((have_y - have_x).values()), sum((have_x - have_y).values()))

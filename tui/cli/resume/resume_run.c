@@ -83,23 +83,40 @@ static void look(const char *path, int depth, struct progress *p)
         closedir(d);
 }
 
-/* Two epochs, and some of the next; short iterations are for something else than training, and those of
- * another loader beside one are a part of it. */
-static int has_enough(const struct progress *p, uint64_t after)
+/* Iterations that train and are over, and batches of the newest one, which goes on. Those of another loader
+ * beside one are a part of it; `whole`: short ones are for something else than training. */
+static size_t epochs_over(const struct progress *p, int whole, uint64_t *newest)
 {
-    size_t whole = 0, longest = 0;
-    uint64_t newest = 0;
+    size_t n = 0, longest = 0;
+    *newest = 0;
     for (size_t i = 0; i < p->iterations; i++)
         if (p->iteration[i].pid == p->iteration[0].pid &&
             p->iteration[i].batches > p->iteration[longest].batches)
             longest = i;
     for (size_t i = 0; i < p->iterations; i++) {
-        int counts = p->iteration[i].pid == p->iteration[0].pid &&
-                     (!p->iteration[i].beside || p->iteration[i].loader == p->iteration[longest].loader);
-        whole += counts && newest && 2 * newest >= p->iteration[longest].batches;
-        newest = counts ? p->iteration[i].batches : newest;
+        if (p->iteration[i].pid != p->iteration[0].pid ||
+            (p->iteration[i].beside && p->iteration[i].loader != p->iteration[longest].loader))
+            continue;
+        n += *newest && (!whole || 2 * *newest >= p->iteration[longest].batches);
+        *newest = p->iteration[i].batches;
     }
-    return whole > EPOCHS_ENOUGH || (whole == EPOCHS_ENOUGH && newest >= BATCHES_ENOUGH + after);
+    return n;
+}
+
+/* Two epochs, and some of the next. */
+static int has_enough(const struct progress *p, uint64_t after)
+{
+    uint64_t newest;
+    size_t n = epochs_over(p, 1, &newest);
+    return n > EPOCHS_ENOUGH || (n == EPOCHS_ENOUGH && newest >= BATCHES_ENOUGH + after);
+}
+
+/* Behind an end of its own, too: what goes on too early, or with fewer ranks, comes to it later. */
+static int has_resumed(const struct progress *p, uint64_t after)
+{
+    uint64_t newest;
+    size_t n = epochs_over(p, 0, &newest);
+    return n > 1 || (n == 1 && newest > after);
 }
 
 static int has_done(const struct resume_done_so_far *d, const struct resume_done_so_far *asked)
@@ -162,7 +179,8 @@ static enum resume_end what_is_due(const struct resume_job *job, const struct re
     look(d->recordings, 0, &p);
     if (has_done(&p.done, &ask->kill_at))
         return RESUME_END_KILLED;
-    if (has_done(&p.done, &ask->enough_at) || (ask->by_epochs && has_enough(&p, job->after)))
+    if ((has_done(&p.done, &ask->enough_at) && has_resumed(&p, job->after)) ||
+        (ask->by_epochs && has_enough(&p, job->after)))
         return RESUME_END_ENOUGH;
     return RESUME_END_ITSELF; /* nothing yet */
 }

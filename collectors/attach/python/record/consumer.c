@@ -349,6 +349,14 @@ static uint64_t samples_of(const struct record_iteration *it)
                : it->batch_size;
 }
 
+/* An epoch without a batch has no list and no take: where it stands among the others. */
+static void note_empty(const struct record_iteration *it)
+{
+    char number[16];
+    snprintf(number, sizeof(number), "%u", it->first_batch);
+    record_fact(it, "first_batch", number);
+}
+
 void record_take_end(struct record_local *l, struct record_iteration *it, const struct record_mark *from,
                      int got)
 {
@@ -360,6 +368,8 @@ void record_take_end(struct record_local *l, struct record_iteration *it, const 
                                  .loader = it->loader,
                                  .looked_at = it->looked_at};
     if (got <= 0) {
+        if (!got && !it->taken && !it->ended)
+            note_empty(it);
         it->ended |= got == 0;
         c->epoch_ended |= got == 0;
         if (!got)

@@ -514,6 +514,69 @@ static void test_other_numbers_of_ranks(void **s)
     }
 }
 
+/* So far behind the checkpoint that nothing of the epoch is left: an iteration without a batch, or none where
+ * the job does not ask for one; the next epoch is whole, or cut as the run was stopped in it. */
+static void test_nothing_is_left_of_the_epoch(void **s)
+{
+    static const uint32_t worlds[][2] = {{2, 2}, {2, 4}, {4, 2}, {1, 1}};
+    for (int i = 0; i < 4 * JOBS; i++) {
+        state = (uint64_t)(i + 1234);
+        const uint32_t *world = worlds[i % 4];
+        struct job j = {.n = 480, .seed = draw(1 << 30), .ranks = 2, .b = 8, .epochs = 3};
+        size_t per = 480 / (8 * world[0]), kill = per + 6 + draw((uint32_t)per - 7), c = kill - kill % 5,
+               most = i % 3 ? 3 + draw(4) : SIZE_MAX;
+        put_world(&j, runs[0], world[0], 8, 0, 0, i % 5 ? SIZE_MAX : per * 2 + 9, 1);
+        put_world(&j, runs[1], world[0], 8, 0, 0, kill, 1);
+        put_world(&j, runs[2], world[1], 8, i % 2 ? 480 : 0, i % 2 ? 1 : 2, most, 0);
+        if (i % 5 == 0)
+            for (uint32_t r = 0; r < world[0]; r++)
+                runs[0][r].iteration[2].ended = 0;
+        if (most != SIZE_MAX)
+            for (uint32_t r = 0; r < world[1]; r++)
+                runs[2][r].iteration[runs[2][r].iterations - 1].ended = 0;
+        const struct pp_resume_answer *a = judge(world[0], world[1]);
+        size_t rest = 960 - c * 8 * world[0];
+        assert_string_equal(a->kind_name, rest ? "not-exact" : "exact");
+        if (rest && (a->left_out != (double)rest || a->repeated > 0 || a->first != (double)c))
+            fail_msg("%d: %u to %u ranks, behind %zu: %s", i, world[0], world[1], c, a->sentence);
+        forget();
+    }
+}
+
+/* A loop looks at a batch before it trains, in each start: that is no epoch, and no part of what is counted.
+ */
+static void test_what_is_only_looked_at_is_no_epoch(void **s)
+{
+    for (int i = 0; i < JOBS; i++) {
+        state = (uint64_t)(i + 55);
+        struct job j = draw_job(RIGHT);
+        j.ranks = 1, j.lag = 0;
+        size_t c = 0, per = epoch_batches(&j);
+        for (int k = 0; k < 3; k++) {
+            const uint64_t sample = 5;
+            runs[k][0] = new_run(0, 1);
+            struct writing w = {.j = &j, .run = &runs[k][0]};
+            begin(&w);
+            take(&w, &sample, 1, 0);
+            if (k < 2)
+                put_run(&w, k ? j.kill : per * 3 + 2);
+            else
+                put_epoch(&w, c / per, c % per * j.b, 0, SIZE_MAX, 0), put_epoch(&w, 7, 0, 0, 3, 0);
+            if (k == 1)
+                c = j.kill / j.every * j.every;
+            w.run->finished = 0;
+            pp_resume_finish(w.run, 0);
+            c = k == 1 ? w.run->save[w.run->saves - 1].batches : c;
+        }
+        runs[2][0].iteration[0].ended = 1;
+        const struct pp_resume_answer *a = judge(1, 1);
+        assert_string_equal(a->culprit, "generator-lost");
+        assert_true(a->first == (double)((c / per + 1) * per) && a->first_epoch == (double)(c / per + 1));
+        assert_true(a->repeated == 0 && a->left_out == 0);
+        forget();
+    }
+}
+
 /* A batch more, less, moved or exchanged is found where it is. */
 static void test_each_change_is_found(void **s)
 {
@@ -723,6 +786,8 @@ int main(void)
         cmocka_unit_test(test_hashes_have_no_more_iterations_than_recordings),
         cmocka_unit_test(test_an_epoch_that_was_over_comes_again),
         cmocka_unit_test(test_other_numbers_of_ranks),
+        cmocka_unit_test(test_nothing_is_left_of_the_epoch),
+        cmocka_unit_test(test_what_is_only_looked_at_is_no_epoch),
         cmocka_unit_test(test_each_change_is_found),
         cmocka_unit_test(test_an_early_end_is_seen_beside_a_run_that_was_stopped),
         cmocka_unit_test(test_what_cannot_be_told_is_said),
