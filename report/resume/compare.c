@@ -181,14 +181,24 @@ static int walk_step(struct walk *w)
     return 1;
 }
 
+/* Both by a step at least, up to where they have as many samples. 0: there is no such place. */
+static int walk_on(struct walk *x, struct walk *y)
+{
+    int more;
+    do
+        more = walk_step(x->tokens <= y->tokens ? x : y);
+    while (more && x->tokens != y->tokens);
+    return more;
+}
+
 /* The iteration of r has, up to where both have as many, the first samples of that of a. */
 static int begins_as(struct walk a, size_t of_a, struct walk r, size_t of_r)
 {
     a.batch = a.run->iteration[of_a].first;
     r.batch = r.run->iteration[of_r].first;
-    int more = 1;
-    while (more && (a.tokens != r.tokens || a.tokens < LEAST))
-        more = walk_step(a.tokens <= r.tokens ? &a : &r);
+    int more = walk_on(&a, &r);
+    while (more && a.tokens < LEAST)
+        more = walk_on(&a, &r);
     return more && a.set == r.set;
 }
 
@@ -207,37 +217,30 @@ static size_t epoch_of_first(struct walk a, struct walk r, struct pp_resume_spot
     return later < a.run->iterations ? later : due.iteration + first;
 }
 
-/* Where counting ends, if not both came to their end: behind the last epoch that both have whole, each at its
- * own. A part of an epoch in another order would be neither left out nor too much. Where one run ended by
- * itself and has no further epoch, what the other run has besides counts. */
-static void count_ends(struct walk x, struct walk y, size_t from, size_t *a_end, size_t *r_end)
+/* Puts what is counted into t: where not both came to their end, up to the last epoch that both have whole,
+ * each to its own. A part of an epoch in another order would be neither left out nor too much. Where one run
+ * ended by itself and has no further epoch, what the other run has besides counts. 0: no memory. */
+static int use_both(struct pp_resume_tally *t, struct walk x, struct walk y, size_t from, size_t *until)
 {
     const struct pp_resume_run *a = x.run, *r = y.run;
     const struct pp_resume_spot due = pp_resume_spot_of(a, from);
-    size_t k = 0, first = 0;
-    *a_end = a->n;
-    *r_end = r->n;
-    if (a->finished && r->finished)
-        return;
+    size_t k = 0, first = 0, a_end = a->n, r_end = r->n;
     while (first < r->iterations && !r->iteration[first].n)
         first++;
     size_t e = epoch_of_first(x, y, due, first);
     while (is_whole(a, e + k) && is_whole(r, first + k))
         k++;
-    if (k) {
-        *a_end = a->iteration[e + k - 1].first + a->iteration[e + k - 1].n;
-        *r_end = r->iteration[first + k - 1].first + r->iteration[first + k - 1].n;
-    } else if (e > due.iteration) {
-        *a_end = e < a->iterations ? a->iteration[e].first : a->n;
-        *r_end = 0;
-    } else {
-        *a_end = least_of(a->n, from + r->n);
-        *r_end = *a_end > from ? *a_end - from : 0;
-    }
-    if (r->finished && first + k >= r->iterations)
-        *a_end = a->n;
-    if (a->finished && e + k >= a->iterations)
-        *r_end = r->n;
+    if (!r->finished || (!a->finished && first + k < r->iterations))
+        a_end = k > 0                ? a->iteration[e + k - 1].first + a->iteration[e + k - 1].n
+                : e == due.iteration ? least_of(a->n, from + r->n)
+                : e < a->iterations  ? a->iteration[e].first
+                                     : a->n;
+    if (!a->finished || (!r->finished && e + k < a->iterations))
+        r_end = k > 0                ? r->iteration[first + k - 1].first + r->iteration[first + k - 1].n
+                : e == due.iteration ? least_of(a->n, from + r->n) - least_of(a->n, from)
+                                     : 0;
+    *until = a_end > *until ? a_end : *until;
+    return pp_resume_use(t, &t->want, a, from, a_end) && pp_resume_use(t, &t->got, r, 0, r_end);
 }
 
 int resume_compare(const struct pp_resume_start *control, const struct pp_resume_start *start, size_t from,
@@ -254,12 +257,9 @@ int resume_compare(const struct pp_resume_start *control, const struct pp_resume
         compare_rank(&control->rank[i], &start->rank[i], i, c);
     t.by_file = !c->ranks_wrong && c->identity;
     c->only_tails &= c->first != PP_RESUME_NOWHERE && c->compared > 1;
-    for (size_t i = 0; i < start->ranks && ok && c->first != PP_RESUME_NOWHERE; i++) {
-        const struct pp_resume_run *a = &control->rank[i], *r = &start->rank[i];
-        size_t a_end, r_end;
-        count_ends((struct walk){a, 1}, (struct walk){r, 1}, from, &a_end, &r_end);
-        ok = pp_resume_use(&t, &t.want, a, from, a_end) && pp_resume_use(&t, &t.got, r, 0, r_end);
-    }
+    for (size_t i = 0; i < start->ranks && ok && c->first != PP_RESUME_NOWHERE; i++)
+        ok = use_both(&t, (struct walk){.run = &control->rank[i], .step = 1},
+                      (struct walk){.run = &start->rank[i], .step = 1}, from, &c->until);
     if (ok)
         pp_resume_count(&t);
     c->repeated = control->rank[0].hashed ? NAN : t.repeated;
@@ -282,27 +282,23 @@ int resume_compare_worlds(const struct pp_resume_start *control, const struct pp
     int ok = pp_resume_merge(control->rank, control->ranks, &a) &&
              pp_resume_merge(start->rank, start->ranks, &r);
     size_t world = (size_t)(a.world > 0 ? a.world : 1);
-    struct walk x = {&a, world, from * world}, y = {&r, (size_t)(r.world > 0 ? r.world : 1)},
-                at_0 = {&a, world};
-    size_t agreed = x.batch;
-    int more = ok;
-    while (more && c->first == PP_RESUME_NOWHERE) {
-        more = x.tokens <= y.tokens ? walk_step(&x) : walk_step(&y);
-        c->compared = x.batch / world - from;
-        if (more && x.tokens == y.tokens && x.set != y.set)
+    const struct walk all_a = {.run = &a, .step = world},
+                      all_r = {.run = &r, .step = (size_t)(r.world > 0 ? r.world : 1)};
+    struct walk x = all_a, y = all_r;
+    size_t agreed = x.batch = from * world;
+    while (ok && c->first == PP_RESUME_NOWHERE && walk_on(&x, &y))
+        if (x.set != y.set)
             note_difference(c, agreed / world, 0);
-        else if (more && x.tokens == y.tokens)
+        else
             agreed = x.batch;
-    }
-    int whole = a.finished && r.finished;
-    size_t a_end, r_end;
-    count_ends(at_0, (struct walk){&r, y.step}, from * world, &a_end, &r_end);
-    ok = ok && pp_resume_use(&t, &t.want, &a, from * world, a_end) && pp_resume_use(&t, &t.got, &r, 0, r_end);
+    c->compared = x.batch / world - from;
+    ok = ok && use_both(&t, all_a, all_r, from * world, &c->until);
+    c->until /= world;
     if (ok)
         pp_resume_count(&t);
     c->repeated = t.repeated;
     c->left_out = t.left_out;
-    if (ok && whole && c->first == PP_RESUME_NOWHERE && t.repeated + t.left_out > 0)
+    if (ok && a.finished && r.finished && c->first == PP_RESUME_NOWHERE && t.repeated + t.left_out > 0)
         note_difference(c, x.batch / world, 0);
     pp_resume_tally_free(&t);
     pp_resume_free(&a);

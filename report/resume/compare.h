@@ -46,6 +46,7 @@ struct resume_compared {
     size_t from;              /* it should go on behind so many batches of the control */
     size_t first, rank;       /* the first batch that differs, of the control; PP_RESUME_NOWHERE: none */
     size_t last;              /* the last one */
+    size_t until;             /* samples are counted up to here */
     size_t compared;          /* batches, of the rank with fewest */
     size_t identity, content; /* batches with the same samples, and other files; and other bytes */
     size_t ranks_right, ranks_wrong;

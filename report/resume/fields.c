@@ -31,6 +31,8 @@ static const struct pp_field answer_fields[] = {
     F(rank, COUNT, "the rank on which it differs"),
     F(repeated, COUNT, "samples used more often than in the uninterrupted run, all ranks together"),
     F(left_out, COUNT, "samples used less often"),
+    F(counted_to, COUNT,
+      "behind so many batches of the uninterrupted run counting ends: with the last epoch that both have whole"),
     F(culprit, NONE, "why: restarted, sampler-epoch, ...; null: nothing differs"),
     F(culprit_sentence, NONE, "the same in words"),
     F(confidence, NONE, "facts: what the job's objects held says so; pattern: the samples alone do",

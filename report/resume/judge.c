@@ -131,6 +131,18 @@ static const char *again_text(struct judging *j, const struct pp_resume_run *a,
     return NULL;
 }
 
+/* "the end of epoch 1": behind so many batches. */
+static const char *until_text(struct judging *j, const struct pp_resume_run *a, size_t batches)
+{
+    if (batches >= a->n && a->finished)
+        return "the end of the training";
+    for (size_t i = 0; i < a->iterations; i++)
+        if (a->iteration[i].n && a->iteration[i].first + a->iteration[i].n == batches &&
+            a->iteration[i].ended)
+            return pp_arena_printf(&j->out->arena, "the end of epoch %zu", i);
+    return pp_arena_printf(&j->out->arena, "batch %zu", batches);
+}
+
 static void fill_answer(struct judging *j, const struct pp_resume_start *s, const struct resume_compared *c)
 {
     struct pp_resume_answer *a = j->answer;
@@ -154,6 +166,14 @@ static void fill_answer(struct judging *j, const struct pp_resume_start *s, cons
     a->left_out = c->left_out;
     j->number[PP_RESUME_FACT_REPEATED] = c->repeated > 0 ? c->repeated : NAN;
     j->number[PP_RESUME_FACT_LEFT_OUT] = c->left_out > 0 ? c->left_out : NAN;
+    if (c->repeated + c->left_out > 0) {
+        a->counted_to = (double)c->until;
+        j->text[PP_RESUME_FACT_UNTIL] = until_text(j, control, c->until);
+    }
+    j->text[PP_RESUME_FACT_WHO] = s->ranks != j->in->control[0].ranks
+                                      ? "the ranks together have"
+                                      : pp_arena_printf(&j->out->arena, "rank %lld has",
+                                                        (long long)s->rank[c->rank].rank);
     j->text[PP_RESUME_FACT_RIGHT_AGAIN] = again_text(j, control, c);
 }
 
@@ -174,6 +194,18 @@ static int judge_start(struct judging *j, const struct pp_resume_start *s, size_
     struct resume_compared c, other;
     int worlds = control->ranks != s->ranks, late = !worlds && how & PP_RESUME_LATE,
         in_save = how & PP_RESUME_TORN;
+    if (!s->ranks || (!s->rank[0].n && s->rank[0].failed)) {
+        const char *how_failed = s->failed ? s->failed : "failed";
+        j->answer->resumed_at = (double)*from;
+        j->number[PP_RESUME_FACT_FAILED] = j->number[PP_RESUME_FACT_IN_SAVE] = 1;
+        if (in_save)
+            name_culprit(j, NULL);
+        leave_untold(j, pp_arena_printf(&j->out->arena, "%s: before its first batch the resumed run %s.",
+                                        in_save ? "Not exact" : "It cannot be told", how_failed));
+        j->answer->kind = in_save ? PP_RESUME_DIFFERS : PP_RESUME_UNTOLD;
+        j->answer->kind_name = pp_resume_rules[pp_resume_culprits_n + j->answer->kind].l1;
+        return 0;
+    }
     int ok = (worlds ? resume_compare_worlds : resume_compare)(control, s, *from, &c);
     for (size_t at = before; ok && c.first != PP_RESUME_NOWHERE && at < *from; at = late ? at + 1 : *from) {
         if (late && !(s->rank[0].n && at < control->rank[0].n &&
@@ -192,20 +224,20 @@ static int judge_start(struct judging *j, const struct pp_resume_start *s, size_
     fill_answer(j, s, &c);
     int at_end = control->rank[0].finished && s->rank[0].finished; /* there is nothing left to do */
     if (c.first == PP_RESUME_NOWHERE && (c.compared > 0 || at_end)) {
-        conclude(j);
-        return 1;
+        if (s->failed)
+            leave_untold(
+                j, pp_arena_printf(&j->out->arena,
+                                   "It cannot be told: %zu batches of the resumed run are right, then it %s.",
+                                   c.compared, s->failed));
+        else
+            conclude(j);
+        return !s->failed;
     }
-    int failed = !s->rank[0].n && s->rank[0].failed;
-    if (failed ? !in_save : c.first == PP_RESUME_NOWHERE) {
-        leave_untold(j,
-                     failed
-                         ? "It cannot be told: the resumed run failed before its first batch."
-                         : "It cannot be told: behind the checkpoint there is no batch that both runs have.");
+    if (c.first == PP_RESUME_NOWHERE) {
+        leave_untold(j, "It cannot be told: behind the checkpoint there is no batch that both runs have.");
         return 0;
     }
     forget_facts(j);
-    j->number[PP_RESUME_FACT_FAILED] = failed ? 1 : NAN;
-    j->number[PP_RESUME_FACT_IN_SAVE] = in_save ? 1 : NAN;
     resume_measure(control, s, &c, &j->out->arena, j->number, j->text);
     if (!isnan(j->number[PP_RESUME_FACT_RESTART]) && s->rank[c.rank].restored == 0) {
         leave_untold(
@@ -218,7 +250,6 @@ static int judge_start(struct judging *j, const struct pp_resume_start *s, size_
     name_culprit(j, line_of(s, c.rank));
     fill_answer(j, s, &c);
     j->number[PP_RESUME_FACT_RANK] = (double)s->rank[c.rank].rank;
-    j->number[PP_RESUME_FACT_FIRST] = c.first == PP_RESUME_NOWHERE ? (double)c.from : (double)c.first;
     conclude(j);
     return 0;
 }
@@ -230,8 +261,6 @@ static void judge_chain(struct judging *j, const struct pp_resume_chain *chain)
     const char *why = chain->why ? chain->why : missing_of(j, control, "the uninterrupted run", 0);
     for (size_t s = 0; s < chain->starts && !why; s++)
         why = missing_of(j, &chain->start[s], s ? "a resumed run" : "the run that was killed", s > 0);
-    if (!why && chain->starts < 2)
-        why = "It cannot be told: nothing was resumed.";
     if (!why && chain->start[0].ranks != control->ranks)
         why = "It cannot be told: the run that was killed has other ranks than the uninterrupted one.";
     for (size_t s = 1; s < chain->starts && !why; s++)
@@ -240,6 +269,13 @@ static void judge_chain(struct judging *j, const struct pp_resume_chain *chain)
                 "It cannot be told: digests have hashes of batches, which are others at another number of ranks. Name the recordings.";
     if (!why)
         why = unlike_of(j, &chain->start[0], "The run that was killed");
+    if (chain->starts)
+        j->answer->killed_at = chain->start[0].ranks ? (double)chain->start[0].rank[0].n : NAN;
+    if (!why && chain->starts && !pp_resume_saved(&chain->start[0], &(size_t){0}, &(size_t){0}))
+        why =
+            "It cannot be told: no checkpoint was seen before the kill. A job that saves in its training thread, with torch.save, is seen.";
+    if (!why && chain->starts < 2)
+        why = "It cannot be told: nothing was resumed.";
     if (why) {
         leave_untold(j, why);
         return;
@@ -247,12 +283,6 @@ static void judge_chain(struct judging *j, const struct pp_resume_chain *chain)
     for (size_t s = 1; s < chain->starts && !j->no_memory; s++) {
         size_t saved = 0, before = 0;
         int how = pp_resume_saved(&chain->start[s - 1], &saved, &before);
-        if (!how && s == 1) {
-            leave_untold(
-                j,
-                "It cannot be told: no checkpoint was seen before the kill. A job that saves in its training thread, with torch.save, is seen.");
-            return;
-        }
         forget_facts(j);
         j->answer->resume = (double)s;
         j->answer->killed_at = (double)(from +
@@ -285,7 +315,8 @@ static void sum_up(struct judging *j)
     out->kind = said ? said->kind : PP_RESUME_UNTOLD;
     out->kind_name = said ? said->kind_name : "cannot-be-told";
     out->sentence =
-        !said ? "It cannot be told: nothing was resumed."
+        j->in->why ? j->in->why
+        : !said    ? "It cannot be told: nothing was resumed."
         : said->kind == PP_RESUME_EXACT && out->answers > 1
             ? pp_arena_printf(
                   &out->arena,
@@ -309,19 +340,9 @@ pp_status pp_resume_judge(const struct pp_resume_input *in, struct pp_resume *ou
     const char *unlike = NULL;
     for (size_t i = 0; out->answer && i < in->chains && !j.no_memory; i++) {
         j.answer = &out->answer[out->answers++];
-        *j.answer = (struct pp_resume_answer){.name = in->chain[i].name,
-                                              .kill = in->chain[i].kill,
-                                              .resume = NAN,
-                                              .killed_at = NAN,
-                                              .resumed_at = NAN,
-                                              .compared = NAN,
-                                              .epochs_behind = NAN,
-                                              .first = NAN,
-                                              .first_epoch = NAN,
-                                              .first_in_epoch = NAN,
-                                              .rank = NAN,
-                                              .repeated = NAN,
-                                              .left_out = NAN};
+        *j.answer = (struct pp_resume_answer){.name = in->chain[i].name, .kill = in->chain[i].kill};
+        for (double *number = &j.answer->resume; number <= &j.answer->counted_to; number++)
+            *number = NAN;
         forget_facts(&j);
         if (in->controls > 1)
             unlike = unlike_of(&j, &in->control[1], "A second uninterrupted run");

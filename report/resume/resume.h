@@ -20,6 +20,8 @@
 struct pp_resume_start {
     struct pp_resume_run *rank;
     size_t ranks;
+    const char
+        *failed; /* "failed with exit status 1": how it ended, if not well; NULL: not known, or it did */
 };
 
 /* A start that was killed, and those that resumed it, each but the last killed as well. */
@@ -35,17 +37,18 @@ struct pp_resume_input {
     size_t controls;
     const struct pp_resume_chain *chain;
     size_t chains;
+    const char *why; /* nothing could be killed: why; NULL: it was */
 };
 
 /* Of a chain; a number NAN, a text NULL: unknown. */
 struct pp_resume_answer {
     enum pp_resume_kind kind;
     const char *name, *kill, *kind_name, *sentence;
-    double resume;                  /* which start of the chain it is about, from 1 */
+    double resume; /* which start of the chain it is about, from 1; from here to counted_to: numbers */
     double killed_at, resumed_at;   /* batches of the uninterrupted run that were done, and that counted */
     double compared, epochs_behind; /* batches; epochs of them behind the resumed one */
     double first, first_epoch, first_in_epoch, rank;
-    double repeated, left_out;
+    double repeated, left_out, counted_to; /* counted_to: batches of the uninterrupted run */
     int older; /* it went on from a state before the newest checkpoint's, which is as good */
     const char *culprit, *culprit_sentence, *confidence, *evidence, *line, *fix;
 };

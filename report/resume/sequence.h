@@ -78,8 +78,8 @@ void pp_resume_spread(struct pp_resume_run *r);
 /* How many batches a wrapper takes ahead, from a run from the beginning. */
 uint32_t pp_resume_lag(const struct pp_resume_run *r);
 /* Behind the last of them: leaves the batches that were trained on, and hashes them. An iteration that gave
- * batches and none to be trained on (one that is only looked at, one that is dropped as done) is no epoch; one
- * that came to its end without a batch is. */
+ * batches and none to be trained on (one that is only looked at, one that is dropped as done) is no epoch;
+ * one that came to its end without a batch is. */
 void pp_resume_finish(struct pp_resume_run *r, uint32_t lag);
 /* Of a job's ranks, which are finished, one run: step k has the batches k of all of them. 0: no memory. */
 int pp_resume_merge(const struct pp_resume_run *ranks, size_t n, struct pp_resume_run *out);

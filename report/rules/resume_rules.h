@@ -60,6 +60,8 @@
     FACT(FIRST_IN_EPOCH, "first_in_epoch", NULL, COUNT) \
     FACT(REPEATED, "repeated", NULL, COUNT) \
     FACT(LEFT_OUT, "left_out", "samples left out", COUNT) \
+    FACT(UNTIL, "until", NULL, NONE) \
+    FACT(WHO, "who", NULL, NONE) \
     FACT(RIGHT_AGAIN, "right_again", NULL, NONE) \
     FACT(RESUMED_AT, "resumed_at", NULL, COUNT) \
     FACT(COMPARED, "compared", NULL, COUNT) \

@@ -16,6 +16,7 @@ refuses "a recording that is not there" 2 "a.sqlite" "$PP" resume-test a.sqlite 
 refuses "a program that is not there" 2 "program not found" "$PP" resume-test --yes -- "$T/nothing" {dir}
 printf '#!/bin/sh\n' >"$T/sbatch" && chmod +x "$T/sbatch"
 refuses "a batch system" 2 "puts the job into a queue, and it runs elsewhere.*WHOLE KILLED RESUMED" "$PP" resume-test --yes -- "$T/sbatch" job.sh {dir}
+refuses "a kill at no batch" 2 "kill-at soon: the number of a batch is needed" "$PP" resume-test --yes --kill-at soon -- sh -c "touch $T/started {dir}"
 refuses "two documents at once" 2 "only one of --json" "$PP" resume-test --json --md - a.sqlite b.sqlite c.sqlite
 check "nothing was started" test ! -e "$T/started"
 
@@ -79,10 +80,11 @@ resume never --kill-at 32
 like "a job that never resumes" "$rc $(json "$OUT" '$.sentence')" "^3 It cannot be told: .*does not resume by itself: give the command that does with --resume-with"
 right drops --resume-with "echo nothing left to do in {dir}"
 like "a resumed run that has nothing to do" "$rc $(json "$OUT" '$.sentence')" "^3 It cannot be told: a run of the job ended by itself without a batch: nothing left to do in "
-resume unsaved --kill-at 32
-like "no checkpoint" "$rc $(tail -n 1 "$ERR")" "^3 .*no checkpoint was seen in 75 batches"
+resume unsaved --kill-at 32 --junit "$T/unsaved.xml"
+like "no checkpoint" "$rc $(json "$OUT" '$.sentence')" "^3 .*no checkpoint was seen in 75 batches"
+like "and as JUnit" "$(cat "$T/unsaved.xml")" 'tests="1" failures="0" skipped="1".*no checkpoint was seen in 75 batches'
 resume unseeded --kill-at 32
-like "an order that is not reproducible" "$rc $(tail -n 1 "$ERR")" "^3 .*not reproducible even without a kill: two uninterrupted runs differ from batch 0 on"
+like "an order that is not reproducible" "$rc $(json "$OUT" '$.sentence')" "^3 .*not reproducible even without a kill: two uninterrupted runs differ from batch 0 on"
 resume fails --kill-at 32
 like "a job that fails by itself" "$rc $(tail -n 1 "$ERR")" "^4 .*failed by itself with exit status 1: the loss is not a number"
 resume traps --kill-at 32 --signal TERM --grace 200ms

@@ -1,6 +1,5 @@
 /* `pipeprobe resume-test`: does a killed and resumed job go on with the samples that it would have had? Runs
  * the job uninterrupted twice, kills it at chosen points and resumes it; or judges those made elsewhere. */
-#include "tui/cli/resume/resume_plan.h"
 #include "tui/cli/resume/resume_run.h"
 
 #include "collectors/attach/launch.h"
@@ -16,14 +15,14 @@
 
 #define EXEC_SAYS "pipeprobe exec: "
 #define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+=,:@%" /* to a shell */
-enum { STARTS_MAX = 16, SIGNAL_KILL = 0, SIGNAL_TERM };
+enum { STARTS_MAX = 16 };
 
 struct options {
     struct pp_opt_list kill_at;
-    const char *output, *resume_with, *reset, *junit, *markdown;
-    uint64_t grace_ns, limit_ns;
-    int64_t kills, seed, after;
-    int signal, yes, json, quiet, keep, force, content;
+    struct resume_job job;
+    const char *output, *junit, *markdown;
+    int64_t kills, seed;
+    int yes, json, quiet, keep, force;
 };
 
 static const struct pp_opt_choice signals[] = {{"KILL", "at once, as a machine that is taken away"},
@@ -35,10 +34,10 @@ static const struct pp_opt_choice signals[] = {{"KILL", "at once, as a machine t
 static const struct pp_opt opts[] = {
     {.name = "yes", .letter = 'y', .type = PP_OPT_FLAG, .offset = AT(yes), .dflt = "0", .group = "Options",
      .help = "start the job without asking; needed where there is no terminal"},
-    {.name = "resume-with", .type = PP_OPT_STRING, .offset = AT(resume_with), .arg = "CMD",
+    {.name = "resume-with", .type = PP_OPT_STRING, .offset = AT(job.resume_with), .arg = "CMD",
      .help = "what resumes the job, for a shell (default: the job's command again); {ckpt} "
              "in it is the newest checkpoint's path"},
-    {.name = "reset", .type = PP_OPT_STRING, .offset = AT(reset), .arg = "CMD",
+    {.name = "reset", .type = PP_OPT_STRING, .offset = AT(job.reset), .arg = "CMD",
      .help = "removes what an earlier run left, before each beginning; needed without {dir}"},
     {.name = "kills", .type = PP_OPT_INT, .offset = AT(kills), .arg = "N", .dflt = "0", .min = 0, .max = 50,
      .help = "so many kills at random batches, besides the chosen ones"},
@@ -46,15 +45,15 @@ static const struct pp_opt opts[] = {
      .help = "of the random batches"},
     {.name = "kill-at", .type = PP_OPT_LIST, .offset = AT(kill_at), .arg = "BATCH",
      .help = "kill behind this batch, in place of the chosen points (repeatable)"},
-    {.name = "signal", .type = PP_OPT_CHOICE, .offset = AT(signal), .choices = signals, .dflt = "KILL",
+    {.name = "signal", .type = PP_OPT_CHOICE, .offset = AT(job.with_term), .choices = signals, .dflt = "KILL",
      .help = "how the job is killed"},
-    {.name = "grace", .type = PP_OPT_DURATION, .offset = AT(grace_ns), .arg = "TIME", .dflt = "30s", .min = 1e8,
+    {.name = "grace", .type = PP_OPT_DURATION, .offset = AT(job.grace_ns), .arg = "TIME", .dflt = "30s", .min = 1e8,
      .max = 3600e9, .help = "time from SIGTERM to SIGKILL"},
-    {.name = "limit", .type = PP_OPT_DURATION, .offset = AT(limit_ns), .arg = "TIME", .dflt = "1h", .min = 1e9,
+    {.name = "limit", .type = PP_OPT_DURATION, .offset = AT(job.limit_ns), .arg = "TIME", .dflt = "1h", .min = 1e9,
      .max = 864000e9, .help = "time of one run, at most"},
-    {.name = "after", .type = PP_OPT_INT, .offset = AT(after), .arg = "N", .dflt = "10", .min = 0, .max = 1e6,
+    {.name = "after", .type = PP_OPT_INT, .offset = AT(job.after), .arg = "N", .dflt = "10", .min = 0, .max = 1e6,
      .help = "batches behind the end of the resumed epoch up to which a resumed run goes on"},
-    {.name = "content", .type = PP_OPT_FLAG, .offset = AT(content), .dflt = "0",
+    {.name = "content", .type = PP_OPT_FLAG, .offset = AT(job.content), .dflt = "0",
      .help = "compare what samples are, not only which; needed for iterable data sets"},
     {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "DIR",
      .help = "a new directory for recordings and logs (default pipeprobe-resume-test-DATE-TIME)"},
@@ -128,7 +127,7 @@ static pp_status judge_recordings(const struct options *o, const char *const *op
         resume_start_finish(&start[i], lag);
     const struct pp_resume_chain chain = {.name = "k1", .start = start + 1, .starts = (size_t)n - 1};
     if (st == PP_OK)
-        st = pp_resume_judge(&(struct pp_resume_input){start, 1, &chain, 1}, &r, err);
+        st = pp_resume_judge(&(struct pp_resume_input){start, 1, &chain, 1, NULL}, &r, err);
     if (st == PP_OK)
         st = print_answer(o, &r, err);
     *code = code_of(&r);
@@ -150,22 +149,25 @@ struct session {
     size_t points;
     struct pp_resume_chain chain[RESUME_POINTS_MAX];
     struct pp_resume_start start[RESUME_POINTS_MAX][3];
-    char why[RESUME_POINTS_MAX][520], kill[RESUME_POINTS_MAX][200];
+    uint64_t kill_at[RESUME_POINTS_MAX];
+    char why[RESUME_POINTS_MAX][PATH_MAX + 520], failed[RESUME_POINTS_MAX][PATH_MAX + 520],
+        kill[RESUME_POINTS_MAX][200];
 };
 
 static pp_status ask_to_start(const struct options *o, char *const *program, const char *dir,
                               struct pp_err *err)
 {
-    char text[PP_ASK_TEXT], words[1024], limit[32];
+    char text[PP_ASK_TEXT], words[1024], limit[32], kills[32];
     snprintf(
         text, sizeof(text),
-        "pipeprobe resume-test starts this job many times, and kills it:\n  %s\n  twice uninterrupted for two epochs and some batches, then up to %lld times to a kill, each resumed up to\n"
+        "pipeprobe resume-test starts this job many times, and kills it:\n  %s\n  twice uninterrupted for two epochs and some batches, then up to %s, each resumed up to\n"
         "  %lld batches behind the next epoch's end, at most %s a run. What the job writes elsewhere than in {dir}\n"
         "  (trackers, uploads) it writes in every run. Its standard input is empty.\n"
         "  Recordings and output go to the new directory %s.\n",
         pp_shell_words(program, words, sizeof(words)),
-        (long long)(o->kill_at.n ? o->kill_at.n : 5) + (long long)o->kills, (long long)o->after,
-        pp_text_duration(limit, sizeof(limit), (double)o->limit_ns), dir);
+        pp_text_counted(kills, sizeof(kills), (double)(o->kill_at.n ? o->kill_at.n : 5) + (double)o->kills,
+                        "kill", "kills"),
+        (long long)o->job.after, pp_text_duration(limit, sizeof(limit), (double)o->job.limit_ns), dir);
     return pp_cli_ask("resume-test starts the job several times and kills it", text, o->yes, o->quiet, err);
 }
 
@@ -176,6 +178,11 @@ static pp_status read_start(const struct resume_done *d, struct pp_resume_start 
         return pp_fail(err, PP_E_SYSTEM, "a run of the job could not be recorded: %s",
                        d->words + sizeof(EXEC_SAYS) - 1);
     pp_status st = resume_start_read(d->recordings, s, err);
+    if (st != PP_OK && d->end == RESUME_END_LIMIT)
+        return pp_fail(
+            err, PP_E_INCONCLUSIVE,
+            "It cannot be told: a run reached its limit of time (--limit) before its first batch (its output: %s).",
+            d->log);
     return st == PP_E_USAGE || st == PP_E_NOT_FOUND
                ? pp_fail(err, PP_E_SYSTEM,
                          d->end == RESUME_END_ITSELF && d->status == 0
@@ -209,7 +216,7 @@ static pp_status run_control(struct session *s, const char *name, struct pp_err 
     if (!s->o->keep)
         resume_run_remove_out(&s->job, name);
     if (to->rank[0].unknown)
-        return pp_fail(err, PP_E_INCONCLUSIVE, "it cannot be told: %s", to->rank[0].unknown);
+        return pp_fail(err, PP_E_INCONCLUSIVE, "It cannot be told: %s.", to->rank[0].unknown);
     return PP_OK;
 }
 
@@ -222,28 +229,15 @@ static pp_status check_control(struct session *s, struct pp_err *err)
     if (!saves)
         return pp_fail(
             err, PP_E_INCONCLUSIVE,
-            "it cannot be told: no checkpoint was seen in %zu batches; let the job save more often, or run longer",
+            "It cannot be told: no checkpoint was seen in %zu batches. Let the job save more often, or run longer.",
             s->control[0].rank[0].n);
     if (unlike != SIZE_MAX)
         return pp_fail(
             err, PP_E_INCONCLUSIVE,
-            "it cannot be told: the order is not reproducible even without a kill: two uninterrupted runs differ from batch %zu on. "
-            "Seed the sampler, and let each run begin from nothing ({dir}, --reset)",
+            "It cannot be told: the order is not reproducible even without a kill: two uninterrupted runs differ from batch %zu on. "
+            "Seed the sampler, and let each run begin from nothing ({dir}, --reset).",
             unlike);
     return PP_OK;
-}
-
-/* A resumed run that failed before anything was recorded of it, as on a checkpoint that it cannot load. */
-static pp_status put_failed(const struct pp_resume_start *control, struct pp_resume_start *s,
-                            struct pp_err *err)
-{
-    s->rank = calloc(control->ranks, sizeof(*s->rank));
-    for (s->ranks = 0; s->rank && s->ranks < control->ranks; s->ranks++)
-        s->rank[s->ranks] = (struct pp_resume_run){.rank = control->rank[s->ranks].rank,
-                                                   .world = control->rank[s->ranks].world,
-                                                   .restored = -1,
-                                                   .buffer = NAN};
-    return s->rank ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the ranks");
 }
 
 /* The next start of chain i; the recording is read with the lag of the control. */
@@ -256,28 +250,37 @@ static pp_status run_start(struct session *s, size_t i, struct resume_ask ask, s
     const struct pp_resume_start *before = chain->starts ? &s->start[i][chain->starts - 1] : NULL;
     for (size_t r = 0; before && r < before->ranks && !ask.ckpt; r++)
         ask.ckpt = before->rank[r].checkpoint;
-    int asked = before && s->o->resume_with && strstr(s->o->resume_with, "{ckpt}");
+    int asked = before && s->o->job.resume_with && strstr(s->o->job.resume_with, "{ckpt}");
     if (asked && (!ask.ckpt || ask.ckpt[strspn(ask.ckpt, PLAIN)])) {
         snprintf(s->why[i], sizeof(s->why[i]), "It cannot be told: %s.",
                  ask.ckpt ? "a shell would read more than a name in the path that {ckpt} stands for"
                           : "no path of a checkpoint was seen that {ckpt} could stand for");
         return PP_OK;
     }
+    struct pp_resume_start *to = &s->start[i][chain->starts];
     pp_status st = resume_run_make(&s->job, &ask, d, err);
     if (st == PP_OK)
-        st = read_start(d, &s->start[i][chain->starts], err);
-    int failed = d->end == RESUME_END_ITSELF && d->status != 0 && d->status < 128 && chain->starts;
-    if (st == PP_E_SYSTEM && failed)
-        st = put_failed(&s->control[0], &s->start[i][chain->starts], err);
-    if (st == PP_E_SYSTEM && !s->start[i][chain->starts].ranks) { /* the other kills have their answers */
-        snprintf(s->why[i], sizeof(s->why[i]), "It cannot be told: %s", err->text);
+        st = read_start(d, to, err);
+    int failed = d->end == RESUME_END_ITSELF && d->status != 0 && chain->starts,
+        untold = st == PP_E_INCONCLUSIVE, /* it says so */
+        unread = (untold || st == PP_E_SYSTEM) && !to->ranks;
+    /* Of a resumed run that cannot load its checkpoint nothing is recorded. Other kills have their answers.
+     */
+    if (unread && !(failed && d->status < 128)) {
+        snprintf(s->why[i], sizeof(s->why[i]), "%s%s", untold ? "" : "It cannot be told: ", err->text);
         return PP_OK;
     }
-    if (st != PP_OK)
+    if (st != PP_OK && !unread)
         return st;
-    resume_start_finish(&s->start[i][chain->starts], s->lag);
+    resume_start_finish(to, s->lag);
     if (failed)
-        s->start[i][chain->starts].rank[0].failed = 1;
+        snprintf(s->failed[i], sizeof(s->failed[i]), "failed with exit status %d: %s (its output: %s)",
+                 d->status, d->words, d->log);
+    else if (d->end == RESUME_END_LIMIT)
+        snprintf(s->failed[i], sizeof(s->failed[i]), "reached the limit of time (--limit)");
+    to->failed = s->failed[i][0] ? s->failed[i] : NULL;
+    if (failed && to->ranks)
+        to->rank[0].failed = 1;
     chain->starts++;
     return PP_OK;
 }
@@ -295,17 +298,9 @@ static pp_status run_resume(struct session *s, size_t i, size_t *from, int *agai
     size_t more = *again ? resume_plan_again(a, *from) : 0;
     struct resume_ask ask = {0};
     *(more ? &ask.kill_at : &ask.enough_at) = resume_plan_done(
-        a, *from, more ? *from + more : resume_plan_until(a, *from, (size_t)s->o->after), s->lag);
+        a, *from, more ? *from + more : resume_plan_until(a, *from, (size_t)s->o->job.after), s->lag);
     pp_status st = run_start(s, i, ask, &d, err);
     *again &= d.end == RESUME_END_KILLED;
-    if (st != PP_OK || s->why[i][0])
-        return st;
-    if (d.end == RESUME_END_LIMIT)
-        snprintf(s->why[i], sizeof(s->why[i]),
-                 "It cannot be told: the resumed run reached the limit of time (--limit).");
-    if (d.end == RESUME_END_ITSELF && d.status != 0 && s->start[i][chain->starts - 1].rank[0].n)
-        snprintf(s->why[i], sizeof(s->why[i]),
-                 "It cannot be told: the resumed run failed with exit status %d: %s", d.status, d.words);
     return st;
 }
 
@@ -361,24 +356,31 @@ static void free_session(struct session *s)
 
 static pp_status plan_kills(struct session *s, struct pp_err *err)
 {
-    uint64_t at[RESUME_POINTS_MAX];
-    size_t n = 0;
-    for (int i = 0; i < s->o->kill_at.n && n < RESUME_POINTS_MAX; i++) {
-        char *end;
-        at[n] = strtoull(s->o->kill_at.item[i], &end, 10);
-        if (*end || end == s->o->kill_at.item[i])
-            return pp_fail(err, PP_E_USAGE, "--kill-at %s: the number of a batch is needed",
-                           s->o->kill_at.item[i]);
-        n++;
-    }
-    s->points = resume_plan(&s->control[0].rank[0], at, n, (size_t)s->o->kills, (uint64_t)s->o->seed,
+    size_t n = (size_t)s->o->kill_at.n;
+    for (size_t i = 0; i < n; i++)
+        if (s->kill_at[i] + 1 >= s->control[0].rank[0].n)
+            return pp_fail(err, PP_E_USAGE, "--kill-at %s: the uninterrupted run has %zu batches",
+                           s->o->kill_at.item[i], s->control[0].rank[0].n);
+    s->points = resume_plan(&s->control[0].rank[0], s->kill_at, n, (size_t)s->o->kills, (uint64_t)s->o->seed,
                             s->point);
     return s->points
                ? PP_OK
                : pp_fail(
                      err, PP_E_INCONCLUSIVE,
-                     "it cannot be told: the uninterrupted run has %zu batches, too few behind a checkpoint to kill it in",
+                     "It cannot be told: the uninterrupted run has %zu batches, too few behind a checkpoint to kill it in.",
                      s->control[0].rank[0].n);
+}
+
+static pp_status read_kill_at(struct session *s, struct pp_err *err)
+{
+    for (int i = 0; i < s->o->kill_at.n; i++) {
+        const char *text = s->o->kill_at.item[i];
+        char *end;
+        s->kill_at[i] = strtoull(text, &end, 10);
+        if (*end || *text < '0' || *text > '9')
+            return pp_fail(err, PP_E_USAGE, "--kill-at %s: the number of a batch is needed", text);
+    }
+    return PP_OK;
 }
 
 /* Of batch systems: what they start runs elsewhere, and later. */
@@ -399,10 +401,10 @@ static pp_status check_program(const struct options *o, char *const *program, st
         return err->code;
     if (exec_words_advice(program, words, sizeof(words), &why) == EXEC_ISOLATED)
         return pp_fail(err, PP_E_USAGE, "no DataLoader of the job could be seen: %s; leave them out", why);
-    int names_dir = o->resume_with && strstr(o->resume_with, "{dir}");
+    int names_dir = o->job.resume_with && strstr(o->job.resume_with, "{dir}");
     for (char *const *word = program; *word; word++)
         names_dir |= strstr(*word, "{dir}") != NULL;
-    if (!o->reset && !names_dir)
+    if (!o->job.reset && !names_dir)
         return pp_fail(
             err, PP_E_USAGE,
             "each run must begin from nothing, and the job's output directory is a fixed one: write {dir} where its name goes "
@@ -416,6 +418,10 @@ static pp_status test_job(const struct options *o, char *const *program, int *co
     struct session *s = calloc(1, sizeof(*s));
     struct pp_resume r = {0};
     pp_status st = s ? check_program(o, program, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory");
+    if (st == PP_OK) {
+        s->o = o;
+        st = read_kill_at(s, err);
+    }
     if (st == PP_OK)
         st = job_dir_name(o->output, "resume-test", dir, sizeof(dir), err);
     if (st == PP_OK)
@@ -423,15 +429,8 @@ static pp_status test_job(const struct options *o, char *const *program, int *co
     if (st == PP_OK)
         st = job_dir_make(dir, dir, sizeof(dir), err);
     if (st == PP_OK) {
-        s->o = o;
-        s->job = (struct resume_job){.program = program,
-                                     .resume_with = o->resume_with,
-                                     .reset = o->reset,
-                                     .content = o->content,
-                                     .with_term = o->signal == SIGNAL_TERM,
-                                     .grace_ns = o->grace_ns,
-                                     .after = (uint64_t)o->after,
-                                     .limit_ns = o->limit_ns};
+        s->job = o->job;
+        s->job.program = program;
         snprintf(s->job.dir, sizeof(s->job.dir), "%s", dir);
         interrupt_catch(INTERRUPT_WAKES, NULL);
         st = run_control(s, "a", err);
@@ -444,9 +443,10 @@ static pp_status test_job(const struct options *o, char *const *program, int *co
         st = plan_kills(s, err);
     for (size_t i = 0; st == PP_OK && i < s->points; i++)
         st = run_chain(s, i, err);
-    if (st == PP_OK)
-        st = pp_resume_judge(&(struct pp_resume_input){s->control, s->controls, s->chain, s->points}, &r,
-                             err);
+    if (st == PP_OK || st == PP_E_INCONCLUSIVE)
+        st = pp_resume_judge(&(struct pp_resume_input){s->control, s->controls, s->chain, s->points,
+                                                       st == PP_OK ? NULL : err->text},
+                             &r, err);
     if (st == PP_OK)
         st = print_answer(o, &r, err);
     *code = code_of(&r);

@@ -1,4 +1,4 @@
-#include "tui/cli/resume/resume_plan.h"
+#include "tui/cli/resume/resume_run.h"
 
 enum { BEHIND_SAVE = 3 };
 
