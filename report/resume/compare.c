@@ -191,30 +191,34 @@ static int walk_on(struct walk *x, struct walk *y)
     return more;
 }
 
-/* The iteration of r has, up to where both have as many, the first samples of that of a. */
-static int begins_as(struct walk a, size_t of_a, struct walk r, size_t of_r)
+/* Both have the same samples from there on, up to where they are as many. */
+static int go_on_alike(struct walk a, size_t at, struct walk r, size_t from)
 {
-    a.batch = a.run->iteration[of_a].first;
-    r.batch = r.run->iteration[of_r].first;
+    a.batch = at;
+    r.batch = from;
     int more = walk_on(&a, &r);
     while (more && a.tokens < LEAST)
         more = walk_on(&a, &r);
     return more && a.set == r.set;
 }
 
-/* The epoch that the first iteration of r with a batch, number `first`, is. Those before it had none: of the
- * resumed epoch nothing was left, or an epoch was dropped. A job may also pass over what is left without
- * asking the loader. What stands at the beginning of a later epoch is that epoch. */
-static size_t epoch_of_first(struct walk a, struct walk r, struct pp_resume_spot due, size_t first)
+/* The epoch that r's first iteration with a batch is, number `first`: one that it stands in at another place,
+ * at the same one it has the order of another epoch. The iterations before it had none: of the resumed epoch
+ * nothing was left, or an epoch was dropped. */
+static size_t epoch_of_first(struct walk a, struct walk r, size_t from, size_t first)
 {
-    size_t later = due.iteration + 1;
-    if (first >= r.run->iterations || due.iteration >= a.run->iterations || (!due.offset && !first))
-        return due.iteration + first;
-    if (!due.offset && begins_as(a, due.iteration, r, first))
-        return due.iteration;
-    while (later < a.run->iterations && !begins_as(a, later, r, first))
-        later++;
-    return later < a.run->iterations ? later : due.iteration + first;
+    const struct pp_resume_run *run = a.run;
+    size_t due = pp_resume_spot_of(run, from).iteration;
+    if (first >= r.run->iterations || due >= run->iterations)
+        return due + first;
+    size_t begins = r.run->iteration[first].first, done = from - run->iteration[due].first;
+    for (size_t i = due; i < run->iterations; i++)
+        for (size_t k = 0; k < run->iteration[i].n; k += a.step) {
+            int same = i == due ? first && (done || k) : k == done && (!first || done);
+            if (!same && go_on_alike(a, run->iteration[i].first + k, r, begins))
+                return i;
+        }
+    return due + first;
 }
 
 /* Puts what is counted into t: where not both came to their end, up to the last epoch that both have whole,
@@ -223,22 +227,21 @@ static size_t epoch_of_first(struct walk a, struct walk r, struct pp_resume_spot
 static int use_both(struct pp_resume_tally *t, struct walk x, struct walk y, size_t from, size_t *until)
 {
     const struct pp_resume_run *a = x.run, *r = y.run;
-    const struct pp_resume_spot due = pp_resume_spot_of(a, from);
-    size_t k = 0, first = 0, a_end = a->n, r_end = r->n;
+    size_t due = pp_resume_spot_of(a, from).iteration, k = 0, first = 0, a_end = a->n, r_end = r->n;
     while (first < r->iterations && !r->iteration[first].n)
         first++;
-    size_t e = epoch_of_first(x, y, due, first);
+    size_t e = epoch_of_first(x, y, from, first);
     while (is_whole(a, e + k) && is_whole(r, first + k))
         k++;
     if (!r->finished || (!a->finished && first + k < r->iterations))
-        a_end = k > 0                ? a->iteration[e + k - 1].first + a->iteration[e + k - 1].n
-                : e == due.iteration ? least_of(a->n, from + r->n)
-                : e < a->iterations  ? a->iteration[e].first
-                                     : a->n;
+        a_end = k > 0               ? a->iteration[e + k - 1].first + a->iteration[e + k - 1].n
+                : e == due          ? least_of(a->n, from + r->n)
+                : e < a->iterations ? a->iteration[e].first
+                                    : a->n;
     if (!a->finished || (!r->finished && e + k < a->iterations))
-        r_end = k > 0                ? r->iteration[first + k - 1].first + r->iteration[first + k - 1].n
-                : e == due.iteration ? least_of(a->n, from + r->n) - least_of(a->n, from)
-                                     : 0;
+        r_end = k > 0      ? r->iteration[first + k - 1].first + r->iteration[first + k - 1].n
+                : e == due ? least_of(a->n, from + r->n) - least_of(a->n, from)
+                           : 0;
     *until = a_end > *until ? a_end : *until;
     return pp_resume_use(t, &t->want, a, from, a_end) && pp_resume_use(t, &t->got, r, 0, r_end);
 }

@@ -138,7 +138,7 @@ static const char *until_text(struct judging *j, const struct pp_resume_run *a, 
         return "the end of the training";
     for (size_t i = 0; i < a->iterations; i++)
         if (a->iteration[i].n && a->iteration[i].first + a->iteration[i].n == batches &&
-            a->iteration[i].ended)
+            (a->iteration[i].ended || i + 1 < a->iterations))
             return pp_arena_printf(&j->out->arena, "the end of epoch %zu", i);
     return pp_arena_printf(&j->out->arena, "batch %zu", batches);
 }

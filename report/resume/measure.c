@@ -4,7 +4,7 @@
 struct matter {
     const struct pp_resume_run *a, *r;
     struct pp_resume_spot due, at; /* where it should begin, and where it does */
-    size_t first;                  /* iteration of r with its first batch */
+    size_t from, first;            /* in batches of a; iteration of r with its first batch */
     double *number;
     const char **text;
     struct pp_arena *arena;
@@ -117,19 +117,29 @@ static void measure_order(struct matter *m)
 {
     size_t e = m->due.iteration;
     const struct pp_resume_iteration *was = &m->a->iteration[e], *is = &m->r->iteration[m->first];
+    const struct pp_resume_batch *due = m->a->batch + m->from, *got = m->r->batch + is->first;
+    const double most = is->workers * is->prefetch + 1; /* batches that workers may be ahead */
     FACT(EPOCH) = (double)e;
     FACT(SAMPLER_EPOCH) = is->sampler_epoch;
     FACT(SAMPLER_EPOCH_BEFORE) = was->sampler_epoch;
-    if (m->at.iteration == PP_RESUME_NOWHERE)
+    if (m->at.iteration == PP_RESUME_NOWHERE) {
+        const struct pp_resume_iteration *one = m->a->iteration;
+        size_t both = m->a->iterations > 1 ? least_of(one[0].tokens, one[1].tokens) : 0;
         FACT(NEW_ORDER) = 1;
-    else if (m->at.iteration == e && m->at.offset != m->due.offset) {
+        if (m->r->persistent && both > 1 &&
+            memcmp(m->a->token + one[0].first_token, m->a->token + one[1].first_token,
+                   both * sizeof(*m->a->token)) == 0)
+            FACT(ALIKE) = 1;
+        for (size_t k = 1; (double)k <= most && k + 1 < is->n && m->from + 1 < m->a->n; k++)
+            if (got[k].order == due[0].order && got[k + 1].order == due[1].order)
+                FACT(EARLY) = (double)k;
+    } else if (m->at.iteration == e && m->at.offset != m->due.offset) {
         const struct pp_resume_iteration *it = &m->a->iteration[m->due.iteration];
         double shift = (double)m->at.offset - (double)m->due.offset;
         uint32_t full = 1, last = it->n ? m->a->batch[it->first + it->n - 1].n : 1;
         for (size_t k = 0; k < it->n; k++)
             full = m->a->batch[it->first + k].n > full ? m->a->batch[it->first + k].n : full;
-        const struct pp_resume_iteration *of = &m->r->iteration[m->first];
-        double ahead = shift / full, most = of->workers * of->prefetch + 1;
+        double ahead = shift / full;
         FACT(SHIFT) = shift;
         FACT(BACK) = shift < 0 ? -shift : NAN;
         FACT(DUE) = (double)m->due.offset;
@@ -139,9 +149,12 @@ static void measure_order(struct matter *m)
             FACT(SHORT) = 1;
         if (ahead >= 1 && floor(ahead) == ahead) {
             FACT(AHEAD) = ahead;
-            if (of->workers > 0 && ahead <= most)
+            if (is->workers > 0 && ahead <= most)
                 FACT(PREFETCH) = most - 1;
         }
+    } else if (m->at.iteration > e && m->at.offset != m->due.offset) {
+        FACT(SHIFT) = (double)(m->a->iteration[m->at.iteration].first_token + m->at.offset -
+                               was->first_token - m->due.offset);
     } else if (m->at.iteration != e) {
         FACT(ORDER_OF) = (double)m->at.iteration;
         FACT(NEXT) = m->at.iteration == e + 1 ? 1 : NAN;
@@ -165,6 +178,7 @@ void resume_measure(const struct pp_resume_start *control, const struct pp_resum
 {
     struct matter matter = {.a = &control->rank[c->rank],
                             .r = &start->rank[c->rank],
+                            .from = c->from,
                             .number = number,
                             .text = text,
                             .arena = arena},

@@ -474,6 +474,8 @@ static void fill_fact(void *ctx, const struct pp_fact_row *f)
         it->workers = strtod(value, NULL);
     else if (strcmp(key, "loader.prefetch_factor") == 0)
         it->prefetch = strtod(value, NULL);
+    else if (strcmp(key, "loader.persistent_workers") == 0)
+        g->run->persistent |= strcmp(value, "True") == 0;
     else if (strcmp(key, "dataset.buffer_size") == 0)
         g->run->buffer = strtod(value, NULL);
     else if (strcmp(key, "base_seed") == 0)

@@ -58,6 +58,7 @@ struct pp_resume_run {
     int finished;        /* the job ended by itself, and well */
     int failed;          /* it ended by itself with an error */
     int restored;        /* it loaded a checkpoint; -1: not known */
+    int persistent;      /* workers stay from epoch to epoch; of a recording alone */
     int idle;            /* it came to its end and took no batch */
     double buffer;       /* of a shuffled stream; NAN: none, or not known */
     char *checkpoint;    /* path of the newest whole one; the run's own */

@@ -21,6 +21,7 @@
     FACT(RANK, "rank", NULL, COUNT) \
     FACT(RANK_OF_OTHER, "rank_of_other", "rank whose samples it has", COUNT) \
     FACT(RESTART, "restart", "it begins with the first batch of all", COUNT) \
+    FACT(EARLY, "early", "wrong batches, before it goes on at the right place", COUNT) \
     FACT(RESTORED, "restored", "a checkpoint that it loaded", NONE) \
     FACT(DROPPED, "dropped", "epochs less than the uninterrupted run", COUNT) \
     FACT(EMPTY, "empty", "epochs without a batch", COUNT) \
@@ -47,6 +48,7 @@
     FACT(LATER, "later", NULL, COUNT) \
     FACT(LATER_OF, "later_of", "epoch whose order a later one has", COUNT) \
     FACT(LATER_SAMPLER, "later_sampler", "the sampler's epoch there, another one", COUNT) \
+    FACT(ALIKE, "alike", "workers stay, and all epochs of the uninterrupted run have one order", COUNT) \
     FACT(NEW_ORDER, "new_order", "an order that the uninterrupted run never had", COUNT) \
     FACT(RNG_OF, "rng_of", "moment whose random state it begins with", NONE) \
     FACT(WORKERS, "workers", "workers, where their number has changed", COUNT) \

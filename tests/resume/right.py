@@ -188,6 +188,68 @@ def stream_workers():
         steps(DataLoader(Stream(epoch, done), B, num_workers=2), epoch, done, every=6)
 
 
+class OfWorkers(IterableDataset):
+    """As Stream; each worker goes on behind what was trained on of its own, and every sample says whose it is."""
+
+    def __init__(self, epoch, done, turn):
+        self.epoch, self.done, self.turn = epoch, done, turn
+
+    def __iter__(self):
+        info = get_worker_info()
+        worker = (info.id + self.turn) % info.num_workers  # the one whose turn it is comes first
+        ids = order(self.epoch, 192)[worker :: info.num_workers]
+        for i in ids[self.done[worker] * B :]:
+            yield torch.tensor([float(i), float(worker), 0.0, 0.0])
+
+
+@job("stream-worker-states", options="--content")
+def stream_worker_states():
+    """The place of each worker and whose turn it is are in the checkpoint, at any batch."""
+    at = load(epoch=0, done=[0, 0], turn=0)
+    for epoch in range(at["epoch"], EPOCHS):
+        done, turn = (list(at["done"]), at["turn"]) if epoch == at["epoch"] else ([0, 0], 0)
+        for i, x in enumerate(DataLoader(OfWorkers(epoch, list(done), turn), B, num_workers=2), 1):
+            train(x)
+            worker = int(x[0, 1])
+            done[worker] += 1
+            turn = 1 - worker
+            if i % SAVE == 0:
+                save(epoch=epoch, done=done, turn=turn)
+        save(epoch=epoch + 1, done=[0, 0], turn=0)
+
+
+class Drawing(Sampler):
+    """Draws batch by batch from a generator that goes on over epochs; of each batch it keeps the state behind it, as workers are ahead."""
+
+    def __init__(self):
+        self.state, self.left, self.behind = torch.Generator().manual_seed(5).get_state(), N, []
+
+    def __iter__(self):
+        g = torch.Generator()
+        g.set_state(self.state)
+        for first in range(0, self.left, B):
+            ids = torch.randint(N, (min(B, self.left - first),), generator=g).tolist()
+            self.behind.append((g.get_state(), self.left - first - len(ids)))
+            yield ids
+
+
+@job("own-state")
+def own_state():
+    """Samples are drawn with replacement; the checkpoint has the sampler's state behind the batch that was trained on."""
+    sampler = Drawing()
+    at = load(epoch=0, state=sampler.state, left=N)
+    sampler.state, sampler.left = at["state"], at["left"]
+    for epoch in range(at["epoch"], EPOCHS):
+        sampler.behind = []
+        for i, x in enumerate(DataLoader(Numbers(), batch_sampler=sampler, num_workers=2)):
+            train(x)
+            state, left = sampler.behind[i]
+            if i % SAVE == 3 and left:
+                save(epoch=epoch, state=state, left=left)
+        sampler.state, sampler.left = state, N
+        save(epoch=epoch + 1, state=state, left=N)
+
+
 @job("set-epoch")
 def set_epoch():
     """One sampler with set_epoch and one loader, as torch's own; the rest of an epoch by islice."""
@@ -300,6 +362,25 @@ def accumulation():
             if i % 8 == 0:
                 save(epoch=epoch, done=i)
         save(epoch=epoch + 1, done=0)
+
+
+@job("saves-in-accumulation")
+def saves_in_accumulation():
+    """Saved between the batches of a step, with their gradients; a step is of four batches, also over an epoch's end."""
+    optimizer = torch.optim.SGD([weight], lr=1e-9)
+    at = load(epoch=0, done=0, grad=None, count=0)
+    weight.grad, count = at["grad"], at["count"]
+    for epoch in range(at["epoch"], EPOCHS):
+        done = at["done"] if epoch == at["epoch"] else 0
+        for i, x in enumerate(DataLoader(Numbers(), B, sampler=order(epoch)[done * B :], num_workers=1), done + 1):
+            train(x)
+            count += 1
+            if count % 4 == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+            if i % 3 == 0:
+                save(epoch=epoch, done=i, grad=weight.grad, count=count)
+        save(epoch=epoch + 1, done=0, grad=weight.grad, count=count)
 
 
 def evaluate():

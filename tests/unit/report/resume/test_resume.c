@@ -18,7 +18,9 @@ enum how {
     RIGHT,       /* the rest of the epoch */
     RIGHT_DROPS, /* takes batches from the epoch's beginning, and drops them */
     RESTARTS,
-    EPOCH_0, /* the sampler's epoch counts from 0, at the right place */
+    EARLY,    /* two batches of elsewhere, then the right place */
+    OVER_END, /* in the next epoch, behind its first batches */
+    EPOCH_0,  /* the sampler's epoch counts from 0, at the right place */
     EPOCH_NEXT,
     TWICE,   /* the resumed epoch is right, the next one has its order again */
     TWICE_0, /* both have epoch 0's */
@@ -45,18 +47,32 @@ enum how {
     HOWS
 };
 static const char *const culprit[HOWS] = {
-    [RESTARTS] = "restarted",         [EPOCH_0] = "sampler-epoch",
-    [EPOCH_NEXT] = "next-epoch",      [TWICE] = "epoch-twice",
-    [TWICE_0] = "epoch-twice",        [NEW_ORDER] = "rng-mid-epoch",
-    [LATER_0] = "generator-lost",     [LATER_SAMPLER] = "sampler-epoch",
-    [NEW_LATER] = "generator-lost",   [PREFETCHED] = "prefetched-counted",
-    [SKIPS_MORE] = "skip-wrong",      [BEGINS_EPOCH] = "skip-wrong",
-    [SHORT] = "partial-batch",        [STICKS] = "offset-sticks",
-    [DROPS_EPOCH] = "epoch-dropped",  [OTHER_FILES] = "directory-order",
-    [OTHER_BYTES] = "augmentation",   [OTHER_TAIL] = "last-batches",
-    [OTHER_WORKERS] = "worker-split", [BUFFER] = "buffer-lost",
-    [OTHER_DROPPED] = "worker-split", [WRONG_WORLD] = "world-size",
-    [RANK_OF_0] = "rank-state",       [TORN] = "torn-checkpoint",
+    [EARLY] = "restarted",
+    [OVER_END] = "skip-wrong",
+    [RESTARTS] = "restarted",
+    [EPOCH_0] = "sampler-epoch",
+    [EPOCH_NEXT] = "next-epoch",
+    [TWICE] = "epoch-twice",
+    [TWICE_0] = "epoch-twice",
+    [NEW_ORDER] = "rng-mid-epoch",
+    [LATER_0] = "generator-lost",
+    [LATER_SAMPLER] = "sampler-epoch",
+    [NEW_LATER] = "generator-lost",
+    [PREFETCHED] = "prefetched-counted",
+    [SKIPS_MORE] = "skip-wrong",
+    [BEGINS_EPOCH] = "skip-wrong",
+    [SHORT] = "partial-batch",
+    [STICKS] = "offset-sticks",
+    [DROPS_EPOCH] = "epoch-dropped",
+    [OTHER_FILES] = "directory-order",
+    [OTHER_BYTES] = "augmentation",
+    [OTHER_TAIL] = "last-batches",
+    [OTHER_WORKERS] = "worker-split",
+    [BUFFER] = "buffer-lost",
+    [OTHER_DROPPED] = "worker-split",
+    [WRONG_WORLD] = "world-size",
+    [RANK_OF_0] = "rank-state",
+    [TORN] = "torn-checkpoint",
 };
 
 struct job {
@@ -181,6 +197,12 @@ static void put_resumed(struct writing *w, enum how how, size_t c)
         uint64_t from = first ? at : how == STICKS ? at : 0;
         if (how == BEGINS_EPOCH)
             from = 0;
+        if (first && how == EARLY)
+            from -= (uint64_t)2 * j->b;
+        if (first && how == OVER_END)
+            continue;
+        if (k == e + 1 && how == OVER_END)
+            from = (uint64_t)3 * j->b;
         if (first && how == PREFETCHED)
             from += (uint64_t)4 * j->b;
         if (first && how == SKIPS_MORE)
@@ -213,10 +235,12 @@ static void forget(void)
 
 static const struct pp_resume_answer *judge(uint32_t ranks, uint32_t then)
 {
-    const struct pp_resume_start starts[] = {{runs[1], ranks}, {runs[2], then}}, control = {runs[0], ranks};
+    const struct pp_resume_start starts[] = {{runs[1], ranks, NULL}, {runs[2], then, NULL}},
+                                 control = {runs[0], ranks, NULL};
     const struct pp_resume_chain chain = {.name = "k1", .start = starts, .starts = 2};
     struct pp_err err;
-    assert_int_equal(pp_resume_judge(&(struct pp_resume_input){&control, 1, &chain, 1}, &made, &err), PP_OK);
+    assert_int_equal(pp_resume_judge(&(struct pp_resume_input){&control, 1, &chain, 1, NULL}, &made, &err),
+                     PP_OK);
     assert_int_equal(made.answers, 1);
     return &made.answer[0];
 }
@@ -350,6 +374,8 @@ static void test_each_culprit_is_named(void **s)
                     }
                 if (how == BUFFER || how == OTHER_DROPPED)
                     w.run->token[3] = 6000;
+                for (uint32_t k = 0; how == EARLY && k < 2 * j.b; k++)
+                    w.run->token[k] = sample_of(&j, 77, r, k);
                 pp_resume_finish(w.run, j.lag);
             }
             if (how == TORN)
@@ -515,7 +541,8 @@ static void test_other_numbers_of_ranks(void **s)
 }
 
 /* So far behind the checkpoint that nothing of the epoch is left: an iteration without a batch, or none where
- * the job does not ask for one; the next epoch is whole, or cut as the run was stopped in it. */
+ * the job does not ask for one, or where the place goes on in the next epoch; the next epoch is whole, or cut
+ * as the run was stopped in it. */
 static void test_nothing_is_left_of_the_epoch(void **s)
 {
     static const uint32_t worlds[][2] = {{2, 2}, {2, 4}, {4, 2}, {1, 1}};
@@ -527,7 +554,8 @@ static void test_nothing_is_left_of_the_epoch(void **s)
                most = i % 3 ? 3 + draw(4) : SIZE_MAX;
         put_world(&j, runs[0], world[0], 8, 0, 0, i % 5 ? SIZE_MAX : per * 2 + 9, 1);
         put_world(&j, runs[1], world[0], 8, 0, 0, kill, 1);
-        put_world(&j, runs[2], world[1], 8, i % 2 ? 480 : 0, i % 2 ? 1 : 2, most, 0);
+        uint64_t over = i % 7 == 3 ? 32 : 0; /* samples of the next epoch, which are left out too */
+        put_world(&j, runs[2], world[1], 8, i % 2 && !over ? 480 : over, i % 2 && !over ? 1 : 2, most, 0);
         if (i % 5 == 0)
             for (uint32_t r = 0; r < world[0]; r++)
                 runs[0][r].iteration[2].ended = 0;
@@ -535,7 +563,7 @@ static void test_nothing_is_left_of_the_epoch(void **s)
             for (uint32_t r = 0; r < world[1]; r++)
                 runs[2][r].iteration[runs[2][r].iterations - 1].ended = 0;
         const struct pp_resume_answer *a = judge(world[0], world[1]);
-        size_t rest = 960 - c * 8 * world[0];
+        size_t rest = 960 - c * 8 * world[0] + (most == SIZE_MAX && i % 5 ? over : 0);
         assert_string_equal(a->kind_name, rest ? "not-exact" : "exact");
         if (rest && (a->left_out != (double)rest || a->repeated > 0 || a->first != (double)c))
             fail_msg("%d: %u to %u ranks, behind %zu: %s", i, world[0], world[1], c, a->sentence);
@@ -746,7 +774,8 @@ static void test_bytes_that_are_not_seeded(void **s)
         struct writing again = {.j = &j, .run = &second, .bytes = seeded ? 0 : 5};
         put_run(&again, SIZE_MAX);
         pp_resume_finish(&second, j.lag);
-        pp_resume_note_bytes(&(struct pp_resume_start){runs[0], 1}, &(struct pp_resume_start){&second, 1});
+        pp_resume_note_bytes(&(struct pp_resume_start){runs[0], 1, NULL},
+                             &(struct pp_resume_start){&second, 1, NULL});
         const struct pp_resume_answer *a = judge(1, 1);
         assert_string_equal(a->kind_name, seeded ? "not-exact" : "exact");
         assert_true((strstr(made.note, "not seeded") != NULL) == !seeded);
