@@ -74,10 +74,11 @@ Suggests: libmicrohttpd12
 Section: utils
 Priority: optional
 Description: find out why a training job waits for its data
- pipeprobe runs an instrumented copy of a full data loader against your own
- data, records every phase into one SQLite file, and says in one sentence what
- bounds it: storage, transforms, the loader itself or synchronisation, with the
- evidence, what to change and what that should gain.
+ pipeprobe exec records a PyTorch job as it is, and pipeprobe run drives an
+ instrumented copy of a full data loader over your own data. Both record every
+ phase of every sample into one SQLite file, and say what bounds the pipeline:
+ storage, transforms, the loader itself or synchronisation, with the evidence,
+ what to change and what that should gain.
 END
 (cd "$root" && find usr -type f -print0 | sort -z | xargs -0 md5sum >DEBIAN/md5sums)
 find "$root" -newermt "@$stamp" -print0 | xargs -0r touch -h -d "@$stamp"

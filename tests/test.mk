@@ -356,13 +356,16 @@ RUN_DOCS ?= $(GEN_DOCS)
 man: $(RUN_DOCS)
 	$(Q)rm -rf $(DOCS) && mkdir -p $(dir $(DOCS)) && $(RUN_DOCS) $(DOCS)
 
-# What `pipeprobe help TOPIC` and `man` read, with the guides' small pictures (SVG); a wheel has both, too.
+# What `pipeprobe help TOPIC`, `man` and the shells read, with the guides' small pictures (SVG); a wheel has all of it, too.
 .PHONY: install-pages install-man
 install-pages:
 	@find docs -type f ! -name '*.png' | while read -r page; do install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/doc/pipeprobe/$$page || exit 1; done
 install-man: man
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 $(DOCS)/man1/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -D -m 644 $(DOCS)/pipeprobe.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pipeprobe
+	install -D -m 644 $(DOCS)/_pipeprobe $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_pipeprobe
+	install -D -m 644 $(DOCS)/pipeprobe.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/pipeprobe.fish
 
 install: all $(if $(DOCS),man)
 	install -D -m 755 $(B)/pipeprobe $(DESTDIR)$(PREFIX)/bin/pipeprobe
@@ -371,11 +374,6 @@ install: all $(if $(DOCS),man)
 	install -m 644 LICENSE README.md CHANGELOG.md $(DESTDIR)$(PREFIX)/share/doc/pipeprobe/
 	install -D -m 644 docs/pictures/page.png $(DESTDIR)$(PREFIX)/share/doc/pipeprobe/docs/pictures/page.png
 	$(Q)$(MAKE) -s install-pages $(if $(DOCS),install-man) DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) DOCS=$(DOCS)
-ifneq ($(DOCS),)
-	install -D -m 644 $(DOCS)/pipeprobe.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pipeprobe
-	install -D -m 644 $(DOCS)/_pipeprobe $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_pipeprobe
-	install -D -m 644 $(DOCS)/pipeprobe.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/pipeprobe.fish
-endif
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/pipeprobe $(DESTDIR)$(PREFIX)/share/man/man1/pipeprobe.1 $(DESTDIR)$(PREFIX)/share/man/man1/pipeprobe-*.1

@@ -18,6 +18,7 @@ import zipfile
 # Libraries of the C library, which a manylinux wheel may take from the machine (PEP 600).
 EVERYWHERE = re.compile(r"^(libc|libm|libdl|libpthread|librt|libgcc_s|ld-linux[-a-z0-9_]*)\.so\.\d+$")
 FORMATS = {"elf64-x86-64": "x86_64", "elf64-littleaarch64": "aarch64", "elf64-powerpcle": "ppc64le"}
+OF_THE_PACKAGE = ("share/doc/", "share/pipeprobe/")  # of what is below share
 OLDEST_GLIBC = (2, 28)  # what mk/portable.mk links for; with an older one nothing has been tried
 
 METADATA = """Metadata-Version: 2.1
@@ -54,20 +55,24 @@ def description():
     chapters = re.split(r"^(?=## )", text, flags=re.M)
     kept = [c for c in chapters if not c.startswith(("## Install", "## Documentation"))]
     with open("docs/guide/python.md") as f:
-        python = re.sub(r"\A# .*\n", "## In Python\n", f.read())
+        python = re.sub(r"^## Building the wheel\n.*?(?=^## |\Z)", "", re.sub(r"\A# .*\n", "## In Python\n", f.read()), flags=re.M | re.S)
     kept.insert(1, "## Install\n\n    pip install pipeprobe-*.whl\n    pipeprobe exec -- python train.py\n\nIt is for Linux with glibc 2.28 or later (Debian 10, Ubuntu "
-                "20.04, RHEL 8 and what came since); it needs no compiler, no other package and no network.\n\n")
+                "20.04, RHEL 8 and what came since) and pip 20.3 or later; it needs no compiler, no other package and no network.\n\n")
     text = "".join(kept + [re.sub(r"^## (?!In Python)", "### ", python, flags=re.M)])
 
     def link(m):
-        name, target = m.group(1), m.group(2)
+        opened, name, target, closed = m.groups()
         if re.match(r"https?://|#", target):
             return m.group(0)
-        topic = re.search(r"([\w-]+)\.md(#.*)?$", target)
-        here = topic and os.path.exists(os.path.join("docs", "guide", topic.group(1) + ".md"))
-        return "%s (`pipeprobe help %s`)" % (name, topic.group(1)) if here else name
+        page = re.search(r"(?:(guide|reference|results)/)?([\w-]+)\.md(#.*)?$", target)
+        if not page:
+            return opened + name + closed
+        # A page with the name of a command has its folder before it.
+        folder, topic = page.group(1) or "guide", page.group(2)
+        said = "`pipeprobe help %s`" % (folder + "/" + topic if topic in ("answer", "metrics") else topic)
+        return "(" + said + ")" if opened and closed else "%s%s (%s)%s" % (opened, name, said, closed)
 
-    return re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", link, text)
+    return re.sub(r"(\(?)\[([^\]]+)\]\(([^)\s]+)\)(\)?)", link, text)
 
 
 def is_elf(path):
@@ -131,8 +136,8 @@ def main():
     add("pipeprobe/_version.py", b'version = "%s"\n' % version.encode())
     # The package itself is there already.
     native = list(tree(prefix, skip=(os.path.join("lib", "pipeprobe", "python", "package"),)))
-    for path, name in native:  # pip puts data/share into the environment's share, where its man looks
-        add_file(("pipeprobe-%s.data/data/" % version if name.startswith("share/man/") else "pipeprobe/_native/") + name, path)
+    for path, name in native:  # pip puts data/share into the environment's share, where its man and its shell look
+        add_file(("pipeprobe/_native/" if not name.startswith("share/") or name.startswith(OF_THE_PACKAGE) else "pipeprobe-%s.data/data/" % version) + name, path)
     platform, why = platform_of([path for path, _ in native if is_elf(path)])
 
     info = "pipeprobe-%s.dist-info/" % version

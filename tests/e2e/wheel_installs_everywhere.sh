@@ -51,7 +51,10 @@ is "and so does WHEEL" "$(sed -n 's/^Tag: //p' "$T/x"/*.dist-info/WHEEL)" "$(bas
 is "its guides have their pictures, which are small" "$(find "$T/x" -name "*.svg" -o -name "*.png" | sed "s|.*/||" | sort | paste -sd" ")" "dashboard.svg report.svg"
 holds "it has 4 MB at most" "$(stat -c %s "$wheel") <= 4000000"
 is "its description links to no file that a stranger lacks" "$(sed -n '/^$/,$p' "$T/x"/*.dist-info/METADATA | grep -oE '\]\([^)h#][^)]*\)' | head -3)" ""
-is "and builds nothing" "$(grep -cE '^ +make ' "$T/x"/*.dist-info/METADATA)" 0
+is "and builds nothing" "$(grep -nE '^ +make |make (wheel|install|portable|deb)|Building' "$T/x"/*.dist-info/METADATA)" ""
+is "each page that it names is one of pipeprobe help" "$(grep -ohE 'pipeprobe help [a-z][a-z/-]+' "$T/x"/*.dist-info/METADATA | sort -u | while read -r _ _ topic; do "$PP" help "$topic" | grep -q '^Usage' && echo "$topic: a command"; "$PP" help "$topic" >"$T/help" 2>&1 || echo "$topic"; done)" ""
+holds "and they are many" "$(grep -ohE 'pipeprobe help [a-z][a-z/-]+' "$T/x"/*.dist-info/METADATA | sort -u | wc -l) >= 20"
+is "no word stands where a link was" "$(grep -nE '\((guide|measured)\)|\(guide \(' "$T/x"/*.dist-info/METADATA)" ""
 is "it asks for no other package" "$(grep -c '^Requires-Dist' "$T/x"/*.dist-info/METADATA)" 0
 
 # ---- the program by itself says what it lacks; with its folder it has the hooks ----
@@ -100,6 +103,7 @@ works() { # NAME VENV
     run "$2/bin/pipeprobe" help many-ranks
     is "$1: the guides are there" "$rc $(sed -n 2p "$OUT")" "0 A job of many ranks"
     check "$1: and man pages where the environment's man looks" test -s "$2/share/man/man1/pipeprobe-exec.1"
+    for shell in bash-completion/completions/pipeprobe zsh/site-functions/_pipeprobe fish/vendor_completions.d/pipeprobe.fish; do check "$1: completion: ${shell%%/*}" test -s "$2/share/$shell"; done
     run "$2/bin/python" -m pipeprobe --version
     is "$1: python -m pipeprobe" "$rc $(cat "$OUT")" "0 $("$PP" --version)"
     run "$2/bin/python" -W error -c 'import sys, pipeprobe; sys.exit(len({"numpy", "torch", "IPython"} & set(sys.modules)))'
