@@ -1,6 +1,6 @@
 #include "collectors/import/bytes.h"
 
-#include "probe/base/err.h"
+#include "probe/base/allowance.h"
 #include "probe/base/io.h"
 
 #include <fcntl.h>
@@ -9,14 +9,11 @@
 #include <zlib.h>
 
 enum { IN = 128 << 10, OUT = 512 << 10, GZIP = 16 };
-/* What a compressed file may become, of its size; traces become 10 to 40 times as large, and one that was
- * made to have no end has one. Small ones may be nothing but repetition. */
-enum { MOST_TIMES = 200, LEAST_END = 16 << 20 };
 
 struct pp_bytes {
     int fd, zipped, at_end; /* at_end: of the file */
     z_stream z;
-    uint64_t given, most;
+    struct pp_allowance allowed; /* of what is unpacked */
     enum pp_bytes_end end;
     int failed; /* errno of a read */
     uint8_t in[IN], out[OUT];
@@ -42,7 +39,7 @@ pp_status pp_bytes_open(const char *path, struct pp_bytes **out, struct pp_err *
                          path);
     else if (pp_io_pread_full(b->fd, magic, 2, 0) < 0)
         status = pp_fail_errno(err, errno, "the trace %s cannot be read", path);
-    b->most = LEAST_END + MOST_TIMES * (uint64_t)st.st_size;
+    b->allowed = pp_allowance_of(PP_ALLOWED_TRACE, (uint64_t)st.st_size);
     b->zipped = magic[0] == 0x1f && magic[1] == 0x8b;
     if (status == PP_OK && b->zipped && inflateInit2(&b->z, MAX_WBITS + GZIP) != Z_OK) {
         b->zipped = 0;
@@ -91,8 +88,6 @@ static int packed_bytes_left(struct pp_bytes *b)
 const uint8_t *pp_bytes_next(struct pp_bytes *b, size_t *n)
 {
     *n = 0;
-    if (b->end == PP_BYTES_MORE && b->zipped && b->given > b->most)
-        b->end = PP_BYTES_TOO_MANY;
     if (b->end != PP_BYTES_MORE)
         return b->out;
     if (b->zipped) {
@@ -113,14 +108,18 @@ const uint8_t *pp_bytes_next(struct pp_bytes *b, size_t *n)
             }
         }
         *n = OUT - b->z.avail_out;
+        if (!pp_allowance_take(&b->allowed, *n))
+            b->end = PP_BYTES_TOO_MANY;
     } else if ((*n = read_more(b)) == 0) {
         b->end = b->failed ? PP_BYTES_CUT : PP_BYTES_WHOLE;
     }
-    b->given += *n;
     return b->zipped ? b->out : b->in;
 }
 
-enum pp_bytes_end pp_bytes_ended(const struct pp_bytes *b)
+enum pp_bytes_end pp_bytes_ended(const struct pp_bytes *b, const char **why)
 {
+    *why = b->end == PP_BYTES_DAMAGED    ? "its compressed data is damaged"
+           : b->end == PP_BYTES_TOO_MANY ? pp_allowances[b->allowed.kind].said
+                                         : NULL;
     return b->end;
 }

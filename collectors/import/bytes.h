@@ -18,4 +18,5 @@ void pp_bytes_close(struct pp_bytes *b); /* NULL is fine */
 /* The next run of bytes; *n 0: there is none any more, and pp_bytes_ended says why. Valid until the next
  * call. */
 const uint8_t *pp_bytes_next(struct pp_bytes *b, size_t *n);
-enum pp_bytes_end pp_bytes_ended(const struct pp_bytes *b);
+/* *why: of DAMAGED and TOO_MANY, in words; else NULL. */
+enum pp_bytes_end pp_bytes_ended(const struct pp_bytes *b, const char **why);

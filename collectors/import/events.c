@@ -185,15 +185,13 @@ pp_status pp_events_read(const char *path, const struct pp_event_sink *sink, str
     }
 
     /* Cut: the bytes end inside of a value; of a gzip file its own end tells why. */
-    enum pp_bytes_end end = pp_bytes_ended(bytes);
+    const char *why;
+    enum pp_bytes_end end = pp_bytes_ended(bytes, &why);
     int between = sink->lines && r.scan.ended == PP_SCAN_CUT && pp_scan_between(&r.scan);
     out->at = pp_scan_at(&r.scan);
     if (!r.stopped && r.scan.ended != PP_SCAN_END && !(between && end == PP_BYTES_WHOLE)) {
-        out->cut = r.scan.ended == PP_SCAN_CUT && end != PP_BYTES_DAMAGED && end != PP_BYTES_TOO_MANY;
-        out->ended = out->cut                   ? "it ends inside of an event"
-                     : end == PP_BYTES_DAMAGED  ? "its compressed data is damaged"
-                     : end == PP_BYTES_TOO_MANY ? "it unpacks to more than 200 times its size"
-                                                : r.scan.why;
+        out->cut = r.scan.ended == PP_SCAN_CUT && !why;
+        out->ended = out->cut ? "it ends inside of an event" : why ? why : r.scan.why;
     }
     if (!r.any_events && !r.stopped)
         status = pp_fail(err, PP_E_CORRUPT, "%s has no \"traceEvents\": %s", path,

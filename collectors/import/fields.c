@@ -34,10 +34,9 @@ static int refill(struct pp_fields *f)
 /* The end of the file inside of something. */
 static int stop_cut(struct pp_fields *f)
 {
-    enum pp_bytes_end bytes = pp_bytes_ended(f->bytes);
-    return stop_reading(f, bytes == PP_BYTES_DAMAGED    ? "its compressed data is damaged"
-                           : bytes == PP_BYTES_TOO_MANY ? "it unpacks to more than 200 times its size"
-                                                        : "it ends inside of a message");
+    const char *why;
+    pp_bytes_ended(f->bytes, &why);
+    return stop_reading(f, why ? why : "it ends inside of a message");
 }
 
 static int read_varint(struct pp_fields *f, uint64_t *value)
@@ -75,8 +74,9 @@ int pp_fields_next(struct pp_fields *f)
         f->depth -= f->depth > 0;
         return 0;
     }
+    const char *why;
     if (f->depth == 0 && !refill(f)) /* between fields of the file itself */
-        return pp_bytes_ended(f->bytes) == PP_BYTES_WHOLE ? 0 : stop_cut(f);
+        return pp_bytes_ended(f->bytes, &why) == PP_BYTES_WHOLE ? 0 : stop_cut(f);
     if (!read_varint(f, &tag))
         return 0;
     f->number = (uint32_t)(tag >> 3);

@@ -6,7 +6,7 @@
 #include "collectors/store/db.h"
 #include "collectors/store/row.h"
 #include "collectors/store/vfs.h"
-#include "probe/base/err.h"
+#include "probe/base/allowance.h"
 
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -20,63 +20,37 @@
 struct pp_foreign_db {
     sqlite3 *db;
     const char *path; /* borrowed */
-    uint64_t steps_left;
+    struct pp_allowance allowed;
 };
 
-enum { STEPS_BETWEEN = 10000, COLUMNS_MOST = 24 };
-#define LEAST_STEPS UINT64_C(50000000)
-#define STEPS_PER_BYTE 50 /* a row of twenty columns takes about a hundred steps, and more than ten bytes */
-/* What a step costs besides itself, as steps: a page that is fetched, and bytes of a text that are copied. */
-enum { STEPS_PER_PAGE = 20, BYTES_PER_STEP = 8 };
+enum { PAGE_COSTS = 160, COLUMNS_MOST = 24 }; /* bytes, of a page that is fetched once more */
 
 static int count_steps(void *ctx)
 {
     struct pp_foreign_db *d = ctx;
-    if (d->steps_left < STEPS_BETWEEN)
-        return 1;
-    d->steps_left -= STEPS_BETWEEN;
-    return 0;
-}
-
-static pp_status fail_beyond_size(struct pp_foreign_db *d, struct pp_err *err)
-{
-    return pp_fail(
-        err, PP_E_CORRUPT,
-        "cannot read %s: reading it would take much longer than its size allows; it is damaged, or was made "
-        "to do so",
-        d->path);
+    return !pp_allowance_take(&d->allowed, PP_DB_STEPS * PP_DB_STEP_BYTES);
 }
 
 static pp_status fail_read(struct pp_foreign_db *d, struct pp_err *err)
 {
     if ((sqlite3_errcode(d->db) & 0xff) == SQLITE_INTERRUPT)
-        return fail_beyond_size(d, err);
+        return pp_allowance_fail(&d->allowed, d->path, err);
     return pp_db_fail(d->db, err, "cannot read", d->path);
 }
 
 /* Close d->db, also after a failure. */
 static pp_status foreign_db_open(struct pp_foreign_db *d, const char *path, struct pp_err *err)
 {
-    char uri[3 * PATH_MAX + 64];
     struct stat st;
-    const char *vfs = pp_read_vfs();
-    size_t n = (size_t)snprintf(uri, sizeof(uri), "file:");
     *d = (struct pp_foreign_db){.path = path};
     if (strlen(path) >= PATH_MAX || stat(path, &st) != 0 || !S_ISREG(st.st_mode))
         return pp_fail(err, PP_E_NOT_FOUND, "%s is no file that can be read", path);
-    for (const char *p = path; *p; p++)
-        n += (size_t)snprintf(uri + n, sizeof(uri) - n, strchr("?#% ", *p) ? "%%%02X" : "%c",
-                              (unsigned char)*p);
-    snprintf(uri + n, sizeof(uri) - n, "?immutable=1"); /* nothing beside it is looked at */
-    if (!vfs)
-        return pp_fail(err, PP_E_SYSTEM, "SQLite has no file system to read %s with", path);
-    if (sqlite3_open_v2(uri, &d->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, vfs) !=
-        SQLITE_OK)
-        return pp_db_fail(d->db, err, "cannot read", path);
-    d->steps_left = LEAST_STEPS + STEPS_PER_BYTE * (uint64_t)st.st_size;
-    sqlite3_extended_result_codes(d->db, 1);
-    pp_schema_distrust(d->db);
-    sqlite3_progress_handler(d->db, STEPS_BETWEEN, count_steps, d);
+    pp_status status = pp_read_open(path, "?immutable=1", path, &d->db,
+                                    err); /* nothing beside it is looked at */
+    if (status)
+        return status;
+    d->allowed = pp_allowance_of(PP_ALLOWED_FOREIGN, (uint64_t)st.st_size);
+    sqlite3_progress_handler(d->db, PP_DB_STEPS, count_steps, d);
     return PP_OK;
 }
 
@@ -84,20 +58,17 @@ static pp_status foreign_db_open(struct pp_foreign_db *d, const char *path, stru
 static pp_status foreign_db_step(struct pp_foreign_db *d, sqlite3_stmt *st, struct pp_err *err)
 {
     int code = sqlite3_step(st), n = code == SQLITE_ROW ? sqlite3_data_count(st) : 0, pages = 0, most;
-    uint64_t steps = 0;
+    uint64_t bytes = 0;
     if (code != SQLITE_ROW)
         return code == SQLITE_DONE ? PP_END : fail_read(d, err);
     /* A row that is asked for again and again may hold megabytes, which the handler above does not see. */
     for (int i = 0; i < n; i++)
         if (sqlite3_column_type(st, i) == SQLITE_TEXT || sqlite3_column_type(st, i) == SQLITE_BLOB)
-            steps += (uint64_t)sqlite3_column_bytes(st, i) / BYTES_PER_STEP;
+            bytes += (uint64_t)sqlite3_column_bytes(st, i);
     for (int kind = SQLITE_DBSTATUS_CACHE_HIT; kind <= SQLITE_DBSTATUS_CACHE_MISS; kind++)
         if (sqlite3_db_status(d->db, kind, &pages, &most, 1) == SQLITE_OK)
-            steps += (uint64_t)pages * STEPS_PER_PAGE;
-    if (steps > d->steps_left)
-        return fail_beyond_size(d, err);
-    d->steps_left -= steps;
-    return PP_OK;
+            bytes += (uint64_t)pages * PAGE_COSTS;
+    return pp_allowance_take(&d->allowed, bytes) ? PP_OK : pp_allowance_fail(&d->allowed, d->path, err);
 }
 
 /* Bits of the wanted columns that are there, as ordinary ones. */

@@ -7,6 +7,9 @@
 #include <pipeprobe/status.h>
 #include <sqlite3.h>
 
+/* SQLite's progress handler is called once in so many steps of its machine; what a step costs. */
+enum { PP_DB_STEPS = 10000, PP_DB_STEP_BYTES = 8 };
+
 #define PP_STORE_APPLICATION_ID 0x70707231 /* "ppr1" */
 #define PP_STORE_VERSION 2 /* 1: chunks without palettes, one row per batch and phase in rollup_batch */
 

@@ -1,4 +1,6 @@
 #include "collectors/store/vfs.h"
+#include "collectors/store/db.h"
+#include "probe/base/err.h"
 
 #include <pthread.h>
 #include <sys/stat.h>
@@ -101,9 +103,23 @@ static void register_vfs(void)
         over.base = NULL;
 }
 
-const char *pp_read_vfs(void)
+pp_status pp_read_open(const char *real, const char *option, const char *path, sqlite3 **db,
+                       struct pp_err *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    char uri[3 * PATH_MAX + 64]; /* percent-encoded, for the option */
+    size_t n = (size_t)snprintf(uri, sizeof(uri), "file:");
     pthread_once(&once, register_vfs);
-    return over.base ? over.vfs.zName : NULL;
+    for (const char *p = real; *p && n + 32 < sizeof(uri); p++)
+        n += (size_t)snprintf(uri + n, sizeof(uri) - n, strchr("?#% ", *p) ? "%%%02X" : "%c",
+                              (unsigned char)*p);
+    snprintf(uri + n, sizeof(uri) - n, "%s", option);
+    if (!over.base)
+        return pp_fail(err, PP_E_SYSTEM, "SQLite has no file system to read %s with", path);
+    if (sqlite3_open_v2(uri, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI,
+                        over.vfs.zName) != SQLITE_OK)
+        return pp_db_fail(*db, err, "cannot read", path);
+    sqlite3_extended_result_codes(*db, 1);
+    pp_schema_distrust(*db);
+    return PP_OK;
 }

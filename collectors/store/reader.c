@@ -24,22 +24,21 @@ void pp_reader_set_before(pp_before_reading_fn *fn)
 
 /* ---- what reading a file may cost ---- */
 
-#define STEPS_BETWEEN 10000
-#define STEPS_BASE 10000000ull /* a second or so; */
-#define STEPS_PER_BYTE 8u      /* a row takes about one step of SQLite's machine per two of its bytes */
-#define CPU_BASE_NS 10000000000ull
-#define CPU_NS_PER_BYTE 500u
-#define FETCHED_BASE (256ull << 20)
-#define FETCHED_PER_BYTE 16u
-#define SPANS_BASE (1ull << 26)
-#define SPANS_PER_BYTE 8u /* spans that are recorded take 3 to 8 bytes each */
-
 /* Pages of a crafted file may point at the same pages again, so that a few kilobytes are rows without end. */
 static int costs_too_much(void *ctx)
 {
     struct pp_reader *r = ctx;
-    r->cost.steps += STEPS_BETWEEN;
-    return r->cost.steps > r->most.steps || pp_thread_cpu_ns() - r->cost.cpu_ns > r->most.cpu_ns;
+    uint64_t before = r->cpu_ns;
+    r->cpu_ns = pp_thread_cpu_ns();
+    return !pp_allowance_take(&r->may[PP_ALLOWED_STEPS], PP_DB_STEPS * PP_DB_STEP_BYTES) ||
+           !pp_allowance_take(&r->may[PP_ALLOWED_CPU], r->cpu_ns - before);
+}
+
+void reader_allow(struct pp_reader *r)
+{
+    for (int kind = PP_ALLOWED_STEPS; kind <= PP_ALLOWED_CPU; kind++)
+        r->may[kind] = pp_allowance_of(kind, r->bytes);
+    r->cpu_ns = pp_thread_cpu_ns();
 }
 
 static uint64_t bytes_of(const char *path, const char *suffix)
@@ -54,10 +53,10 @@ pp_status reader_fail(struct pp_reader *r, int code, struct pp_err *err)
 {
     if (code != SQLITE_INTERRUPT)
         return pp_db_fail(r->db, err, "cannot read", r->path);
-    return pp_fail(
-        err, PP_E_CORRUPT,
-        "cannot read %s: reading it would take much longer than its size allows; it is damaged, or was made to do so",
-        r->path);
+    int kind = PP_ALLOWED_CPU; /* of what there is no more */
+    while (kind > PP_ALLOWED_STEPS && r->may[kind].left)
+        kind--;
+    return pp_allowance_fail(&r->may[kind], r->path, err);
 }
 
 /* ---- opening ---- */
@@ -78,26 +77,15 @@ static int wait_for_writer(void *since, int tries)
 /* One way of opening; the connection is there to ask for the failure. */
 static pp_status open_as(struct pp_reader *r, const char *real, const char *option, struct pp_err *err)
 {
-    char uri[3 * PATH_MAX + 64]; /* percent-encoded, for the option */
-    const char *vfs = pp_read_vfs();
-    size_t n = (size_t)snprintf(uri, sizeof(uri), "file:");
-    for (const char *p = real; *p && n + 32 < sizeof(uri); p++)
-        n += (size_t)snprintf(uri + n, sizeof(uri) - n, strchr("?#% ", *p) ? "%%%02X" : "%c",
-                              (unsigned char)*p);
-    snprintf(uri + n, sizeof(uri) - n, "%s", option);
     sqlite3_close(r->db);
     r->db = NULL;
-    if (!vfs)
-        return pp_fail(err, PP_E_SYSTEM, "SQLite has no file system to read %s with", r->path);
-    if (sqlite3_open_v2(uri, &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, vfs) !=
-        SQLITE_OK)
-        return pp_db_fail(r->db, err, "cannot read", r->path);
-    sqlite3_extended_result_codes(r->db, 1);
+    pp_status status = pp_read_open(real, option, r->path, &r->db, err);
+    if (status)
+        return status;
     sqlite3_busy_handler(r->db, wait_for_writer, &r->busy_since_ns);
-    pp_schema_distrust(r->db);
-    r->cost = (struct reader_cost){.cpu_ns = pp_thread_cpu_ns()};
-    sqlite3_progress_handler(r->db, STEPS_BETWEEN, costs_too_much, r);
-    pp_status status = pp_schema_check_read(r->db, r->path, err);
+    reader_allow(r);
+    sqlite3_progress_handler(r->db, PP_DB_STEPS, costs_too_much, r);
+    status = pp_schema_check_read(r->db, r->path, err);
     /* No count(*), which SQLite does in one step however many pages there seem to be. */
     if (!status && sqlite3_exec(r->db, "SELECT 1 FROM meta LIMIT 1; SELECT max(id) FROM chunk", NULL, NULL,
                                 NULL) != SQLITE_OK)
@@ -116,12 +104,7 @@ static pp_status open_db(struct pp_reader *r, struct pp_err *err)
     pp_status status = pp_beside_check(real, err);
     if (status)
         return status;
-    uint64_t bytes = bytes_of(real, "") + bytes_of(real, "-wal");
-    bytes = bytes < (1ull << 50) ? bytes : 1ull << 50;
-    r->most.steps = STEPS_BASE + STEPS_PER_BYTE * bytes;
-    r->most.cpu_ns = CPU_BASE_NS + CPU_NS_PER_BYTE * bytes;
-    r->most.fetched = FETCHED_BASE + FETCHED_PER_BYTE * bytes;
-    r->most.spans = SPANS_BASE + SPANS_PER_BYTE * bytes;
+    r->bytes = bytes_of(real, "") + bytes_of(real, "-wal");
 
     int ours = pp_beside_look(real, "") == PP_BESIDE_OURS,
         shared = ours && pp_beside_look(real, "-shm") == PP_BESIDE_OURS,

@@ -7,25 +7,21 @@
 #include "collectors/store/reader.h"
 #include "collectors/store/row.h"
 
+#include "probe/base/allowance.h"
 #include "probe/base/clock.h"
-#include "probe/base/err.h"
 #include "probe/base/text.h"
 
 #include <pipeprobe/ring.h>
 
-/* Of the query that runs. */
-struct reader_cost {
-    uint64_t steps, cpu_ns, fetched,
-        spans; /* of SQLite's machine; as a limit, else since when; bytes; decoded */
-};
-
 struct pp_reader {
     sqlite3 *db;
     char *path;
-    uint64_t busy_since_ns;        /* while it waits for a writer */
-    struct reader_cost cost, most; /* most: what is allowed for a file of its size */
-    int spent;                     /* a query cost too much: there will be no other */
-    struct pp_err as_it_stands;    /* code not PP_OK: what was left alone beside the file */
+    uint64_t busy_since_ns;                      /* while it waits for a writer */
+    uint64_t bytes;                              /* of the file */
+    uint64_t cpu_ns;                             /* when PP_ALLOWED_CPU was looked at */
+    struct pp_allowance may[PP_ALLOWED_CPU + 1]; /* by kind: what the query that runs may still cost */
+    int spent;                                   /* a query cost too much: there will be no other */
+    struct pp_err as_it_stands;                  /* code not PP_OK: what was left alone beside the file */
     struct pp_chunk_codec *codec;
     void *kept;                     /* strings that were handed out: a tree of search.h */
     struct reader_threads *threads; /* rows that were handed out */
@@ -35,6 +31,9 @@ struct pp_reader {
 
 /* A query failed with this code of SQLite's, or was ended (SQLITE_INTERRUPT) because it cost too much. */
 pp_status reader_fail(struct pp_reader *r, int code, struct pp_err *err);
+
+/* For a query that begins. */
+void reader_allow(struct pp_reader *r);
 
 /* Numbers that say which thread a row belongs to; rows with other numbers are left out. */
 static inline int pp_thread_id_is_sound(uint64_t id)
@@ -57,7 +56,7 @@ static inline struct query reader_query(struct pp_reader *r, const char *sql)
     struct query q = {.r = r, .code = SQLITE_INTERRUPT};
     if (r->spent)
         return q;
-    r->cost = (struct reader_cost){.cpu_ns = pp_thread_cpu_ns()};
+    reader_allow(r);
     q.code = sqlite3_prepare_v2(r->db, sql, -1, &q.st, NULL);
     return q;
 }
@@ -102,8 +101,7 @@ static inline pp_status query_end(struct query *q, struct pp_err *err)
 /* Ends a query whose rows have more bytes than the file: they share pages. */
 static inline void query_fetched(struct query *q, int i)
 {
-    q->r->cost.fetched += (uint64_t)sqlite3_column_bytes(q->st, i);
-    if (q->r->cost.fetched > q->r->most.fetched)
+    if (!pp_allowance_take(&q->r->may[PP_ALLOWED_TEXTS], (uint64_t)sqlite3_column_bytes(q->st, i)))
         q->code = SQLITE_INTERRUPT;
 }
 

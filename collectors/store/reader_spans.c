@@ -51,14 +51,14 @@ pp_status pp_reader_each_chunk_of(struct pp_reader *r, const struct pp_wanted *w
                               : reader_query_of(r, COLUMNS OF_THREAD "ORDER BY id", of, 1);
     while (!stop && query_row(&q)) {
         const struct pp_span *spans;
-        size_t n;
+        size_t n, n_spans = 0;
         int opened = open_chunk(&q, w->columns), unsound = 0;
         while (opened && !stop && (spans = pp_chunk_next(r->codec, &n))) {
             stop = hand_on_sound(fn, ctx, (uint32_t)col_num(&q, 1), spans, n, &unsound);
-            r->cost.spans += n;
+            n_spans += n;
         }
         bad += !opened || unsound;
-        if (r->cost.spans > r->most.spans)
+        if (!pp_allowance_take(&r->may[PP_ALLOWED_SPANS], n_spans))
             q.code = SQLITE_INTERRUPT;
     }
     if (bad_chunks)

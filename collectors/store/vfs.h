@@ -2,6 +2,7 @@
  * For collectors/store, and collectors/import. */
 #pragma once
 
+#include <pipeprobe/status.h>
 #include <sqlite3.h>
 
 /* ---- log_vfs.c ----
@@ -31,8 +32,10 @@ const char *pp_log_vfs(void);
  * that no live writer shares with us; nothing then keeps a writer from moving the log into the file
  * meanwhile. Temporary files of a large sort are SQLite's own.
  *
- * For sqlite3_open_v2, by any thread; NULL: it could not be made, and nothing is to be opened. */
-const char *pp_read_vfs(void);
+ * A connection by it, whose schema is distrusted; option: "" or the URI's "?..."; path: for sentences. Any
+ * thread. The caller closes *db, also after a failure. */
+pp_status pp_read_open(const char *real, const char *option, const char *path, sqlite3 **db,
+                       struct pp_err *err);
 
 /* ---- index_guard.c, for both ----
  *

@@ -2,7 +2,6 @@
  * messages are gone through for the rows of each record batch; where the buffers of a batch lie is looked up
  * when a row of it is first wanted. Nothing is decoded: a value is bytes of the file. */
 #include "probe/base/array.h"
-#include "probe/base/err.h"
 #include "probe/columns/arrow_meta.h"
 
 #include <pthread.h>

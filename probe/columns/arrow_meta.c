@@ -1,5 +1,4 @@
 #include "probe/columns/arrow_meta.h"
-#include "probe/base/err.h"
 
 /* ---- FlatBuffers ---- */
 

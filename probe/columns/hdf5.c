@@ -2,7 +2,6 @@
  * in the file itself is read: links into other files, external storage and virtual datasets are left out. */
 #include "probe/base/array.h"
 #include "probe/base/clock.h"
-#include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "probe/columns/pages.h"
 #include "probe/columns/table.h"

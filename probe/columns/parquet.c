@@ -4,7 +4,6 @@
  * rows. */
 #include "probe/base/array.h"
 #include "probe/base/clock.h"
-#include "probe/base/err.h"
 #include "probe/columns/parquet_page.h"
 
 #include <pthread.h>

@@ -1,6 +1,5 @@
 #include "probe/columns/parquet_page.h"
 #include "probe/base/bytes.h"
-#include "probe/base/err.h"
 #include "probe/columns/thrift.h"
 
 enum { DEEPEST = 16, REQUIRED = 0, OPTIONAL = 1, REPEATED = 2, NO_TYPE = -1, MOST_CHUNKS = 1 << 22 };

@@ -1,6 +1,5 @@
 #include "probe/columns/table.h"
 #include "probe/base/array.h"
-#include "probe/base/err.h"
 #include "probe/net/http.h"
 
 void pp_value_release(struct pp_value *v)
@@ -44,14 +43,12 @@ pp_status pp_table_read(const struct pp_table_place *place, struct pp_read *r, s
     const struct pp_object *o = &place->object;
     pp_status st = PP_OK;
     r->name = place->path;
-    if (place->opening_bytes && pp_http_is_interrupted())
+    if (place->opening && pp_http_is_interrupted())
         return pp_fail(err, PP_E_INTERRUPTED, "interrupted");
-    if (place->opening_bytes && r->size > *place->opening_bytes)
-        return pp_fail(
-            err, PP_E_CORRUPT,
-            "%s is damaged, or was made to be read without end: its own tables ask for more than 64 "
-            "times its size",
-            place->path);
+    /* what is behind the end of the file is asked for, and not touched */
+    uint64_t within = r->offset < place->size ? place->size - r->offset : 0;
+    if (place->opening && !pp_allowance_take(place->opening, r->size < within ? r->size : within))
+        return pp_allowance_fail(place->opening, place->path, err);
     if (!o->storage) {
         st = pp_storage_open(place->storage, &(struct pp_open){.name = place->path, .attempt = "open"},
                              &opened, err);
@@ -59,8 +56,6 @@ pp_status pp_table_read(const struct pp_table_place *place, struct pp_read *r, s
     }
     if (st == PP_OK)
         st = pp_object_read_at(o, r, err);
-    if (place->opening_bytes)
-        *place->opening_bytes -= st == PP_OK ? r->got : 0;
     pp_object_close(&opened);
     return st;
 }

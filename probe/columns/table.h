@@ -7,6 +7,7 @@
  * call are bounded, and damage is a sentence. */
 #pragma once
 
+#include "probe/base/allowance.h"
 #include "probe/storage/storage.h"
 
 struct pp_pages;
@@ -38,17 +39,9 @@ struct pp_table_place {
     const char *path;
     struct pp_object object; /* open */
     uint64_t size;
-    struct pp_pages *pages; /* where decoded pages are kept, shared by the tables of a data set */
-    /* While it is opened: bytes that may still be read of it, so that no file can make itself be read again
-     * and again. NULL: opened, and samples bound what is read. */
-    uint64_t *opening_bytes;
+    struct pp_pages *pages;       /* where decoded pages are kept, shared by the tables of a data set */
+    struct pp_allowance *opening; /* while it is opened. NULL: opened, and samples bound what is read */
 };
-
-/* Of a file of this size. An Arrow stream of single rows is read 4 KiB a message, 20 times its size. */
-static inline uint64_t pp_table_opening_bytes(uint64_t size)
-{
-    return size > UINT64_MAX / 64 - 1 ? UINT64_MAX : 64 * size + ((uint64_t)1 << 20);
-}
 
 struct pp_value {
     const uint8_t *data; /* valid until pp_value_release; NULL: the bytes lie in the file at `at` */
@@ -103,7 +96,7 @@ void pp_table_close(struct pp_table *t);   /* NULL is fine */
 void *pp_table_new(size_t size, const struct pp_table_ops *ops, const struct pp_table_place *place,
                    struct pp_err *err);
 /* Bytes of the file, as pp_object_read_at; it is opened for the read where it is not open. r->name is set
- * here. While the table is opened: PP_E_INTERRUPTED, and PP_E_CORRUPT beyond opening_bytes. */
+ * here. While the table is opened: PP_E_INTERRUPTED, and PP_E_CORRUPT beyond what is allowed. */
 pp_status pp_table_read(const struct pp_table_place *place, struct pp_read *r, struct pp_err *err);
 /* The .release of a value that holds memory of malloc. */
 void pp_value_free(void *hold, struct pp_pages *pages);

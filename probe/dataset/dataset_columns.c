@@ -2,7 +2,6 @@
  * sample. Tables decode whole pages and keep the latest; what they decode beside what a sample needs is
  * counted (columns/pages.h). */
 #include "probe/base/array.h"
-#include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "probe/columns/pages.h"
 #include "probe/columns/table.h"
@@ -339,12 +338,12 @@ static pp_status open_table(void *ctx, uint64_t i, struct pp_err *err)
         pp_object_close(&place.object);
         return st;
     }
-    uint64_t opening_bytes = pp_table_opening_bytes(info.size);
+    struct pp_allowance opening = pp_allowance_of(PP_ALLOWED_TABLE, info.size);
     place.size = info.size;
-    place.opening_bytes = &opening_bytes;
+    place.opening = &opening;
     st = c->kind->open(&place, &c->table[i], err);
     if (st == PP_OK)
-        c->table[i]->place.opening_bytes = NULL;
+        c->table[i]->place.opening = NULL;
     if (st == PP_OK && i >= c->keep_open)
         pp_object_close(&c->table[i]->place.object);
     return st;

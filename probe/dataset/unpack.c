@@ -1,5 +1,5 @@
 #include "probe/dataset/unpack.h"
-#include "probe/base/err.h"
+#include "probe/base/allowance.h"
 
 #include <zlib.h>
 #include <zstd.h>
@@ -14,10 +14,9 @@ struct codec {
     const char *name;
     uint8_t magic[PP_UNPACK_HEAD];
     size_t magic_size;
-    int (*begin)(struct pp_unpack *u); /* -1: no memory */
-    int (*again)(struct pp_unpack *u); /* behind a whole member, at the next one */
+    int (*begin)(struct pp_unpack *u); /* a member; -1: no memory */
     enum step (*step)(struct pp_unpack *u, uint8_t *buf, size_t size, size_t *made);
-    void (*end)(struct pp_unpack *u);
+    void (*end)(struct pp_unpack *u); /* also of what has not begun */
 };
 
 struct pp_unpack {
@@ -25,7 +24,8 @@ struct pp_unpack {
     const struct pp_object *object;
     char *name;
     struct pp_read last;
-    uint64_t at; /* where the next block is read */
+    struct pp_allowance allowed; /* by what was read so far */
+    uint64_t at;                 /* where the next block is read */
     size_t block;
     uint8_t *buf;
     const uint8_t *in; /* what of the block is left */
@@ -42,11 +42,6 @@ struct pp_unpack {
 static int gzip_begin(struct pp_unpack *u)
 {
     return inflateInit2(&u->z, GZIP_ONLY) == Z_OK ? 0 : -1;
-}
-
-static int gzip_again(struct pp_unpack *u)
-{
-    return inflateReset(&u->z) == Z_OK ? 0 : -1;
 }
 
 static enum step gzip_step(struct pp_unpack *u, uint8_t *buf, size_t size, size_t *made)
@@ -81,11 +76,6 @@ static int zstd_begin(struct pp_unpack *u)
                : -1;
 }
 
-static int zstd_again(struct pp_unpack *u)
-{
-    return ZSTD_isError(ZSTD_DCtx_reset(u->zstd, ZSTD_reset_session_only)) ? -1 : 0;
-}
-
 static enum step zstd_step(struct pp_unpack *u, uint8_t *buf, size_t size, size_t *made)
 {
     ZSTD_inBuffer in = {.src = u->in, .size = u->left};
@@ -104,8 +94,8 @@ static void zstd_end(struct pp_unpack *u)
 }
 
 static const struct codec codecs[] = {
-    [PP_PACKED_GZIP] = {"gzip", {0x1f, 0x8b}, 2, gzip_begin, gzip_again, gzip_step, gzip_end},
-    [PP_PACKED_ZSTD] = {"zstd", {0x28, 0xb5, 0x2f, 0xfd}, 4, zstd_begin, zstd_again, zstd_step, zstd_end},
+    [PP_PACKED_GZIP] = {"gzip", {0x1f, 0x8b}, 2, gzip_begin, gzip_step, gzip_end},
+    [PP_PACKED_ZSTD] = {"zstd", {0x28, 0xb5, 0x2f, 0xfd}, 4, zstd_begin, zstd_step, zstd_end},
 };
 enum { CODECS = sizeof(codecs) / sizeof(*codecs) };
 
@@ -134,8 +124,7 @@ pp_status pp_unpack_open(const struct pp_object *object, const char *name, enum 
     u->object = object;
     u->block = block;
     u->codec = &codecs[kind];
-    if (u->codec->begin(u) != 0)
-        goto no_memory;
+    u->allowed = pp_allowance_of(PP_ALLOWED_PACKED, 0);
     *out = u;
     return PP_OK;
 no_memory:
@@ -147,6 +136,7 @@ static void set_input(struct pp_unpack *u, const struct pp_read *r)
 {
     u->last = *r;
     u->at += r->got;
+    u->allowed.left += r->got * pp_allowances[PP_ALLOWED_PACKED].times;
     u->in = r->data;
     u->left = r->got;
     u->at_end = r->got == 0;
@@ -184,7 +174,8 @@ pp_status pp_unpack_read(struct pp_unpack *u, uint8_t *buf, size_t size, size_t 
                 return pp_fail(err, PP_E_CORRUPT,
                                "%s is damaged at byte %llu: behind its %s data lies something else", u->name,
                                (unsigned long long)(u->at - u->left), u->codec->name);
-            if (u->codec->again(u) != 0)
+            u->codec->end(u);
+            if (u->codec->begin(u) != 0)
                 return pp_fail(err, PP_E_NO_MEMORY, "no memory to unpack %s", u->name);
             u->inside = 1;
         }
@@ -202,6 +193,8 @@ pp_status pp_unpack_read(struct pp_unpack *u, uint8_t *buf, size_t size, size_t 
                                (unsigned long long)u->at, u->codec->name);
             break;
         }
+        if (!pp_allowance_take(&u->allowed, *got))
+            return pp_allowance_fail(&u->allowed, u->name, err);
     }
     return PP_OK;
 }

@@ -3,7 +3,6 @@
 #include "report/build/parts.h"
 
 #include "probe/base/err.h"
-#include "probe/base/arena.h"
 #include "probe/base/text.h"
 #include "report/findings/findings.h"
 #include "report/gpu/gpu.h"

@@ -74,6 +74,26 @@ def blanks(path):
         f.write(packer.compress(b'"traceEvents":[]}') + packer.flush())
 
 
+def packed(path):
+    """A shard with one member of 300 GiB, in blocks of Zstandard that say a byte and how often it comes."""
+    import tarfile
+
+    def frame(*blocks):
+        return b"\x28\xb5\x2f\xfd\x00\x38" + b"".join(blocks)
+
+    def block(kind, size, data, last):
+        return struct.pack("<I", size << 3 | kind << 1 | last)[:3] + data
+
+    member = tarfile.TarInfo("a/x.jpg")
+    member.size = 300 << 30
+    head = member.tobuf(tarfile.GNU_FORMAT)
+    zeros = block(1, 1 << 17, b"\0", 0)
+    with open(path, "wb") as f:
+        f.write(frame(block(0, len(head), head, 1)))
+        for _ in range(300):
+            f.write(frame(zeros * 8191, block(1, 1 << 17, b"\0", 1)))
+
+
 def long(path, events):
     """As many events, of as many names that are packed to some bytes each."""
     with gzip.open(path, "wt", 1) as f:

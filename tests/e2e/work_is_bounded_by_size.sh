@@ -16,9 +16,14 @@ takes_little() {
 }
 takes_little xplane x.xplane.pb.gz "^0 .*20 steps"
 takes_little kineto k.json.gz "^0 .*20 steps"
-takes_little blanks b.json.gz "^4 .*unpacks to more than 200 times its size"
+takes_little blanks b.json.gz "^4 .*unpacks to more than 200 times its bytes"
 takes_little nsys n.sqlite "^0 .*20 steps"
-takes_little nsys_scan s.sqlite "^4 .*reading it would take much longer than its size allows"
+takes_little nsys_scan s.sqlite "^4 .*reading it touches more than 400 times its bytes"
+
+# A shard is unpacked while it is read: the member that has no end is a damaged shard, and the run ends when it is told to.
+make_file packed "$T/p.tar.zst"
+run bash -c "ulimit -t 15; exec timeout 60 '$PP' run '$T/p.tar.zst' --stream --duration 3s --workers 1 --no-record"
+like "a packed shard ends" "$rc $(grep unpacks "$ERR")" "^4 .*p\.tar\.zst: it unpacks to more than 1000 times its bytes; it is damaged"
 
 "$PP" run --synthetic n=64,size=8x8 --epochs 1 --quiet -o "$T/epochs.sqlite" >/dev/null
 make_file epochs "$T/epochs.sqlite"

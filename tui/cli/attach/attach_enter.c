@@ -1,7 +1,6 @@
 #include "tui/cli/attach/attach_words.h"
 
 #include "probe/base/clock.h"
-#include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "tui/cli/cli.h"
 

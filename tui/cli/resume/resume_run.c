@@ -1,7 +1,6 @@
 #include "tui/cli/resume/resume_run.h"
 
 #include "collectors/attach/order_files.h"
-#include "probe/base/arena.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
