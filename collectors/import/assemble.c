@@ -196,15 +196,9 @@ static pp_status assemble_steps(struct pp_imported *im, struct pp_err *err)
         /* How much of what the trainer reads or transforms itself is done while it waits for data. */
         for (size_t i = 0; i < im->n_spans; i++) {
             const struct pp_span *s = &im->spans[i].s;
-            size_t low = 0, high = p.n_holes;
-            while (im->spans[i].role == PP_ROLE_OWN_WORK && low < high) {
-                size_t middle = low + (high - low) / 2;
-                if (p.holes[middle].start_ns <= s->start_ns)
-                    low = middle + 1;
-                else
-                    high = middle;
-            }
-            const struct pp_span *w = low ? &p.holes[low - 1] : NULL;
+            size_t before = PP_BEFORE(im->spans[i].role == PP_ROLE_OWN_WORK ? p.n_holes : 0, k,
+                                      p.holes[k].start_ns <= s->start_ns);
+            const struct pp_span *w = before ? &p.holes[before - 1] : NULL;
             im->facts.trainer_calls += w && w->phase == PP_PHASE_DATA_WAIT &&
                                        import_end_of(s) <= import_end_of(w);
         }
@@ -375,15 +369,10 @@ static void adopt_waits(struct pp_imported *im)
         qsort(steps, n, sizeof(*steps), by_start);
     for (size_t i = 0; n && i < im->n_spans; i++) {
         struct import_span *s = &im->spans[i];
-        size_t low = 0, high = n; /* the step that begins last before it */
-        while (s->s.phase == PP_PHASE_DATA_WAIT && low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (steps[middle].start_ns <= s->s.start_ns)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        if (!low || import_end_of(&s->s) > import_end_of(&steps[low - 1]))
+        /* The last of them is the step that begins last before it. */
+        size_t before = PP_BEFORE(s->s.phase == PP_PHASE_DATA_WAIT ? n : 0, k,
+                                  steps[k].start_ns <= s->s.start_ns);
+        if (!before || import_end_of(&s->s) > import_end_of(&steps[before - 1]))
             continue;
         im->threads[s->thread].waits--;
         s->thread = im->trainer;

@@ -1,6 +1,7 @@
 #include "collectors/import/imported_impl.h"
 
 #include "collectors/store/writer.h"
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 
 enum { SPANS_AT_ONCE = 4096 };
@@ -85,15 +86,8 @@ static pp_status put_gpu_row(struct pp_imported *im, struct pp_store *store, con
                                                            .result = -1});
     if (g->kind == PP_IMPORT_CALL && g->correlation != UINT32_MAX && g->thread == im->trainer) {
         /* The batch in whose time a call of the trainer's thread was made; PP_NO_BATCH: none. */
-        size_t low = 0, high = im->n_steps;
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (im->step_start_ns[middle] <= g->start_ns)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        batch = low ? (uint32_t)low - 1 : PP_NO_BATCH;
+        size_t before = PP_BEFORE(im->n_steps, i, im->step_start_ns[i] <= g->start_ns);
+        batch = before ? (uint32_t)before - 1 : PP_NO_BATCH;
     }
     if (status == PP_OK && batch != PP_NO_BATCH)
         status = pp_store_gpu_batch(store, g->correlation, batch);

@@ -38,13 +38,6 @@ int pp_by_text(const void *a, const void *b)
 
 size_t pp_last_at(const uint64_t *first, size_t n, size_t stride, uint64_t value)
 {
-    size_t low = 0, high = n;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (*(const uint64_t *)((const char *)first + middle * stride) <= value)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    size_t before = PP_BEFORE(n, i, *(const uint64_t *)((const char *)first + i * stride) <= value);
+    return before ? before - 1 : 0;
 }

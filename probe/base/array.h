@@ -46,6 +46,21 @@ int pp_by_float(const void *a, const void *b);
 int pp_by_double(const void *a, const void *b);
 int pp_by_text(const void *a, const void *b);
 
+/* How many of n stand before the first for which is_before, of the i-th, does not hold; it holds for none
+ * behind. */
+#define PP_BEFORE(n, i, is_before) \
+    ({ \
+        size_t before_low = 0, before_high = (n); \
+        while (before_low < before_high) { \
+            size_t i = before_low + (before_high - before_low) / 2; \
+            if (is_before) \
+                before_low = i + 1; \
+            else \
+                before_high = i; \
+        } \
+        before_low; \
+    })
+
 /* Which of n rising numbers, `stride` bytes from one to the next, is the last that is at most `value`; 0
  * where none is. */
 size_t pp_last_at(const uint64_t *first, size_t n, size_t stride, uint64_t value);

@@ -83,17 +83,10 @@ pp_status audit_order_read(const struct pp_source *s, struct audit_order *o, str
 
 uint32_t audit_order_epoch(const struct audit_order *o, uint32_t batch)
 {
-    size_t low = 0, high = o->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (o->row[middle].end <= batch)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == o->n || o->row[low].first > batch)
+    size_t first = PP_BEFORE(o->n, i, o->row[i].end <= batch);
+    if (first == o->n || o->row[first].first > batch)
         return AUDIT_UNLISTED;
-    return o->row[low].other ? PP_NO_BATCH : o->row[low].epoch;
+    return o->row[first].other ? PP_NO_BATCH : o->row[first].epoch;
 }
 
 /* ---- what became of the batches ---- */

@@ -36,17 +36,10 @@ PP_BY(by_id, struct pp_thread_row, id)
 
 size_t pp_scan_thread(const struct pp_export_run *run, uint32_t id)
 {
-    size_t low = 0, high = run->n_threads;
     if (id < run->n_threads && run->threads[id].id == id) /* threads are numbered from 0 */
         return id;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (run->threads[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < run->n_threads && run->threads[low].id == id ? low : run->n_threads;
+    size_t first = PP_BEFORE(run->n_threads, i, run->threads[i].id < id);
+    return first < run->n_threads && run->threads[first].id == id ? first : run->n_threads;
 }
 
 static void see(struct pp_export_run *run, uint64_t from_ns, uint64_t to_ns)

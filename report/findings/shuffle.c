@@ -90,16 +90,9 @@ static struct shard *shard_of(struct pp_shuffle_pass *p, uint64_t sample, uint64
             }
         return NULL;
     }
-    size_t low = 0, high = p->n;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (p->shards[middle].first <= sample)
-            low = middle;
-        else
-            high = middle;
-    }
+    size_t n = PP_BEFORE(p->n, i, p->shards[i].first <= sample);
     *number = sample;
-    return p->n && p->shards[low].first <= sample ? &p->shards[low] : NULL;
+    return n ? &p->shards[n - 1] : NULL;
 }
 
 static void visit(struct pp_shuffle_pass *p, const struct pp_span *s)

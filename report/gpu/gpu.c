@@ -196,19 +196,12 @@ static void free_rows(struct pp_gpu_rows *rows)
 /* When the batch's copy began and ended, all of its parts together. 0: not known. */
 static int copy_of(const struct pp_gpu_rows *rows, uint32_t batch, uint64_t *from_ns, uint64_t *to_ns)
 {
-    size_t low = 0, high = rows->n_copies;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (rows->copies[middle].batch < batch)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (batch == NONE || low == rows->n_copies || rows->copies[low].batch != batch)
+    size_t first = PP_BEFORE(rows->n_copies, i, rows->copies[i].batch < batch);
+    if (batch == NONE || first == rows->n_copies || rows->copies[first].batch != batch)
         return 0;
-    *from_ns = rows->copies[low].start_ns;
+    *from_ns = rows->copies[first].start_ns;
     *to_ns = 0;
-    for (size_t i = low; i < rows->n_copies && rows->copies[i].batch == batch; i++)
+    for (size_t i = first; i < rows->n_copies && rows->copies[i].batch == batch; i++)
         *to_ns = rows->copies[i].end_ns > *to_ns ? rows->copies[i].end_ns : *to_ns;
     return 1;
 }

@@ -1,6 +1,7 @@
 /* What is about to go wrong, and what the machine does beside the run: buffer debt, a worker that hangs,
  * meters. */
 #include "report/live/live_impl.h"
+#include "probe/base/array.h"
 
 #define DEBT_S 5        /* over which production is held against consumption, at most */
 #define DEBT_LEAST 2.0  /* batches by which it fell behind: less is the grain of counting */
@@ -137,18 +138,11 @@ static double growth(const struct live_meters *from, const struct live_meters *t
 void live_put_meters(const struct pp_live *l, unsigned window_s, struct pp_live_snapshot *out)
 {
     uint64_t until = (out->at_s + 1) * LIVE_SECOND_NS, reach = (window_s < 2 ? 2 : window_s) * LIVE_SECOND_NS;
-    size_t low = 0, high = l->n_meters;
-    while (low < high) { /* they come in order of time */
-        size_t middle = (low + high) / 2;
-        if (l->meters[middle].t_ns < until)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low < 2 || l->meters[low - 1].t_ns + METER_FRESH_NS < until)
+    size_t before = PP_BEFORE(l->n_meters, i, l->meters[i].t_ns < until); /* they come in order of time */
+    if (before < 2 || l->meters[before - 1].t_ns + METER_FRESH_NS < until)
         return;
-    const struct live_meters *to = &l->meters[low - 1], *from = to - 1;
-    for (size_t i = low - 1; i-- > 0 && l->meters[i].t_ns + reach >= to->t_ns;)
+    const struct live_meters *to = &l->meters[before - 1], *from = to - 1;
+    for (size_t i = before - 1; i-- > 0 && l->meters[i].t_ns + reach >= to->t_ns;)
         from = &l->meters[i];
     double cpu = 0;
     for (int i = LIVE_CPU_USER; i <= LIVE_CPU_STEAL; i++)
@@ -159,7 +153,7 @@ void live_put_meters(const struct pp_live *l, unsigned window_s, struct pp_live_
     out->net_bytes_per_s = growth(from, to, LIVE_NET_RX) + growth(from, to, LIVE_NET_TX);
     out->disk_most_bytes_per_s = fmax(out->disk_bytes_per_s, 1);
     out->net_most_bytes_per_s = fmax(out->net_bytes_per_s, 1);
-    for (size_t i = 1; i < low; i++) {
+    for (size_t i = 1; i < before; i++) {
         const struct live_meters *a = &l->meters[i - 1], *b = a + 1;
         out->disk_most_bytes_per_s = fmax(out->disk_most_bytes_per_s,
                                           growth(a, b, LIVE_DISK_READ) + growth(a, b, LIVE_DISK_WRITE));

@@ -1,6 +1,7 @@
 /* Sums of the history over a window, as a snapshot. */
 #include "report/live/live_impl.h"
 
+#include "probe/base/array.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "report/measure/tally.h"
@@ -305,17 +306,10 @@ static void put_gpu(const struct pp_live *l, struct pp_live_snapshot *out)
 {
     uint64_t until = (out->at_s + 1) * LIVE_SECOND_NS,
              since = until > GPU_FRESH_NS ? until - GPU_FRESH_NS : 0;
-    size_t low = 0, high = l->n_gpu; /* they come in order of time */
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (l->gpu[middle].t_ns < until)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    while (low-- > 0 && l->gpu[low].t_ns >= since)
-        if (isnan(out->gpu[l->gpu[low].what]))
-            out->gpu[l->gpu[low].what] = l->gpu[low].value;
+    size_t before = PP_BEFORE(l->n_gpu, i, l->gpu[i].t_ns < until); /* they come in order of time */
+    while (before-- > 0 && l->gpu[before].t_ns >= since)
+        if (isnan(out->gpu[l->gpu[before].what]))
+            out->gpu[l->gpu[before].what] = l->gpu[before].value;
 }
 
 /* Everything of *out that a second and the window before it decide. */

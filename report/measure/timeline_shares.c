@@ -1,6 +1,7 @@
 /* What is read off a timeline: shares of time, and how much of a span of time was stalled. */
 #include "report/measure/timeline.h"
 
+#include "probe/base/array.h"
 #include "report/model/spent.h"
 
 static double share_of_step_time(const struct pp_timeline *t, uint64_t ns)
@@ -50,25 +51,11 @@ double pp_timeline_wait_share_se(const struct pp_timeline *t)
     return sqrt(fmax(residuals, 0) / (n * (n - 1))) / mean_t;
 }
 
-/* The first stall that ends after t. */
-static size_t find_stall(const struct pp_timeline *tl, uint64_t t)
-{
-    size_t low = 0, high = tl->n_stalls;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (tl->stalls[middle].end_ns <= t)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 uint64_t pp_timeline_stalled_before(const struct pp_timeline *tl, uint64_t t, size_t *cursor)
 {
     size_t i = *cursor;
-    if (i > 0 && tl->stalls[i - 1].end_ns > t)
-        i = find_stall(tl, t); /* time went back: a span put for another lane */
+    if (i > 0 && tl->stalls[i - 1].end_ns > t) /* time went back: a span put for another lane */
+        i = PP_BEFORE(tl->n_stalls, k, tl->stalls[k].end_ns <= t);
     while (i < tl->n_stalls && tl->stalls[i].end_ns <= t)
         i++;
     *cursor = i;

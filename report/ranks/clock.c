@@ -1,5 +1,6 @@
 #include "report/ranks/clock.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "report/ranks/judge.h"
 #include "report/source/source.h"
@@ -111,18 +112,11 @@ void pp_clock_free(struct pp_clock *c)
 /* What the line leaves at that time: between two middles of windows, in proportion. */
 static double left_at(const struct pp_clock *c, double at)
 {
-    size_t low = 0, high = c->n_knots;
-    if (!high)
+    size_t n = PP_BEFORE(c->n_knots, i, c->knots[i].at_ns <= at);
+    if (!c->n_knots)
         return 0;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (c->knots[middle].at_ns <= at)
-            low = middle;
-        else
-            high = middle;
-    }
-    const struct pp_clock_knot *a = &c->knots[low], *b = a + 1;
-    if (at <= a->at_ns || low + 1 == c->n_knots)
+    const struct pp_clock_knot *a = &c->knots[n ? n - 1 : 0], *b = a + 1;
+    if (!n || at <= a->at_ns || n == c->n_knots)
         return a->left_ns;
     return a->left_ns + (b->left_ns - a->left_ns) * (at - a->at_ns) / (b->at_ns - a->at_ns);
 }

@@ -1,5 +1,6 @@
 #include "report/ranks/judge.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "report/rules/limits.h"
 #include "report/stats/order.h"
@@ -179,15 +180,8 @@ static void judge_why(struct judge *j)
 
 static size_t row_of(const struct judge *j, int64_t rank)
 {
-    size_t low = 0, high = j->d->n_rows;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (j->d->rows[middle].rank <= rank)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    size_t n = PP_BEFORE(j->d->n_rows, i, j->d->rows[i].rank <= rank);
+    return n ? n - 1 : 0;
 }
 
 static void count_last(struct judge *j)

@@ -1,6 +1,7 @@
 /* The workers and the reader of a stream in a replay: samples through storage, CPUs and the lock into
  * batches. */
 #include "report/replay/replay_impl.h"
+#include "probe/base/array.h"
 
 /* Stages of a worker, in order; each is either blocked or CPU time and may be of length 0. */
 enum {
@@ -58,15 +59,8 @@ static double storage_begins(const struct sim *m)
     if (!s->n_outages)
         return now;
     double at = fmod(now, s->outage_period_ns);
-    size_t low = 0, high = s->n_outages; /* the first that ends after `at` */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->outages[middle].end <= at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < s->n_outages && s->outages[low].start <= at ? now + s->outages[low].end - at : now;
+    size_t first = PP_BEFORE(s->n_outages, i, s->outages[i].end <= at); /* the first that ends after `at` */
+    return first < s->n_outages && s->outages[first].start <= at ? now + s->outages[first].end - at : now;
 }
 
 static int sleep_until(struct sim *m, int w, double until)

@@ -66,15 +66,8 @@ static int by_read(const void *a, const void *b, void *samples)
 /* The sample that a stream's reader was at; NULL: none, as while it waits for room. */
 static struct pp_cost_sample *find_read(const struct walk *w, uint64_t t)
 {
-    size_t low = 0, high = w->c->n; /* the first that begins behind t */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (w->c->samples[w->order[middle]].read_start_ns <= t)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    struct pp_cost_sample *x = low ? &w->c->samples[w->order[low - 1]] : NULL;
+    size_t begun = PP_BEFORE(w->c->n, i, w->c->samples[w->order[i]].read_start_ns <= t);
+    struct pp_cost_sample *x = begun ? &w->c->samples[w->order[begun - 1]] : NULL;
     return x && t <= x->read_end_ns ? x : NULL;
 }
 
@@ -132,15 +125,8 @@ static struct pp_cost_sample *find(const struct walk *w, uint64_t sample, uint32
         }
         return NULL;
     }
-    size_t low = 0, high = w->c->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (compare(&w->c->samples[w->order[middle]], sample, epoch) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    struct pp_cost_sample *x = low < w->c->n ? &w->c->samples[w->order[low]] : NULL;
+    size_t first = PP_BEFORE(w->c->n, i, compare(&w->c->samples[w->order[i]], sample, epoch) < 0);
+    struct pp_cost_sample *x = first < w->c->n ? &w->c->samples[w->order[first]] : NULL;
     return x && compare(x, sample, epoch) == 0 ? x : NULL;
 }
 

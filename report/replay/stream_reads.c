@@ -25,15 +25,8 @@ void pp_stream_reads_join(struct pp_stream_reads *r, struct pp_costs *c)
         qsort(r->at, r->n, sizeof(*r->at), by_sample);
     for (size_t i = 0; i < c->n; i++) {
         const struct pp_stream_read key = {.sample = c->samples[i].sample, .epoch = c->samples[i].epoch};
-        size_t low = 0, high = r->n;
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (by_sample(&r->at[middle], &key) < 0)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        const struct pp_stream_read *read = low < r->n ? &r->at[low] : NULL;
+        size_t first = PP_BEFORE(r->n, k, by_sample(&r->at[k], &key) < 0);
+        const struct pp_stream_read *read = first < r->n ? &r->at[first] : NULL;
         if (!read || by_sample(read, &key) != 0)
             continue;
         c->samples[kept] = c->samples[i];

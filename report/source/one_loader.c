@@ -63,15 +63,8 @@ pp_status pp_other_batches_read(const struct pp_source *source, struct pp_other_
 
 struct pp_batch_range *pp_other_batches_find(const struct pp_other_batches *o, uint32_t batch)
 {
-    size_t low = 0, high = o->n; /* the last range that begins at or before it */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (o->range[middle].from <= batch)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 && batch < o->range[low - 1].to ? &o->range[low - 1] : NULL;
+    size_t begun = PP_BEFORE(o->n, i, o->range[i].from <= batch);
+    return begun && batch < o->range[begun - 1].to ? &o->range[begun - 1] : NULL;
 }
 
 int pp_other_batches_has(const struct pp_other_batches *o, uint32_t batch)

@@ -15,16 +15,9 @@ struct reading {
 /* Each row begins with its id, and they come by rising id. PP_STACK_NONE: there is no such row. */
 static uint32_t place_of(const void *rows, size_t n, size_t size, uint32_t id)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (*(const uint32_t *)((const char *)rows + middle * size) < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < n && *(const uint32_t *)((const char *)rows + low * size) == id ? (uint32_t)low
-                                                                                 : PP_STACK_NONE;
+    size_t first = PP_BEFORE(n, i, *(const uint32_t *)((const char *)rows + i * size) < id);
+    return first < n && *(const uint32_t *)((const char *)rows + first * size) == id ? (uint32_t)first
+                                                                                     : PP_STACK_NONE;
 }
 #define PLACE(rows, n, id) place_of(rows, n, sizeof(*(rows)), id)
 
@@ -134,16 +127,9 @@ void pp_stacks_free(struct pp_stacks *s)
 /* How many samples stand before those of the thread from t_ns on. */
 static size_t before(const struct pp_stacks *s, uint32_t thread, uint64_t t_ns)
 {
-    size_t low = 0, high = s->n_samples;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct pp_stack_sample *x = &s->samples[middle];
-        if (x->thread < thread || (x->thread == thread && x->t_ns < t_ns))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return PP_BEFORE(s->n_samples, i,
+                     s->samples[i].thread < thread ||
+                         (s->samples[i].thread == thread && s->samples[i].t_ns < t_ns));
 }
 
 size_t pp_stacks_between(const struct pp_stacks *s, uint32_t thread, uint64_t from_ns, uint64_t to_ns,

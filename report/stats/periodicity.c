@@ -1,5 +1,6 @@
 #include "report/stats/periodicity.h"
 
+#include "probe/base/array.h"
 #include "probe/base/rng.h"
 #include "report/stats/order.h"
 
@@ -42,15 +43,7 @@ static void find_lags(struct scan *s, size_t k)
 /* Lags below v. */
 static size_t below(const struct scan *s, double v)
 {
-    size_t low = 0, high = s->n_lags;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->lags[middle] < v)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return PP_BEFORE(s->n_lags, i, s->lags[i] < v);
 }
 
 /* Pairs per unit of lag in [a, b). */
