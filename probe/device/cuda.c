@@ -216,10 +216,9 @@ static pp_status cuda_sync(struct pp_device *d, struct pp_err *err)
     return pp_cuda_check(&c->cu, rc, err, lost_hint, "waiting for the device failed");
 }
 
-/* ---- decoding: the targets and their tickets are those of the copies ---- */
+/* ---- decoding (decode.h): the targets and their tickets are those of the copies ---- */
 
-struct parser {
-    struct pp_device_parser base;
+struct pp_device_parser {
     struct cuda *device;
     pp_nvjpeg_stream header;
     pp_nvjpeg_params params; /* NULL: images are decoded as a whole */
@@ -235,16 +234,20 @@ static pp_status enter_to_decode(const struct cuda *c, struct pp_err *err)
     return pp_cuda_check(&c->cu, enter(c), err, lost_hint, "decoding on the device failed");
 }
 
-static pp_status decode_open(struct pp_device *d, const struct pp_device_decode_opts *opts,
-                             struct pp_err *err)
+pp_status pp_device_decode_open(struct pp_device *d, const struct pp_device_decode_opts *opts,
+                                struct pp_err *err)
 {
     struct cuda *c = of(d);
+    if (d->ops != pp_device_cuda)
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "the %s device decodes nothing; JPEG is decoded on a CUDA device%s%s", d->ops->kind,
+                       d->passed_over[0] ? ": " : "", d->passed_over);
     pp_status st = enter_to_decode(c, err);
     return st == PP_OK ? pp_cuda_decode_make(&c->decode, &c->cu, c->module, (size_t)c->n_targets, opts, err)
                        : st;
 }
 
-static void decode_info(const struct pp_device *d, struct pp_device_decode_info *out)
+void pp_device_decode_info(const struct pp_device *d, struct pp_device_decode_info *out)
 {
     const struct pp_cuda_decode *c = &((const struct cuda *)d)->decode;
     *out = (struct pp_device_decode_info){.library = c->nv.library,
@@ -256,9 +259,10 @@ static void decode_info(const struct pp_device *d, struct pp_device_decode_info 
                                           .cores = c->choice.cores};
 }
 
-static void parser_destroy(struct pp_device_parser *base)
+void pp_device_parser_destroy(struct pp_device_parser *p)
 {
-    struct parser *p = (struct parser *)base;
+    if (!p)
+        return;
     const struct pp_nvjpeg *nv = &p->device->decode.nv;
     if (p->params)
         nv->nvjpegDecodeParamsDestroy(p->params);
@@ -267,15 +271,14 @@ static void parser_destroy(struct pp_device_parser *base)
     free(p);
 }
 
-static pp_status parser_create(struct pp_device *d, struct pp_device_parser **out, struct pp_err *err)
+pp_status pp_device_parser_create(struct pp_device *d, struct pp_device_parser **out, struct pp_err *err)
 {
     struct cuda *c = of(d);
     const struct pp_nvjpeg *nv = &c->decode.nv;
     pp_nvjpeg_handle h = c->decode.choice.handle;
-    struct parser *p = calloc(1, sizeof(*p));
+    struct pp_device_parser *p = calloc(1, sizeof(*p));
     if (!p)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for nvJPEG to parse headers");
-    p->base.ops = d->ops->decode;
     p->device = c;
     int failed = enter(c) != 0;
     if (!failed && (failed = nv->nvjpegJpegStreamCreate(h, &p->header) != 0))
@@ -283,18 +286,17 @@ static pp_status parser_create(struct pp_device *d, struct pp_device_parser **ou
     if (!failed && c->decode.choice.regions && (failed = nv->nvjpegDecodeParamsCreate(h, &p->params) != 0))
         p->params = NULL;
     if (failed) {
-        parser_destroy(&p->base);
+        pp_device_parser_destroy(p);
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for nvJPEG to parse headers");
     }
-    *out = &p->base;
+    *out = p;
     return PP_OK;
 }
 
 /* The headers are parsed on the CPU; no context is needed. */
-static int parser_accepts(struct pp_device_parser *base, const uint8_t *data, size_t size,
-                          struct pp_device_region *region)
+int pp_device_parser_accepts(struct pp_device_parser *p, const uint8_t *data, size_t size,
+                             struct pp_device_region *region)
 {
-    struct parser *p = (struct parser *)base;
     const struct pp_nvjpeg *nv = &p->device->decode.nv;
     pp_nvjpeg_handle h = p->device->decode.choice.handle;
     int unsupported = 1;
@@ -309,8 +311,8 @@ static int parser_accepts(struct pp_device_parser *base, const uint8_t *data, si
     return nv->nvjpegDecodeBatchedSupported(h, p->header, &unsupported) == 0 && !unsupported;
 }
 
-static pp_status decode_start(struct pp_device *d, struct pp_device_image *images, size_t n, uint64_t *ticket,
-                              struct pp_err *err)
+pp_status pp_device_decode_start(struct pp_device *d, struct pp_device_image *images, size_t n,
+                                 uint64_t *ticket, struct pp_err *err)
 {
     struct cuda *c = of(d);
     pp_status st = enter_to_decode(c, err);
@@ -321,23 +323,23 @@ static pp_status decode_start(struct pp_device *d, struct pp_device_image *image
     return st;
 }
 
-static pp_status decode_settle(struct pp_device *d, uint64_t ticket, struct pp_err *err)
+pp_status pp_device_decode_settle(struct pp_device *d, uint64_t ticket, struct pp_err *err)
 {
     struct cuda *c = of(d);
     pp_status st = enter_to_decode(c, err);
     return st == PP_OK ? pp_cuda_decode_settle(&c->decode, flight_of(c, ticket), err) : st;
 }
 
-static pp_status decode_pixels(struct pp_device *d, uint64_t ticket, size_t i, uint8_t *to,
-                               struct pp_err *err)
+pp_status pp_device_decode_pixels(struct pp_device *d, uint64_t ticket, size_t i, uint8_t *to,
+                                  struct pp_err *err)
 {
     struct cuda *c = of(d);
     pp_status st = enter_to_decode(c, err);
     return st == PP_OK ? pp_cuda_decode_pixels(&c->decode, flight_of(c, ticket), i, to, err) : st;
 }
 
-static pp_status decode_finish(struct pp_device *d, uint64_t ticket, const struct pp_device_rows *rows,
-                               struct pp_err *err)
+pp_status pp_device_decode_finish(struct pp_device *d, uint64_t ticket, const struct pp_device_rows *rows,
+                                  struct pp_err *err)
 {
     struct cuda *c = of(d);
     struct target *t = &c->target[flight_of(c, ticket)];
@@ -360,22 +362,23 @@ static pp_status decode_finish(struct pp_device *d, uint64_t ticket, const struc
     return pp_cuda_check(&c->cu, rc, err, lost_hint, "making samples of decoded pixels on the device failed");
 }
 
-static pp_status decode_wait(struct pp_device *d, uint64_t ticket, struct pp_device_decode_times *out,
-                             struct pp_err *err)
+pp_status pp_device_decode_wait(struct pp_device *d, uint64_t ticket, struct pp_device_decode_times *out,
+                                struct pp_err *err)
 {
     struct cuda *c = of(d);
     pp_status st = enter_to_decode(c, err);
     return st == PP_OK ? pp_cuda_decode_wait(&c->decode, flight_of(c, ticket), out, err) : st;
 }
 
-static void decode_trim(struct pp_device *d)
+void pp_device_decode_trim(struct pp_device *d)
 {
     struct cuda *c = of(d);
     if (enter(c) == 0)
         pp_cuda_decode_trim(&c->decode);
 }
 
-static pp_status decode_read(struct pp_device *d, uint64_t ticket, void *to, size_t size, struct pp_err *err)
+pp_status pp_device_decode_read(struct pp_device *d, uint64_t ticket, void *to, size_t size,
+                                struct pp_err *err)
 {
     struct cuda *c = of(d);
     pp_cu_result rc = enter(c);
@@ -383,21 +386,6 @@ static pp_status decode_read(struct pp_device *d, uint64_t ticket, void *to, siz
         rc = c->cu.cuMemcpyDtoH_v2(to, c->target[flight_of(c, ticket)].at, size);
     return pp_cuda_check(&c->cu, rc, err, lost_hint, "reading a batch back from the device failed");
 }
-
-static const struct pp_device_decode_ops cuda_decode_ops = {
-    .open = decode_open,
-    .info = decode_info,
-    .parser_create = parser_create,
-    .parser_accepts = parser_accepts,
-    .parser_destroy = parser_destroy,
-    .start = decode_start,
-    .settle = decode_settle,
-    .pixels = decode_pixels,
-    .finish = decode_finish,
-    .wait = decode_wait,
-    .trim = decode_trim,
-    .read = decode_read,
-};
 
 /* ---- opening ---- */
 
@@ -488,7 +476,6 @@ static const struct pp_device_ops cuda_ops = {
     .step_start = cuda_step_start,
     .step_wait = cuda_step_wait,
     .sync = cuda_sync,
-    .decode = &cuda_decode_ops,
 };
 
 const struct pp_device_ops *const pp_device_cuda = &cuda_ops;

@@ -1,30 +1,9 @@
 /* device/ops.h: the table of functions a device brings; see device.h for what each promises. */
 #pragma once
 
-#include "probe/device/decode.h"
 #include "probe/device/device.h"
 
 #include <pipeprobe/status.h>
-
-/* See decode.h. Without PP_OK from finish the ticket is given up. */
-struct pp_device_decode_ops {
-    pp_status (*open)(struct pp_device *d, const struct pp_device_decode_opts *opts, struct pp_err *err);
-    void (*info)(const struct pp_device *d, struct pp_device_decode_info *out);
-    pp_status (*parser_create)(struct pp_device *d, struct pp_device_parser **out, struct pp_err *err);
-    int (*parser_accepts)(struct pp_device_parser *p, const uint8_t *data, size_t size,
-                          struct pp_device_region *region);
-    void (*parser_destroy)(struct pp_device_parser *p);
-    pp_status (*start)(struct pp_device *d, struct pp_device_image *images, size_t n, uint64_t *ticket,
-                       struct pp_err *err);
-    pp_status (*settle)(struct pp_device *d, uint64_t ticket, struct pp_err *err);
-    pp_status (*pixels)(struct pp_device *d, uint64_t ticket, size_t i, uint8_t *to, struct pp_err *err);
-    pp_status (*finish)(struct pp_device *d, uint64_t ticket, const struct pp_device_rows *rows,
-                        struct pp_err *err);
-    pp_status (*wait)(struct pp_device *d, uint64_t ticket, struct pp_device_decode_times *out,
-                      struct pp_err *err);
-    void (*trim)(struct pp_device *d);
-    pp_status (*read)(struct pp_device *d, uint64_t ticket, void *to, size_t size, struct pp_err *err);
-};
 
 struct pp_device_ops {
     const char *kind; /* --device NAME */
@@ -41,12 +20,6 @@ struct pp_device_ops {
                             struct pp_err *err); /* NULL, and step_wait too: runs no steps */
     pp_status (*step_wait)(struct pp_device *d, struct pp_err *err);
     pp_status (*sync)(struct pp_device *d, struct pp_err *err);
-    const struct pp_device_decode_ops *decode; /* NULL: decodes nothing */
-};
-
-/* Every parser embeds this first. */
-struct pp_device_parser {
-    const struct pp_device_decode_ops *ops;
 };
 
 /* Every implementation embeds this first. */
