@@ -1,6 +1,7 @@
 /* The opener, which asks the formats what lies at the place, and the way to the opened one. */
 #include "probe/base/err.h"
 #include "probe/base/text.h"
+#include "probe/dataset/dataset_shards.h"
 #include "probe/dataset/dataset_walk.h"
 #include "probe/dataset/foreign.h"
 #include "probe/dataset/shard_names.h"
@@ -422,6 +423,9 @@ pp_status pp_stream_open(const struct pp_dataset *d, const struct pp_stream_opts
     if (!d->ops->stream)
         return pp_fail(err, PP_E_UNSUPPORTED, "a data set of kind %s is read by index and cannot be streamed",
                        d->format->name);
+    if (o.leased && d->ops->stream != pp_shards_stream)
+        return pp_fail(err, PP_E_UNSUPPORTED, "the shards of a data set of kind %s cannot be leased",
+                       d->format->name);
     if (o.rank >= o.world_size)
         return pp_fail(err, PP_E_USAGE, "rank %llu is outside the world size %llu",
                        (unsigned long long)o.rank, (unsigned long long)o.world_size);
@@ -442,36 +446,6 @@ void pp_stream_cursor(const struct pp_stream *st, struct pp_stream_cursor *out)
 int pp_stream_begun(struct pp_stream *st, uint64_t *shard, uint64_t *first)
 {
     return st->ops->begun && st->ops->begun(st, shard, first);
-}
-
-const uint64_t *pp_stream_order(const struct pp_stream *st)
-{
-    return st->ops->lease->order(st);
-}
-
-int pp_stream_wants(const struct pp_stream *st)
-{
-    return st->ops->lease->wants(st);
-}
-
-pp_status pp_stream_add(struct pp_stream *st, uint64_t shard, struct pp_err *err)
-{
-    return st->ops->lease->add(st, shard, err);
-}
-
-void pp_stream_drain(struct pp_stream *st, int on)
-{
-    st->ops->lease->drain(st, on);
-}
-
-uint64_t pp_stream_at(const struct pp_stream *st)
-{
-    return st->ops->lease->at(st);
-}
-
-void pp_stream_leave(struct pp_stream *st)
-{
-    st->ops->lease->leave(st);
 }
 
 void pp_stream_close(struct pp_stream *st)

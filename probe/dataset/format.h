@@ -70,18 +70,6 @@ struct pp_stream_ops {
     void (*cursor)(const struct pp_stream *st, struct pp_stream_cursor *out);
     void (*close)(struct pp_stream *st);
     int (*begun)(struct pp_stream *st, uint64_t *shard, uint64_t *first); /* NULL: never any */
-    /* NULL: opts.leased is PP_E_UNSUPPORTED */
-    const struct pp_stream_lease_ops *lease;
-};
-
-/* The contracts are those of pp_stream_order to pp_stream_leave (dataset.h). */
-struct pp_stream_lease_ops {
-    const uint64_t *(*order)(const struct pp_stream *st);
-    int (*wants)(const struct pp_stream *st);
-    pp_status (*add)(struct pp_stream *st, uint64_t shard, struct pp_err *err);
-    void (*drain)(struct pp_stream *st, int on);
-    uint64_t (*at)(const struct pp_stream *st);
-    void (*leave)(struct pp_stream *st);
 };
 
 struct pp_stream {

@@ -431,19 +431,19 @@ static int stream_begun(struct pp_stream *base, uint64_t *shard, uint64_t *first
     return 1;
 }
 
-/* ---- leased: shards are added one by one ---- */
+/* ---- leased (dataset.h): shards are added one by one ---- */
 
-static const uint64_t *stream_order(const struct pp_stream *base)
+const uint64_t *pp_stream_order(const struct pp_stream *base)
 {
     return ((const struct shard_stream *)base)->order;
 }
 
-static int stream_wants(const struct pp_stream *base)
+int pp_stream_wants(const struct pp_stream *base)
 {
     return wants((const struct shard_stream *)base);
 }
 
-static pp_status stream_add(struct pp_stream *base, uint64_t shard, struct pp_err *err)
+pp_status pp_stream_add(struct pp_stream *base, uint64_t shard, struct pp_err *err)
 {
     struct shard_stream *st = (struct shard_stream *)base;
     if (!pp_grow(&st->added, &st->added_room, st->reader.shards + 1, sizeof(*st->added)))
@@ -455,30 +455,23 @@ static pp_status stream_add(struct pp_stream *base, uint64_t shard, struct pp_er
     return PP_OK;
 }
 
-static void stream_drain(struct pp_stream *base, int on)
+void pp_stream_drain(struct pp_stream *base, int on)
 {
     ((struct shard_stream *)base)->draining = on;
 }
 
-static uint64_t stream_at(const struct pp_stream *base)
+uint64_t pp_stream_at(const struct pp_stream *base)
 {
     const struct shard_stream *st = (const struct shard_stream *)base;
     return wants(st) ? UINT64_MAX : st->reader.at.position;
 }
 
-static void stream_leave(struct pp_stream *base)
+void pp_stream_leave(struct pp_stream *base)
 {
     struct shard_stream *st = (struct shard_stream *)base;
     if (!wants(st))
         leave_shard(&st->reader);
 }
-
-static const struct pp_stream_lease_ops lease_ops = {.order = stream_order,
-                                                     .wants = stream_wants,
-                                                     .add = stream_add,
-                                                     .drain = stream_drain,
-                                                     .at = stream_at,
-                                                     .leave = stream_leave};
 
 static void stream_close(struct pp_stream *base)
 {
@@ -499,8 +492,7 @@ static void stream_close(struct pp_stream *base)
 static const struct pp_stream_ops shard_stream_ops = {.next = stream_next,
                                                       .cursor = stream_cursor,
                                                       .close = stream_close,
-                                                      .begun = stream_begun,
-                                                      .lease = &lease_ops};
+                                                      .begun = stream_begun};
 
 pp_status pp_shards_stream(const struct pp_dataset *d, const struct pp_stream_opts *opts,
                            struct pp_stream **out, struct pp_err *err)
