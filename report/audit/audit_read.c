@@ -189,8 +189,7 @@ static pp_status list_epochs(struct pass *p, struct pp_audit_file *file, struct 
         if (s->other)
             continue;
         w->given += s->samples;
-        /* A loop that knows the number of batches does not ask for more, and the sampler does not say its
-         * end. */
+        /* A loop that knows the number of batches asks for no more, and the sampler does not say its end. */
         int is_last = s->ended || (double)w->given >= ceil(part->samples / (double)part->world_size);
         w->ended |= is_last && w->last + 1 == s->end;
     }

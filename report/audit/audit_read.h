@@ -35,9 +35,8 @@ pp_status pp_audit_files_add_source(struct pp_audit_files *f, const char *path,
 pp_status pp_audit_files_judge(struct pp_audit_files *f, struct pp_audit *out, struct pp_err *err);
 void pp_audit_files_free(struct pp_audit_files *f);
 
-/* order_read.c: what a recording of a PyTorch job says of the samples that its samplers gave
- * (table sample_order), which of these batches were trained on, and behind which ones it saved. Private to
- * the room. */
+/* order_read.c: what a recording of a PyTorch job says of the samples that its samplers gave (table
+ * sample_order), which of these batches were trained on, and behind which it saved. Private. */
 
 #define AUDIT_UNLISTED (PP_NO_BATCH - 1)
 

@@ -308,8 +308,7 @@ static pp_status find_examples(struct walk *w, const struct audit_epoch *e, stru
     return st;
 }
 
-/* Of a whole epoch the first samples of the data set that no rank used; not where drop_last may have left so
- * many out. */
+/* Of a whole epoch the first samples that no rank used; not where drop_last may have left so many out. */
 static void find_left_out(struct walk *w, const struct audit_epoch *e)
 {
     struct audit_facts *f = w->f;

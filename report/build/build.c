@@ -251,8 +251,7 @@ static double rate_without(const struct pp_report *r, double s)
     return r->has_step && counted && r->window_s > s ? (double)r->window_samples / (r->window_s - s) : NAN;
 }
 
-/* How long the GPU of a job that launches ahead idled: no more can be gained, however short the trainer's
- * steps are. */
+/* How long the GPU of a job that launches ahead idled: no more can be gained, however short its steps are. */
 static double gpu_idle_s(const struct pp_report *r)
 {
     const struct pp_report_gpu *g = r->gpu;
@@ -397,8 +396,7 @@ static void compute(struct build *b)
     pp_loaders_tell(&b->timeline, &b->got.tally, b->arena, b->r);
     pp_slow_samples_list(b->source, &b->got.costs, b->arena, b->r);
     add_losses(b);
-    /* The drain's CPU time is measured; the hot path's is the number of spans times what one was measured to
-     * cost. */
+    /* The drain's CPU time is measured; the hot path's is the number of spans times one's measured cost. */
     double drain_ns = meta_num(b, "result", "recorder_cpu_ns"),
            span_ns = meta_num(b, "result", "span_cost_ns");
     double cpu_s = (drain_ns + (isnan(span_ns) ? 0 : span_ns * (double)b->timeline.spans)) / 1e9;

@@ -27,6 +27,5 @@ pp_status pp_report_from(const struct pp_source *source, struct pp_report **out,
 void pp_report_price(struct pp_report *r, double gpu_hour);
 void pp_report_free(struct pp_report *r);
 
-/* What `report` and `run` exit with: 3 when there was too little to judge; 0 for any verdict and for a
- * ceiling. */
+/* What `report` and `run` exit with: 3 when there was too little to judge; 0 for a verdict or a ceiling. */
 int pp_report_exit_code(const struct pp_report *r);

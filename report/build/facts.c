@@ -8,8 +8,7 @@
 
 /* ---- PP_FROM_RUN ---- */
 
-/* CPU time of every recorded thread over what the machine offers: a spinning trainer takes CPUs from the
- * workers too. */
+/* CPU time of all recorded threads over the machine's: a spinning trainer takes CPUs from workers, too. */
 static double cpu_saturation(const struct pp_facts_from *from)
 {
     double cpu_ns = 0;
@@ -97,8 +96,7 @@ static void add_binding(const struct pp_facts_from *from, struct pp_facts *f)
     m[PP_METRIC_OFFERED_CPUS] = workers ? fmax(job, given) : given;
 }
 
-/* A type as the recording names it ("__main__.Tracks") or a method of it ("Tracks.__getitem__") is that
- * class. */
+/* A type as recordings name it ("__main__.Tracks") or a method ("Tracks.__getitem__") is that class. */
 static int is_class(const char *type, const char *class)
 {
     size_t n = strlen(class);
@@ -425,8 +423,7 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
     else
         expose_gpu(f);
     if (out->replayed && out->signals.has_own) {
-        /* With exclusive CPUs: what the replay says of them, and nothing that is not known of the run as it
-         * was. */
+        /* With exclusive CPUs: what the replay says of them, and nothing that is not known of the run. */
         memcpy(f->own, f->metric, sizeof(f->own));
         for (int m = 0; m < PP_METRIC_COUNT; m++)
             if ((pp_metric_facts[m].from == PP_FROM_REPLAY || pp_metric_facts[m].from == PP_FROM_COUNTERS) &&

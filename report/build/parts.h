@@ -18,8 +18,7 @@
 /* subject.c: what a recording is about: pipeprobe's own loader on a data set, somebody's training job, or a
  * program that records itself. A verdict holds for that subject and no other. */
 
-/* Sets the report's subject, its kind and its loader from the sections run and config. Texts are allocated
- * from arena. */
+/* Sets the report's subject, its kind and its loader from the sections run and config. Texts: from arena. */
 void pp_subject_read(const struct pp_source *source, struct pp_arena *arena, struct pp_report *r);
 
 /* facts.c: the second pass over the spans, after the timeline: everything that needs no more than the
@@ -136,9 +135,8 @@ const char *pp_loaders_inner(const struct pp_report *r);
 /* Where the line to paste belongs, once it is chosen. */
 void pp_loaders_place_line(struct pp_report *r);
 
-/* ending.c: how a job ended that did not finish: why, which worker, and the remedy, from its
- * exit status, the exception that its interpreter ended with, kills of its control group, and the last spans
- * of its threads. */
+/* ending.c: how a job ended that did not finish: why, which worker, and the remedy, from its exit status, the
+ * exception that its interpreter ended with, kills of its control group, and its threads' last spans. */
 
 /* Sets r->ended and its remedy, of a recording of `exec` whose outcome (set, as are times and totals) is not
  * that it finished; else they stay NULL. */
@@ -167,8 +165,8 @@ void pp_path_find(const struct pp_costs *costs, struct pp_report_verdict *v);
 /* subject.c: what a PyTorch DataLoader would be expected to do with the data that pipeprobe's own loader was
  * recorded on. Our loader is faster by a measured factor, so that "not input-bound" about it says little
  * about a job in Python: the recording is replayed with its CPU work that many times as expensive, with the
- * same workers, prefetch and step. An expectation, with the range of the measured factor; `run --loader
- * pytorch` measures. */
+ * same workers, prefetch and step. An expectation, with the measured factor's range; `run --loader pytorch`
+ * measures. */
 
 /* Fills r->pytorch where the subject is pipeprobe's own loader; elsewhere it stays NULL. costs: calibrated;
  * NULL: the run cannot be replayed. A verdict that is not input-bound gets the expectation as next step. */

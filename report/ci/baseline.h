@@ -11,8 +11,7 @@ struct pp_baseline_about {
     char version[32];     /* of pipeprobe */
 };
 
-/* Whether a file looks like one: its first character that is no white space is '{'. 0 when it cannot be read,
- * too. */
+/* Whether a file looks like one: its first character that is no white space is '{'; 0 if it is unreadable. */
 int pp_baseline_is(const char *path);
 
 /* Replaces path atomically. The runs are the caller's and must have passed pp_compare_check_side: a baseline

@@ -78,8 +78,7 @@ struct pp_compare_opts {
      * looks add up to 1 (Bonferroni), so that buying more runs when the first look was inconclusive does not
      * buy false alarms. 1: this is the only look. */
     double look_share;
-    int paired; /* run k of BASE and run k of HEAD were made side by side; PP_E_USAGE when the sides differ in
-                   number */
+    int paired; /* run k of BASE and run k of HEAD were made side by side; PP_E_USAGE if the sides differ */
     int refuse_below_noise; /* a threshold below the A/A noise floor gives no "not regressed", and "regressed"
                                only beyond the floor */
     int gate_verdict;       /* a verdict that changed for the worse is a regression */
@@ -125,8 +124,7 @@ struct pp_compare_verdict {
     char sentence[240];
 };
 
-/* Where the difference in time per batch sits. Worker lanes are per thread, so parts of one lane add up to
- * the difference. */
+/* Where the difference in time per batch sits. Worker lanes are per thread: a lane's parts add up to it. */
 struct pp_compare_part {
     pp_lane lane;
     pp_phase phase;
@@ -186,8 +184,7 @@ void pp_compare_free(struct pp_compare *c);
  * repetitions of each other. */
 pp_status pp_compare_check_side(const struct pp_compare_side *side, struct pp_err *err);
 
-/* Whether head may be compared with base at all, as pp_compare_build asks: before many runs are made for
- * nothing. */
+/* Whether head may be compared with base at all, as pp_compare_build asks: before runs are made in vain. */
 pp_status pp_compare_check_environment(const struct pp_runs *base, const struct pp_runs *head,
                                        const struct pp_compare_opts *o, struct pp_err *err);
 

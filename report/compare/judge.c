@@ -228,8 +228,7 @@ static int is_input_bound(const char *class)
 #define RUNS_MAX 1000
 #define QUESTIONS (PP_CMP_COUNT_OF_METRICS + 1) /* the verdict's class is the last */
 
-/* Whether the metric belongs to the family of questions that share alpha: gated, measured in all runs, not an
- * exact count. */
+/* Whether the metric is one of those that share alpha: gated, measured in all runs, no exact count. */
 static int is_asked(const struct pp_compare *c, const struct pp_compare_metric *m)
 {
     return m->gated && !m->exact && m->measured_base == c->n_base && m->measured_head == c->n_head;
@@ -357,8 +356,7 @@ static enum pp_answer answer_incomplete(const struct pp_compare *c, struct pp_co
     char base[110], head[110];
     int in_base = m->measured_base == c->n_base, in_head = m->measured_head == c->n_head,
         neither = m->measured_base == 0 && m->measured_head == 0;
-    /* One of the two throughputs is that of every run; the other one is no question that went without an
-     * answer. */
+    /* One of the two throughputs is that of every run; the other one is no question without an answer. */
     if (neither && m->base_why == m->head_why &&
         (m->base_why == PP_WHY_COUNTS_SAMPLES || m->base_why == PP_WHY_NO_SAMPLES)) {
         m->gated = 0;

@@ -24,8 +24,7 @@ enum pp_flow { PP_FLOW_NONE, PP_FLOW_START, PP_FLOW_STEP, PP_FLOW_END };
 /* What is known before the first span is delivered. Belongs to the walker and is valid from open to close. */
 struct pp_export_run {
     const struct pp_source *source;
-    uint64_t origin_ns; /* CLOCK_MONOTONIC of the earliest thing stored: formats with relative times count
-                           from here */
+    uint64_t origin_ns; /* CLOCK_MONOTONIC of the earliest thing stored: relative times count from here */
     uint64_t end_ns;    /* of the latest */
     uint64_t utc_ns;    /* CLOCK_REALTIME at origin_ns, for what it was stored as (a double: 256 ns steps) */
     int utc_known;

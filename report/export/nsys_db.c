@@ -85,8 +85,7 @@ static pp_status fail_sqlite(const struct nsys_db *d, struct pp_err *err)
         return pp_fail(err, PP_E_NO_SPACE, "writing %s failed: the disk or the quota is full", d->label);
     if ((code & 0xff) == SQLITE_NOMEM)
         return pp_fail(err, PP_E_NO_MEMORY, "writing %s failed: no memory", d->label);
-    /* The errno of a failed write is often gone by now; a limit on file size, where one is set, is the likely
-     * cause. */
+    /* The errno of a failed write is often gone by now; a limit on file size, if there is one, is likely. */
     if (sqlite3_extended_errcode(d->db) == SQLITE_IOERR_WRITE && getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
         limit.rlim_cur != RLIM_INFINITY)
         return pp_fail(err, PP_E_NO_SPACE,

@@ -14,8 +14,7 @@
 
 #include <sqlite3.h>
 
-/* Values of eventType, copyKind and memory kinds as nsys writes them (the memory kinds are not CUPTI's: one
- * less). */
+/* Values of eventType, copyKind and memory kinds as nsys writes them (the latter are CUPTI's less one). */
 enum {
     NSYS_CATEGORY = 33,
     NSYS_MARK = 34,

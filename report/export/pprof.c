@@ -30,8 +30,7 @@ enum {
     FUNCTION_NAME = 2,
     FUNCTION_FILE = 4,
 };
-/* Places in the table of strings that each profile begins with; names of threads follow, then two for each
- * location. */
+/* Places in the table of strings that a profile begins with; threads' names follow, then two a location */
 enum { TEXT_NONE, TEXT_SAMPLES, TEXT_COUNT, TEXT_TIME, TEXT_NANOSECONDS, TEXT_THREAD, TEXTS };
 static const char *const texts[TEXTS] = {"", "samples", "count", "time", "nanoseconds", "thread"};
 

@@ -29,8 +29,7 @@ struct pp_visits_example {
 };
 
 struct pp_visits {
-    int several; /* loaders number their epochs by themselves: nothing is known of orders and of what was
-                    skipped */
+    int several; /* loaders number their epochs by themselves: orders and what was skipped are not known */
     const char *order_unknown; /* why nothing is known of orders; NULL: it is */
     uint64_t pairs,
         repeated; /* of neighbouring epochs that could be compared; of these, with the same order */

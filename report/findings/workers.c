@@ -136,8 +136,7 @@ void pp_measure_workers(const struct pp_findings_from *from, struct pp_finding_v
  * the machine are on one node. */
 enum { LIST = 128 };
 
-/* Numbers, commas and dashes, as much as is shown of them; "" for anything else: a recording is a stranger's
- * file. */
+/* Numbers, commas and dashes, as much as is shown; "" for anything else: a recording is a stranger's file. */
 static const char *list_of(const struct pp_source *s, const char *key, char text[LIST])
 {
     const char *value = s->meta(s->ctx, "environment", key);

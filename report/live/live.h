@@ -111,8 +111,7 @@ struct pp_live_snapshot {
      * how long they last at that rate until the trainer stalls; NAN: not known; buffer_lasts_s also when they
      * do not become fewer, last longer than a minute, or the trainer waits already. */
     double buffered_batches, buffer_drain_per_s, buffer_lasts_s;
-    /* The worker that has been longest in one piece of work, far beyond what its phase usually takes; -1:
-     * none. */
+    /* The worker that has been longest in one piece of work, beyond what its phase takes; -1: none. */
     long hung_worker;
     pp_phase hung_phase;
     double hung_ns;
@@ -186,8 +185,7 @@ struct pp_live_rank {
 struct pp_live_rank pp_live_rank(const struct pp_live *l);
 
 /* Facts of the run as stored: sections "run", "rank", "config" and "environment". They live until the next
- * refresh.
- */
+ * refresh. */
 struct pp_live_fact {
     char section[16], key[48], value[160], unit[16];
     int numeric; /* value was stored as a number */

@@ -1,5 +1,4 @@
-/* What is about to go wrong, and what the machine does beside the run: buffer debt, a worker that hangs,
- * meters. */
+/* What is about to go wrong, and what the machine does beside the run: buffer debt, a hung worker, meters. */
 #include "report/live/live_impl.h"
 #include "probe/base/array.h"
 

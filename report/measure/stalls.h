@@ -19,8 +19,7 @@ struct pp_owner {
     struct pp_split split; /* of the phase during the stalls */
     double worker_idle;    /* workers' thread-time in slot_wait and dispatch_wait during the stalls; NAN: no
                               stall or no worker */
-    double phase_share[PP_PHASE_COUNT]; /* workers' thread-time in each phase during the stalls; 0 where
-                                           unknown */
+    double phase_share[PP_PHASE_COUNT]; /* workers' thread-time in each phase in the stalls; 0: unknown */
     double unnamed;                     /* the rest of it, which no span covers; NAN likewise */
     double copy_busy, pin_busy;         /* copy lane's time in h2d, in pin; likewise */
     double decode_busy;                 /* in gpu_decode: it waits for the device's decoder */
@@ -53,8 +52,7 @@ static inline double pp_thread_work_all(const struct pp_thread_work *w)
 }
 
 #define PP_LEAST_LOOKS 20 /* in stalls: three standard errors tell a half from a fifth */
-/* Of those that would compute: of two threads that hold it by turns one waits for it, all the time but when
- * they change. */
+/* Of those that would compute: of two threads that hold it by turns one waits for it nearly all the time. */
 #define PP_LOCKED_MUCH 0.3
 #define PP_LOCKED_STEPS 0.15 /* of the time: what a fix has to gain */
 /* Of the time: the trainer's steps wait for it. NAN: too few looks. */

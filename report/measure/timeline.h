@@ -125,8 +125,7 @@ struct pp_timeline {
     size_t n_cycles;
 };
 
-/* A batch that the trainer is done with. warmup: it is not of the steady state; boundary: the first of an
- * epoch. */
+/* A batch that the trainer is done with. warmup: not of the steady state; boundary: the first of an epoch. */
 struct pp_timeline_batch {
     uint32_t number;
     uint16_t epoch;

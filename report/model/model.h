@@ -13,8 +13,7 @@
 
 struct pp_report_phase {
     pp_phase phase;
-    pp_lane lane; /* of the threads that spent it: the shard reader reads in streaming runs, the workers
-                     elsewhere */
+    pp_lane lane; /* of the threads that spent it: in streaming runs the shard reader reads, else workers */
     uint64_t count, total_ns, p50_ns, p95_ns, p99_ns, max_ns, bytes;
     double mean_ns;
     double share; /* of its lane's time in the window: thread-seconds of workers, wall time of the trainer */
@@ -338,8 +337,7 @@ struct pp_report_leg {
     double total_ns, in_wait_ns; /* all of it; the part during which the trainer waited */
 };
 struct pp_report_batch {
-    const char *which; /* "typical": the wait nearest to the median; "worst": the longest wait. Of the judged
-                          batches */
+    const char *which; /* "typical": the wait nearest to the median; "worst": the longest; of the judged */
     uint64_t batch, epoch;
     double asked_s; /* when the trainer began to wait for it, since the job started */
     double wait_ns, sync_ns, step_ns;
@@ -571,8 +569,7 @@ static inline const struct pp_report_phase *pp_report_find_phase(const struct pp
     return NULL;
 }
 
-/* Of what the step waits for what is neither data nor other ranks: a CPU, or the device. NAN: none to speak
- * of. */
+/* What a step waits for that is neither data nor other ranks: a CPU, or the device. NAN: none to speak of. */
 static inline double pp_report_rest_share(const struct pp_report *r)
 {
     double ranks = r->collective_share > 0 ? r->collective_share : 0,

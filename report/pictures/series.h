@@ -66,8 +66,7 @@ pp_status pp_series_choose(const struct pp_source *source, const struct pp_timel
                            const struct pp_tally *tally, struct pp_series_targets *targets,
                            struct pp_err *err);
 
-/* Fills waterfalls of r. A batch of which too much was recorded to be held in memory (over 64 Ki spans) is
- * left out. */
+/* Fills waterfalls of r. A batch of over 64 Ki spans, too many to be held in memory, is left out. */
 pp_status pp_series_follow(const struct pp_source *source, const struct pp_series_targets *targets,
                            struct pp_arena *arena, struct pp_report *r, struct pp_err *err);
 

@@ -53,8 +53,7 @@ struct pp_collective_ends {
     uint64_t *at; /* n, to be freed */
     size_t n;
 };
-/* Adds those of a recording; none where some of them were of a part of the ranks. Batches beyond 2^21 are
- * left out. */
+/* Adds those of a recording; none where some were of a part of the ranks. None are batches beyond 2^21. */
 pp_status pp_collective_ends_read(const struct pp_source *s, struct pp_collective_ends *io,
                                   struct pp_err *err);
 

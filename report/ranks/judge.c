@@ -106,8 +106,7 @@ static void count_contention(struct judge *j)
     r->cpu_wait_share = r->gap_ns > 0 ? fmin(r->cpu_wait_ns / r->gap_ns, 1) : NAN;
 }
 
-/* Per step: of the time that the exchange takes this rank, the part that the median rank's threads do not
- * lack. */
+/* Per step: of the time that the exchange takes this rank, what the median rank's threads do not lack. */
 static double exchange_excess(const struct judge *j, size_t row)
 {
     double usual = median_but(j, row, EXCHANGE);

@@ -1,5 +1,4 @@
-/* report/ranks/judge.h: what the numbers of a judgement (judge.c) and its words (words.c) share. Private to
- * the room. */
+/* report/ranks/judge.h: what numbers (judge.c) and words (words.c) of a judgement share. Private. */
 #pragma once
 
 #include "report/ranks/ranks.h"

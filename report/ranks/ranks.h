@@ -28,8 +28,7 @@ struct pp_ranks_row {
     int running;       /* its recording had no end, and was still written */
     double clock_offset_ns, clock_error_ns; /* its clock less that of the first rank that has one */
     uint64_t steps, lost_spans;
-    double first_by_ns; /* of a job that failed: it ended first, so long before the next one; NAN: not known
-                           to */
+    double first_by_ns; /* of a job that failed: it ended first, so long before the next one; NAN: unknown */
 };
 
 /* Ranks, or groups of them where there are more than PP_RANKS_MAP_ROWS: all ranks of a machine, or ranks that

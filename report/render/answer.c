@@ -229,8 +229,7 @@ static const char *say_first(const struct pp_report *r, char buf[PP_ANSWER_TEXT]
     return buf;
 }
 
-/* It names the same thing as the verdict: by its advice, or because workers that are all equally slow deliver
- * together. */
+/* It names the same as the verdict: by its advice, or as workers that are equally slow deliver together. */
 static int says_the_verdict(const struct pp_report_finding *f, const struct pp_report_verdict *v)
 {
     return (v->next_step && f->next_step && strcmp(v->next_step, f->next_step) == 0) ||

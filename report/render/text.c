@@ -62,8 +62,7 @@ static enum pp_tone tone_of(const struct pp_report_verdict *v)
     return !v->level ? PP_TONE_STRONG : strcmp(v->level, "not") == 0 ? PP_TONE_GOOD : PP_TONE_BAD;
 }
 
-/* What was done in the wait, and numbers, each with its threshold, but not with where that comes from.
- */
+/* What was done in the wait, and numbers, each with its threshold, but not with where that comes from. */
 static void put_numbers(const struct pp_page *p, const struct pp_report *r, enum pp_answer_room room)
 {
     const struct pp_report_evidence *e[PP_ANSWER_EVIDENCE];

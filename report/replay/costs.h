@@ -25,8 +25,7 @@ struct pp_cost_sample {
     float asked; /* bytes that its requests brought */
     uint16_t epoch, place;
     uint8_t requests, slow_host; /* how many it had; 1: the slow host (struct pp_requests) answered */
-    uint8_t hit, hit_known; /* most of its bytes came from the page cache; not known on file systems that do
-                               not tell */
+    uint8_t hit, hit_known; /* most of its bytes came from the page cache; known where file systems tell */
     uint8_t reached;        /* pp_phase: the last stage that it came through; 0: that one failed */
 };
 
@@ -119,8 +118,7 @@ struct pp_costs {
     double pageable_call_ns, pageable_copy_ns;
     const char *no_pinning; /* why nothing is known of page-locked batches; NULL: something is */
     int waits_for_copies;   /* the trainer waits for its stream besides (batch.to() without non_blocking) */
-    float *others_ns; /* per step, in their order: what it took the other ranks of the run, from meeting to
-                         meeting */
+    float *others_ns; /* per step, in their order: what it took the run's other ranks, between meetings */
     size_t n_others;  /* 0: there was no collective step */
     double cpu_ns, delay_ns; /* of the workers' work, of copies, and of steps that need a CPU; in all */
     double wanting_cpus;     /* threads of the workers that run or wait for a CPU, on average */
@@ -150,8 +148,7 @@ struct pp_costs {
     double process_cpus;    /* what this process used; NAN: not counted */
     double helper_cpus;     /* of that, threads that have no lane: of OpenMP, of libraries; 0: not counted */
     double throttled_share; /* of the window's wall time; NAN: no counter */
-    double disk_bytes_per_s, disk_reads_per_s;   /* that our control group got from the data's disk; NAN: not
-                                                    counted */
+    double disk_bytes_per_s, disk_reads_per_s; /* our control group's of the data's disk; NAN: not counted */
     double limit_bytes_per_s, limit_reads_per_s; /* that it may get; NAN: no limit is known */
     double refault_bytes_per_s; /* of files, that had been in the page cache of our control group before and
                                    were dropped; NAN: not counted */
@@ -172,7 +169,7 @@ struct pp_costs {
     int fair_to_groups;           /* how the machine's scheduler shares, as far as its configuration says */
     int workers, prefetch, copy_buffers, in_order, pageable, sync_every_step;
     int in_trainer; /* num_workers=0: the training thread is the one worker, and makes a batch when it wants
-                       it */
+                       one */
     int inflight;   /* reads of a worker at a time; 0: not known, or a loader that has no such thing */
     struct pp_requests requests;
     int has_resources, streaming, locked; /* streaming: one thread reads for all workers (stream_reads.c);

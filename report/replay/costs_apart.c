@@ -1,5 +1,4 @@
-/* What a PyTorch trainer does apart from its batches, how long its GPU was busy, and what hand-overs made
- * slower. */
+/* What a PyTorch trainer does apart from batches, how long its GPU was busy, what hand-overs made slower. */
 #include "report/replay/costs_impl.h"
 
 #include "probe/base/array.h"

@@ -429,8 +429,7 @@ static void average(struct pp_costs_pass *p)
     c->window_start_ns = p->tl->start_ns;
     /* of a part of the window, what the workers made then is what was delivered */
     c->samples_per_s = per((p->tl == p->whole ? delivered(c, p->tl) : (double)c->n) * 1e9, c->window_ns);
-    /* A batch size that the batches do not have is not this recording's: its replays would take as much
-     * longer. */
+    /* A batch size that the batches do not have is not this recording's: replays would take longer. */
     double seen = per(delivered(c, p->tl), (double)p->tl->window_batches);
     if (c->batch_size <= 0 || (seen > 0 && c->batch_size > LARGER_THAN_SEEN * seen))
         c->batch_size = seen;

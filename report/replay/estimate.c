@@ -33,8 +33,7 @@ static void find_most(const struct pp_demand *d, struct pp_estimate *out)
         }
 }
 
-/* As many workers as are busy on average would have to be busy all the time; what is more than that is found
- * by trying. */
+/* As many workers as are busy on average would have to be busy all the time; more is found by trying. */
 static pp_status find_workers(const struct pp_costs *c, struct pp_knobs *k, struct pp_estimate *out,
                               struct pp_err *err)
 {

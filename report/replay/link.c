@@ -186,8 +186,7 @@ enum { PIECES_MOST = 16 };
     0.02 /* of log(1 / k), its standard deviation: else there is nothing to hold times against */
 /* Of the time of reads, what a worker's children and other threads compute: from there on (curl, started for
  * each sample, takes a third) reads that are under way together slow each other on the CPUs, and no link is
- * told by it.
- */
+ * told by it. */
 #define COMPUTED 0.1
 #define BESIDE_EACH_OTHER 1.25 /* reads under way, on average, while there are any */
 

@@ -1,5 +1,4 @@
-/* The workers and the reader of a stream in a replay: samples through storage, CPUs and the lock into
- * batches. */
+/* Workers and the reader of a stream in a replay: samples through storage, CPUs and the lock into batches. */
 #include "report/replay/replay_impl.h"
 #include "probe/base/array.h"
 

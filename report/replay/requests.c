@@ -141,8 +141,7 @@ static uint64_t in_window(const struct walk *w, uint64_t t)
     return t < w->from_ns ? w->from_ns : t >= w->to_ns ? w->to_ns - 1 : t;
 }
 
-/* The first of them is when the sample was asked for; what the worker read by itself stands in its span
- * already. */
+/* The first is when the sample was asked for; what the worker read by itself stands in its span already. */
 static void begin_sample(const struct walk *w, struct pp_cost_sample *x, const struct pp_request_row *r)
 {
     if (w->c->inflight > 1 && !x->requests) {

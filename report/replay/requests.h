@@ -49,11 +49,10 @@ void pp_hedge_note(struct pp_hedge *h, uint64_t first_byte_ns);
 /* 1: a late request may be made twice. */
 int pp_hedge_spend(struct pp_hedge *h);
 
-/* What the size of its shards costs a stream of remote storage (run --stream): a
- * shard's bytes come in pieces of which the last is not full, and it may take requests of its own before its
- * first sample: for its version, where there is a cache, and in older recordings for its size and for how it
- * begins. All of them are made one after the other. With larger shards there
- * are fewer of both, and each takes as long as before. */
+/* What the size of its shards costs a stream of remote storage (run --stream): a shard's bytes come in pieces
+ * of which the last is not full, and it may take requests of its own before its first sample: for its
+ * version, where there is a cache, and in older recordings for its size and for how it begins. All are made
+ * one after the other. With larger shards there are fewer of both, and each takes as long as before. */
 
 /* What pipeprobe pack writes unless it is told otherwise. */
 #define PP_SHARDS_ADVISED (256.0 * 1024 * 1024)

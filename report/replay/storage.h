@@ -1,8 +1,7 @@
 /* report/replay/storage.h: what kind of storage the reads of a recording came from: slow by themselves,
  * queueing on a link they share, limited to so many reads a second, in part of the data alone, behind a slow
  * worker, standing still at times, or another from some moment on. The replay needs to know, because the same
- * time blocked does not come again in the same way with other knobs.
- */
+ * time blocked does not come again in the same way with other knobs. */
 #pragma once
 
 #include "report/replay/costs.h"

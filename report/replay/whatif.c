@@ -57,8 +57,7 @@ static pp_status replay_some(const struct pp_costs *c, const struct pp_knobs *k,
     return st;
 }
 
-/* Which replay as recorded: of the recording, of one of its resampled copies, with one of four ideas of who
- * competes. */
+/* Which replay as recorded: of the recording or a resampled copy, with one of four ideas of who competes. */
 enum { BASE, BASE_COPY, BASE_OTHERS = BASE_COPY + BOOTSTRAPS, BASE_DRAG = BASE_OTHERS + 4 };
 _Static_assert(BASE_DRAG + 2 == PP_BASE_RATES, "each batch has its place");
 
@@ -351,8 +350,7 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
     return st;
 }
 
-/* ---- calibration: who competes with the run for the CPUs makes its replay wait for them as the recording
- * did ---- */
+/* ---- calibration: who competes for the CPUs makes the replay wait for them as the recording did ---- */
 
 enum { HALVINGS = 9 };
 #define CLOSE_ENOUGH 0.003 /* at a short glance: a tenth of what fit_competition takes for an error */
@@ -460,8 +458,7 @@ static pp_status fit_competition(struct pp_costs *c, double *much, struct pp_ran
     return st;
 }
 
-/* Where epochs drain, what the recorded wait for the first batch has beyond the replayed one is the start of
- * the workers. */
+/* Where epochs drain, what the recorded first wait has beyond the replay's is the start of the workers. */
 static pp_status fit_restart(struct pp_costs *c, struct pp_err *err)
 {
     struct pp_knobs none = pp_knobs_none();

@@ -27,8 +27,7 @@ pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err);
 /* Of a job with several DataLoaders the replay is of the one that is judged; rates, gains and waits that are
  * predicted are of the whole job all the same, and so is the measured rate that they stand beside. */
 double pp_whatif_measured(const struct pp_costs *c);
-/* One replay: the ratio of the predicted rate to the replay as recorded times the measured rate; quick, no
- * interval. */
+/* One replay: predicted rate over the replay's as recorded, times the measured rate; quick, no interval. */
 pp_status pp_whatif_rate(const struct pp_costs *c, const struct pp_knobs *k, double *samples_per_s,
                          double *data_wait_share, struct pp_err *err);
 /* How far the replay as recorded is from the recording: its rate over the measured one, minus 1. */

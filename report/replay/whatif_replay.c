@@ -8,8 +8,7 @@
 #include "report/replay/storage.h"
 #include "report/stats/order.h"
 
-/* At least so many batches, if they are not too large; for more samples in flight than that a replay takes
- * seconds. */
+/* At least so many batches, unless too large; with more samples in flight a replay takes seconds. */
 enum { MIN_BATCHES = 60, MANY_SAMPLES = 200000, MOST_IN_FLIGHT = 500000 };
 /* Batches that are made side by side are done at about the same time: that often they are, unless it takes
  * more samples than these. */

@@ -89,8 +89,7 @@ int pp_source_is(const struct pp_source *source, const char *key, const char *va
 
 enum { PP_NAMES = 1024 };
 
-/* Which of a recording's interned names is one counter's. Zero-initialise, but for text; every name is looked
- * up once. */
+/* Which of a recording's interned names is a counter's. Zero-initialise but text; each is looked up once. */
 struct pp_counter_id {
     const char *text;
     uint8_t known[PP_NAMES]; /* 1: it is another's, 2: it is this one's */

@@ -21,8 +21,7 @@ static double between(const struct search *s, size_t a, size_t b, size_t c, size
     return s->distance[b * w + d] - s->distance[a * w + d] - s->distance[b * w + c] + s->distance[a * w + c];
 }
 
-/* Matteson and James, section 2: m n / (m + n) times the energy distance. The sum over a square counts each
- * pair twice. */
+/* Matteson and James, section 2: m n / (m + n) times the energy distance. A square counts each pair twice. */
 static double energy(const struct search *s, size_t from, size_t at, size_t to)
 {
     double m = (double)(at - from), n = (double)(to - at);

@@ -7,8 +7,7 @@
 /* So much of another fix's gain is as good as that. */
 #define NEARLY 0.9
 
-/* A gain whose interval holds none is no gain to advise. Without an interval (NAN) there is nothing to doubt
- * it by. */
+/* A gain whose interval holds none is no gain to advise. Without an interval (NAN) nothing is doubted. */
 int pp_action_is_sure(const struct pp_report_fix *f)
 {
     return !(f->low <= 0);
@@ -128,8 +127,7 @@ static void say_what_lacks(struct pp_report *r, struct pp_arena *arena)
     v->sentence = pp_arena_printf(arena, "INCONCLUSIVE: %s", v->reason);
 }
 
-/* What has to be found first may be hidden by more workers until then, unless they take turns at it. NULL: it
- * is not. */
+/* More workers may hide what has to be found first, unless they take turns at it. NULL: they do not. */
 static const char *unless_it_is_a_lock(const struct pp_report_verdict *v, struct pp_arena *arena)
 {
     char rate[32], gain[32];

@@ -25,8 +25,7 @@ struct pp_loader_words {
     const char *module, *name; /* "grain", "Grain" */
     const char *noun;          /* what makes batches: "threads" */
     struct pp_loader_setting setting[PP_LOADER_SETTINGS];
-    const char *lacks; /* changes of the what-if that it cannot make or that no replay of ours is of, by
-                          spaces */
+    const char *lacks; /* changes of the what-if that it cannot make or no replay is of, by spaces */
     int has_torch;     /* the job is one of PyTorch: what is said of the training loop holds */
 };
 

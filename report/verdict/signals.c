@@ -310,8 +310,7 @@ static pp_status rank_fixes(const struct pp_costs *c, struct pp_signals *s, stru
     for (int i = 0; i < s->fixes && st == PP_OK; i++)
         st = pp_whatif(c, &s->fix[i].knobs, &s->fix[i].p, err);
     if (st == PP_OK) {
-        /* The largest gain first, and amounts last; a cheaper fix goes before one that gives no more than 3 %
-         * more throughput. */
+        /* The largest gain first, and amounts last; a cheaper fix before one that gives at most 3 % more. */
         qsort(s->fix, (size_t)s->fixes, sizeof(*s->fix), by_gain);
         for (int i = 1; i < s->fixes; i++)
             for (int k = i; k > 0 && s->fix[k].cost < s->fix[k - 1].cost &&

@@ -28,8 +28,7 @@ struct pp_fix {
     struct pp_knobs knobs;
     struct pp_prediction p;
 };
-/* "work -> half" says how much there is to gain and not what to change: it is listed last, and no advice has
- * its number. */
+/* "work -> half" says how much there is to gain, not what to change: it is last, and no advice has it. */
 enum { PP_AN_AMOUNT = 2 };
 enum { PP_FIXES_MAX = 26 }; /* every one that signals.c may offer */
 
@@ -55,8 +54,7 @@ double pp_signals_own_without_workers(const struct pp_signals *s, double handed)
 /* The fix of that knob, or NULL. */
 const struct pp_fix *pp_signals_fix(const struct pp_signals *s, const char *knob);
 
-/* signals_measured.c: the signals that no replay gives: tails, skew, caches, limits, and the parts of the
- * work. */
+/* signals_measured.c: the signals that no replay gives: tails, skew, caches, limits, parts of the work. */
 
 /* Into m, by metric: those of PP_FROM_COUNTERS, and of PP_FROM_REPLAY what pp_storage_read has found in c. v:
  * room for c->n. */

@@ -99,8 +99,7 @@ static int say_so_far(const struct judge *j)
     return 1;
 }
 
-/* The guard's reason and remedy, unless what kept the batches from coming is known: then running longer would
- * not help. */
+/* The guard's reason and remedy, unless it is known what kept batches from coming: more time is no help. */
 void pp_judge_inconclusive(const struct judge *j, const struct pp_guard_rule *g)
 {
     const struct pp_facts *f = j->facts;

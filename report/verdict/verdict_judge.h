@@ -12,8 +12,7 @@ struct judge {
 };
 
 const char *pp_judge_fill(const struct judge *j, const char *sentence);
-/* threshold: NULL without one; supports: 1 for the verdict, -1 against it, 0 neither. An unknown metric is
- * none. */
+/* threshold: NULL without one; supports: 1 for the verdict, -1 against it, 0 neither, or it is unknown. */
 void pp_judge_evidence(const struct judge *j, enum pp_metric m, const char *threshold, int supports);
 void pp_judge_advise(const struct judge *j, enum pp_remedy_id id);
 void pp_judge_next_step(const struct judge *j, const char *text); /* that is no row's */

@@ -346,8 +346,7 @@ const struct pp_rule pp_cause_rules_replay[] = {
      .said =
          "reads wait for storage. They take {owner_share} of the workers' time in the stalls, blocked for {blocked} of it, whatever their size",
      .remedy = PP_REMEDY_READS_IN_FLIGHT},
-    /* another phase takes more of it, or none does: what the workers are blocked in must be reads all the
-       same */
+    /* another phase takes more of it, or none does: what blocks the workers must be reads all the same */
     {"storage", "latency",
      WHEN(AT_LEAST(W_STORAGE, LARGEST),
           BELOW(BLOCKED_ELSEWHERE, 0.5, "half: else what the largest phase waits for comes first")),

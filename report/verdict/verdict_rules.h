@@ -34,8 +34,7 @@ extern const size_t pp_guard_rules_n;
 
 /* Causes, in this order; the first that holds is the cause. */
 
-/* The GPU's own records and the replay decide. Where there is neither, their metrics are unknown and these
- * rules abstain. */
+/* The GPU's own records and the replay decide. Without them these rules abstain: metrics are unknown. */
 extern const struct pp_rule pp_cause_rules_replay[];
 extern const size_t pp_cause_rules_replay_n;
 /* Then, by shares: which phase owns the stalls, and what it is doing. */

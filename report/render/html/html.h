@@ -44,8 +44,7 @@ void pp_svg_rect(FILE *out, const char *class, double x, double y, double width,
 void pp_svg_begin(FILE *out, const char *class, double width, double height, const char *title);
 void pp_svg_end(FILE *out);
 
-/* Ticks of a linear axis of seconds from start to end, at most 8, as round as the clock: fills at[], returns
- * how many. */
+/* Ticks of a linear axis of seconds from start to end, at most 8, round as the clock: in at[]; returns n. */
 int pp_svg_time_ticks(double start_s, double end_s, double at[8]);
 
 /* ---- pages: head, style, the line with its name, the foot. One file without scripts or external resources,
@@ -89,8 +88,7 @@ struct pp_html_heat {
     double start_s, end_s;          /* of the time axis */
 };
 
-/* The picture, its axis and its legend, behind the names of the rows: within <div class="plot rows">, which
- * it ends. */
+/* The picture, its axis and legend, behind the rows' names, in <div class="plot rows">, which it ends. */
 void pp_html_heat(FILE *out, const struct pp_html_heat *h);
 
 extern const char pp_html_style[];
