@@ -346,9 +346,10 @@ static int name_op(struct pp_report *r, struct pp_arena *arena)
     v->cause = by_batch ? pp_arena_printf(arena, "samples are made one by one. %s", cause) : cause;
     if (v->action.fix)
         return 0;
-    v->remedy = &pp_remedies[PP_REMEDY_OP];
-    if (!by_batch || op->advice)
+    if (!by_batch || (op->advice && !op->of_batch && strcmp(op->advice, PP_ADVICE_BY_BATCH) != 0)) {
+        v->remedy = &pp_remedies[PP_REMEDY_OP];
         v->next_step = step;
+    }
     v->action.amount = pp_arena_printf(arena, "op=%s:0.5", op->word);
     v->action.candidate = NULL;
     return 0;

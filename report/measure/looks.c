@@ -141,7 +141,7 @@ pp_status pp_looks_judge(struct pp_looks *seen, const unsigned char *role, size_
                                   (f->parent != PP_STACK_NONE ? mark[f->parent] : 0));
     }
     struct judging j = {.out = seen, .s = s, .mark = mark, .role = role, .threads = threads};
-    j.v = pp_stack_view(s, &ops->arena);
+    j.v = ops->view = pp_stack_view(s, &ops->arena);
     j.joined = calloc(s->n_samples + 1, sizeof(*j.joined));
     pp_status status = j.v && mark && j.joined ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for stacks");
     for (size_t i = 0; status == PP_OK && i < s->n_samples; i++)
@@ -153,6 +153,7 @@ pp_status pp_looks_judge(struct pp_looks *seen, const unsigned char *role, size_
         seen->in_read = j.work > 0 ? j.in_read / j.work : NAN;
         ops->loaders[0] = (struct pp_ops_loader){.judged = 1};
         ops->n_loaders = 1;
+        pp_ops_leave_out(ops, j.joined);
         status = pp_ops_group(ops, j.joined, window_s, "the job", err);
     }
     free(mark);

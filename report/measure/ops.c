@@ -31,8 +31,9 @@ static struct op_key key_of(const struct grouping *g, uint32_t frame)
         return (struct op_key){OP_LINE, g->s->frames[user].function,
                                g->whole && g->v[user].entry != user ? 0 : g->s->frames[user].line, user,
                                v->collates};
-    uint32_t entry = v->entry, below = PP_STACK_NONE;
-    for (uint32_t at = frame; at != PP_STACK_NONE && at != entry; at = g->s->frames[at].parent)
+    uint32_t entry = v->entry, below = PP_STACK_NONE; /* a data set's __getitem__ is one op */
+    for (uint32_t at = v->asks == PP_ASKS_ITEM ? entry : frame; at != PP_STACK_NONE && at != entry;
+         at = g->s->frames[at].parent)
         below = g->v[at].kind == PP_CODE_LIBRARY ? at : below;
     below = below != PP_STACK_NONE ? below : entry != PP_STACK_NONE ? entry : frame;
     return (struct op_key){OP_LIBRARY, g->s->frames[below].function, 0, below, v->collates};
@@ -72,14 +73,6 @@ static int same_key(const struct op_key *a, const struct op_key *b)
     return a->kind == b->kind && a->what == b->what && a->line == b->line && a->of_batch == b->of_batch;
 }
 
-/* Of a stack that ends where samples are asked for, what was asked is not known: its inner frames were not
- * read. */
-static int is_cut(const struct grouping *g, uint32_t frame)
-{
-    const struct pp_frame_view *v = &g->v[frame];
-    return !v->works || (v->above == v->entry && v->kind != PP_CODE_USER && v->user == PP_STACK_NONE);
-}
-
 static int is_dense(const struct pp_stack_sample *x)
 {
     return (x->flags & PP_STACK_DENSE) != 0;
@@ -104,7 +97,7 @@ static void add_up(struct grouping *g, size_t loader)
     for (size_t i = 0; i < g->s->n_samples; i++) {
         const struct pp_ops_joined *j = &g->joined[i];
         const struct pp_stack_sample *x = &g->s->samples[i];
-        if (!pp_phase_is_work(j->phase) || j->loader != loader || is_cut(g, x->frame))
+        if (!pp_phase_is_work(j->phase) || j->loader != loader)
             continue;
         struct frame_sum *sum = &g->sum[x->frame];
         double each = g->each[is_dense(x)];
@@ -221,7 +214,7 @@ static void set_shares(struct pp_ops *o, double window_s, double pace)
     o->weighted = weight2 > 0 ? weight * weight / weight2 : 0;
     for (size_t i = 0; i < o->n_ops; i++) {
         struct pp_op *op = &o->ops[i];
-        op->share = weight > 0 ? op->weight / weight : 0;
+        op->share = weight > 0 ? op->weight / (weight + o->unnamed) : 0;
         op->share_all = op->n / o->n;
         interval_of(op->share, o->weighted, &op->share_low, &op->share_high);
     }
@@ -361,9 +354,8 @@ static void add_between(struct grouping *g)
 pp_status pp_ops_group(struct pp_ops *out, const struct pp_ops_joined *joined, double window_s,
                        const char *what, struct pp_err *err)
 {
-    struct grouping g = {.out = out, .s = &out->stacks, .joined = joined};
+    struct grouping g = {.out = out, .s = &out->stacks, .v = out->view, .joined = joined};
     size_t n = out->stacks.n_frames;
-    g.v = pp_stack_view(&out->stacks, &out->arena);
     g.sum = malloc((n + 1) * sizeof(*g.sum));
     g.key = malloc((n + 1) * sizeof(*g.key));
     double pace = set_weights(&g);

@@ -56,12 +56,13 @@ static inline int pp_op_step_is_told(const struct pp_op_step *s)
 
 struct pp_ops {
     struct pp_stacks stacks;
-    struct pp_op *ops; /* the largest share of the stall first */
+    struct pp_frame_view *view; /* of its frames; in the arena */
+    struct pp_op *ops;          /* the largest share of the stall first */
     size_t n_ops;
     struct pp_ops_loader loaders[PP_OPS_LOADERS];
     size_t n_loaders;
     double n, weighted;       /* samples of work; how many equal ones the weights are worth (Kish) */
-    double workers;           /* that were sampled */
+    double unnamed;           /* weight of phases of which no stack says what it is of */
     double missing_s;         /* how much longer to record until shares are said; 0: they are */
     struct pp_op_step *steps; /* the largest share first */
     size_t n_steps;
@@ -76,8 +77,8 @@ struct pp_ops {
  * batch. Free with pp_ops_free, also after a failure. */
 pp_status pp_ops_read(const struct pp_source *source, const struct pp_timeline *timeline, struct pp_ops *out,
                       struct pp_err *err);
-/* The same of out->stacks, with the joined samples given: of work those whose phase is; `what` names them in
- * errors. All else of out is zero, but for loaders and n_loaders. */
+/* The same of out->stacks and view, with the joined samples given: of work those whose phase is; `what` names
+ * them in errors. All else of out is zero, but for loaders and n_loaders. */
 struct pp_ops_joined;
 pp_status pp_ops_group(struct pp_ops *out, const struct pp_ops_joined *joined, double window_s,
                        const char *what, struct pp_err *err);

@@ -2,7 +2,10 @@
 
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
+#include "report/measure/stack_view.h"
 
+#define NO_PYTHON \
+    20 /* times as many end in the fetch: it calls no code with frames; else they are of the hooks */
 #define NEARLY_ALL 0.9 /* of the samples of steps: a function in so many is the loop, or all of a step */
 
 enum { KINDS = 4 }; /* of work */
@@ -163,6 +166,37 @@ static float weight_of(const struct joining *j, uint32_t batch)
     return work_ns > 0 ? (float)(wait_ns / work_ns) : 0;
 }
 
+enum telling { TELLS, FETCHES, TELLS_NOTHING, TELLINGS };
+
+/* Of a stack that ends where samples are asked for, what was asked is not known if inner frames were not
+ * read; of one in the fetch, not what was called: a sample's arrays are freed there, or it is no Python. */
+static enum telling telling_of(const struct pp_frame_view *v, unsigned flags)
+{
+    int ends = v->above == v->entry && v->kind != PP_CODE_USER && v->user == PP_STACK_NONE;
+    return !v->works || (ends && flags & (PP_STACK_TOP_UNKNOWN | PP_STACK_CUT)) ? TELLS_NOTHING
+           : ends && v->asks == PP_ASKS_FETCH                                   ? FETCHES
+                                                                                : TELLS;
+}
+
+/* Those in the fetch stay where they are most of making samples. */
+void pp_ops_leave_out(const struct pp_ops *o, struct pp_ops_joined *joined)
+{
+    double n[PP_OPS_LOADERS][PP_PHASE_COUNT][TELLINGS] = {{{0}}};
+    for (size_t i = 0; i < 2 * o->stacks.n_samples; i++) {
+        const struct pp_stack_sample *x = &o->stacks.samples[i % o->stacks.n_samples];
+        struct pp_ops_joined *j = &joined[i % o->stacks.n_samples];
+        if (!pp_phase_is_work(j->phase))
+            continue;
+        double *of = n[j->loader][j->phase];
+        enum telling t = telling_of(&o->view[x->frame], x->flags);
+        if (i < o->stacks.n_samples)
+            of[t]++;
+        else if (t == TELLS_NOTHING ||
+                 (t == FETCHES && (j->phase == PP_PHASE_COLLATE || of[FETCHES] < NO_PYTHON * of[TELLS])))
+            j->phase = PP_PHASE_NONE;
+    }
+}
+
 /* The samples of a phase weigh together what its spans do: of few samples chance gives a phase too many, and
  * spans are exact. */
 static void weigh(struct joining *j)
@@ -171,10 +205,12 @@ static void weigh(struct joining *j)
            samples[PP_OPS_LOADERS][KINDS + 1] = {{0}};
     struct pp_ops_joined *to = j->to;
     for (size_t i = 0; i < j->ops->stacks.n_samples; i++)
+        to[i].loader = (uint8_t)(pp_phase_is_work(to[i].phase) ? loader_of(j, to[i].batch) : 0);
+    pp_ops_leave_out(j->ops, to);
+    for (size_t i = 0; i < j->ops->stacks.n_samples; i++)
         if (pp_phase_is_work(to[i].phase)) {
             to[i].weight = weight_of(j, to[i].batch) /
                            (j->ops->stacks.samples[i].flags & PP_STACK_DENSE ? PP_STACKS_DENSER : 1);
-            to[i].loader = (uint8_t)loader_of(j, to[i].batch);
             samples[to[i].loader][kind_of(to[i].phase)] += to[i].weight;
         }
     for (size_t i = 0; i < j->room; i++) {
@@ -186,13 +222,15 @@ static void weigh(struct joining *j)
     for (size_t l = 0; l < PP_OPS_LOADERS; l++)
         for (size_t k = 0; k < KINDS; k++) {
             samples[l][KINDS] += samples[l][k];
-            spans[l][KINDS] += samples[l][k] > 0 ? spans[l][k] : 0;
+            spans[l][KINDS] += spans[l][k];
         }
     for (size_t i = 0; i < j->ops->stacks.n_samples; i++)
         if (to[i].weight > 0 && spans[to[i].loader][KINDS] > 0) {
             const double *n = samples[to[i].loader], *ns = spans[to[i].loader];
             size_t k = kind_of(to[i].phase);
+            j->ops->unnamed += to[i].weight; /* less what phases with samples have of it */
             to[i].weight *= (float)(ns[k] / ns[KINDS] * n[KINDS] / n[k]);
+            j->ops->unnamed -= to[i].weight;
         }
     for (size_t i = 0; i < j->ops->n_loaders && window_ns > 0; i++)
         j->ops->loaders[i].cpus = j->cpu_ns[i] / window_ns;
@@ -307,8 +345,10 @@ pp_status pp_ops_read(const struct pp_source *source, const struct pp_timeline *
     pp_status status = pp_stacks_read(source, &out->stacks, err);
     if (status != PP_OK || !out->stacks.n_samples || (!tl->has_steady_state && tl->has_step))
         return status;
-    struct pp_ops_joined *joined = tl->has_steady_state ? pp_ops_join(source, tl, out, &status, err)
-                                                        : pp_ops_join_all(source, &out->stacks);
+    out->view = pp_stack_view(&out->stacks, &out->arena);
+    struct pp_ops_joined *joined = !out->view             ? NULL
+                                   : tl->has_steady_state ? pp_ops_join(source, tl, out, &status, err)
+                                                          : pp_ops_join_all(source, &out->stacks);
     if (!joined && status == PP_OK)
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the stacks of %s", source->path);
     if (joined)

@@ -22,6 +22,8 @@ struct pp_ops_joined *pp_ops_join(const struct pp_source *source, const struct p
 /* Of a job that does not say when it waits and when it works: all is a step of the main thread that has most
  * samples; without one, of the first thread. NULL: no memory. */
 struct pp_ops_joined *pp_ops_join_all(const struct pp_source *source, const struct pp_stacks *stacks);
+/* Samples whose stacks do not say what they are of are of no phase then. */
+void pp_ops_leave_out(const struct pp_ops *ops, struct pp_ops_joined *joined);
 /* By function, for free(): nearly all samples of steps are in it: the loop, or what is all of a step. */
 char *pp_ops_loops(const struct pp_stacks *stacks, const struct pp_ops_joined *joined);
 

@@ -80,23 +80,30 @@ static void name_member(const struct grouping *g, const struct op_key *key, cons
                                  user->row[pp_ops_most_of(user, PP_STACK_NONE)].b);
 }
 
+static void name_callee(const struct grouping *g, const struct votes *callee, struct pp_op *op)
+{
+    size_t lib = pp_ops_most_of(callee, PP_STACK_NONE);
+    if (lib == SIZE_MAX || callee->row[lib].n < NAMES_IT * op->n)
+        return;
+    op->word = pp_ops_library_name(g, callee->row[lib].a);
+    op->name = pp_arena_printf(&g->out->arena, "%s in %s", op->word, op->name);
+}
+
 /* A line is named by what it calls: a function of the user's, whose own line counts then, or of a library's
  * in the user's. */
 static void name_line(const struct grouping *g, const struct op_key *key, const struct votes *own,
                       const struct votes *next, const struct votes *lines, const struct votes *callee,
                       struct pp_op *op)
 {
-    size_t to = pp_ops_most_of(next, PP_STACK_NONE), lib = pp_ops_most_of(callee, PP_STACK_NONE);
+    size_t to = pp_ops_most_of(next, PP_STACK_NONE);
     op->place = pp_ops_place(g, key->what, own->row[pp_ops_most_of(own, PP_STACK_NONE)].b);
     op->name = op->word = pp_ops_name(g, key->what);
     if (next->n && next->row[to].n >= NAMES_IT * op->n) {
         size_t hot = pp_ops_most_of(lines, next->row[to].a);
         op->name = op->word = pp_ops_name(g, next->row[to].a);
         op->place = hot != SIZE_MAX ? pp_ops_place(g, lines->row[hot].a, lines->row[hot].b) : op->place;
-    } else if (callee->n && callee->row[lib].n >= NAMES_IT * op->n) {
-        op->word = pp_ops_library_name(g, callee->row[lib].a);
-        op->name = pp_arena_printf(&g->out->arena, "%s in %s", op->word, op->name);
-    }
+    } else
+        name_callee(g, callee, op);
 }
 
 /* Of a line that calls two dear functions: both names, and the line that calls them. */
@@ -147,12 +154,20 @@ static const char *code_of(const struct grouping *g, size_t first_op, const uint
     return pp_arena_copy(&g->out->arena, text);
 }
 
+/* Of a library. */
+static int is_public(const struct grouping *g, uint32_t frame)
+{
+    return g->v[frame].kind == PP_CODE_LIBRARY &&
+           !pp_function_is_private(g->s->functions[g->s->frames[frame].function].name);
+}
+
 void pp_ops_describe(const struct grouping *g, size_t first_op, const uint32_t *op_of, size_t op,
                      const struct op_key *key)
 {
     struct pp_op *to = &g->out->ops[first_op + op];
     struct votes next = {0}, lines = {0}, callee = {0}, user = {0}, calls = {0}, own = {0};
     const struct pp_stack_frame *frames = g->s->frames;
+    const struct pp_frame_view *of = &g->v[key->frame];
     for (uint32_t i = 0; i < g->s->n_frames; i++) {
         if (op_of[i] != op || !(g->sum[i].n > 0))
             continue;
@@ -162,19 +177,20 @@ void pp_ops_describe(const struct grouping *g, size_t first_op, const uint32_t *
             (u = pp_stack_first(g->s, g->v, begins, i, PP_CODE_USER)) != PP_STACK_NONE) {
             pp_ops_vote(&user, frames[u].function, frames[u].line, g->sum[i].n);
             lib = pp_stack_first(g->s, g->v, u, i, PP_CODE_LIBRARY);
-        } else if (key->kind == OP_LINE && (u = pp_stack_next_user(g->s, g->v, begins, i)) != PP_STACK_NONE) {
+        } else if (key->kind == OP_LIBRARY)
+            for (uint32_t at = i; at != begins && at != PP_STACK_NONE; at = frames[at].parent)
+                lib = is_public(g, at) ? at : lib;
+        else if (key->kind == OP_LINE && (u = pp_stack_next_user(g->s, g->v, begins, i)) != PP_STACK_NONE) {
             pp_ops_vote(&next, frames[u].function, 0, g->sum[i].n);
             pp_ops_vote(&lines, frames[u].function, frames[u].line, g->sum[i].n);
         }
-        if (lib != PP_STACK_NONE && lib != begins &&
-            !pp_function_is_private(g->s->functions[frames[lib].function].name))
+        if (lib != PP_STACK_NONE && lib != begins && is_public(g, lib))
             pp_ops_vote(&callee, frames[lib].function, 0, g->sum[i].n);
         if (key->kind == OP_LINE)
             pp_ops_vote(&own, key->what, frames[begins].line, g->sum[i].n);
         u = lib != PP_STACK_NONE && (u == PP_STACK_NONE || frames[lib].depth < frames[u].depth) ? lib : u;
         if (key->kind == OP_LINE && i != begins && u != PP_STACK_NONE &&
-            (g->v[u].kind == PP_CODE_USER ||
-             !pp_function_is_private(g->s->functions[frames[u].function].name)))
+            (g->v[u].kind == PP_CODE_USER || is_public(g, u)))
             pp_ops_vote(&calls, frames[u].function, 0, g->sum[i].n);
     }
     if (key->kind == OP_MEMBER)
@@ -182,8 +198,13 @@ void pp_ops_describe(const struct grouping *g, size_t first_op, const uint32_t *
     else if (key->kind == OP_LINE) {
         name_line(g, key, &own, &next, &lines, &callee, to);
         name_both(g, key, &own, &calls, to);
-    } else
+    } else if (of->entry == key->frame && of->asks == PP_ASKS_FETCH)
+        to->name = to->word = "dataset.__getitem__"; /* which is no Python */
+    else {
         to->name = to->word = pp_ops_name(g, key->what);
+        if (of->asks == PP_ASKS_ITEM)
+            name_callee(g, &callee, to);
+    }
     size_t lib = pp_ops_most_of(&callee, PP_STACK_NONE);
     const char *name = callee.n && to->place ? pp_ops_library_name(g, callee.row[lib].a) : NULL;
     if (name && callee.row[lib].n >= COMMON * to->n && to->name && !strstr(to->name, name))

@@ -72,12 +72,13 @@ static int is_fetch(const struct pp_stack_function *f)
            strcmp(f->file + n - m, "_utils/fetch.py") == 0;
 }
 
+/* PP_ASKS_*; 0: it does not. */
 static int asks_for_samples(const struct pp_stack_function *f)
 {
     static const char *const names[] = {"__getitem__", "__getitems__", "__iter__", "__next__"};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (strcmp(last_name(f->name), names[i]) == 0)
-            return 1;
+            return i < 2 ? PP_ASKS_ITEM : PP_ASKS_NEXT;
     return 0;
 }
 
@@ -118,15 +119,18 @@ static void look(const struct pp_stacks *s, const char *none, struct pp_frame_vi
     own->above = kind == PP_CODE_FOLDED ? caller : i;
     own->kind = (uint8_t)kind;
     if (is_fetch(function)) {
-        *own = (struct pp_frame_view){i, PP_STACK_NONE, PP_STACK_NONE, i, (uint8_t)kind, 1, 0};
+        *own = (struct pp_frame_view){i, PP_STACK_NONE, PP_STACK_NONE, i, (uint8_t)kind, 1, 0, PP_ASKS_FETCH};
         return;
     }
     if (caller != PP_STACK_NONE && caller == own->entry && kind != PP_CODE_FOLDED &&
         is_fetch(function_of(s, caller)))
         own->collates = (uint8_t)is_collate(function_of(s, caller), function);
-    if (!own->collates && own->user == PP_STACK_NONE && asks_for_samples(function)) {
+    /* A data set that holds another hands on to it; what it calls deeper is its own, but for iterators. */
+    int asks = own->collates || own->user != PP_STACK_NONE ? 0 : asks_for_samples(function);
+    if (asks == PP_ASKS_NEXT || (asks && (!own->works || caller == own->entry))) {
         own->works = 1;
         own->entry = i;
+        own->asks = (uint8_t)asks;
     }
     if (!own->works || kind == PP_CODE_FOLDED)
         return;
@@ -150,7 +154,7 @@ struct pp_frame_view *pp_stack_view(const struct pp_stacks *s, struct pp_arena *
         v[i] = s->frames[i].parent != PP_STACK_NONE
                    ? v[s->frames[i].parent]
                    : (struct pp_frame_view){
-                         PP_STACK_NONE, PP_STACK_NONE, PP_STACK_NONE, PP_STACK_NONE, 0, 0, 0};
+                         PP_STACK_NONE, PP_STACK_NONE, PP_STACK_NONE, PP_STACK_NONE, 0, 0, 0, PP_ASKS_FETCH};
         look(s, none, &v[i], i);
     }
     return none ? v : NULL;

@@ -13,17 +13,20 @@ enum pp_code_kind {
                       */
 };
 
+enum { PP_ASKS_FETCH, PP_ASKS_ITEM, PP_ASKS_NEXT };
+
 /* Of a frame with those that called it; PP_STACK_NONE: there is none. */
 struct pp_frame_view {
-    uint32_t entry;  /* the innermost function by which samples are asked for: fetch, __getitem__, __iter__ */
-    uint32_t user;   /* outermost frame of the user's code below entry */
-    uint32_t member; /* outermost frame of the innermost member of a transform (its op) */
-    uint32_t above;  /* this frame, or the next outer one, that is not folded */
-    uint8_t kind;    /* enum pp_code_kind */
+    uint32_t entry;          /* by which samples are asked for: fetch, or the innermost data set below it */
+    uint32_t user;           /* outermost frame of the user's code below entry */
+    uint32_t member;         /* outermost frame of the innermost member of a transform (its op) */
+    uint32_t above;          /* this frame, or the next outer one, that is not folded */
+    uint8_t kind;            /* enum pp_code_kind */
     uint8_t works, collates; /* below a fetch, or what stands for it; of it: in the collate function */
+    uint8_t asks;            /* entry: PP_ASKS_* */
 };
 
-/* One for each frame, in the arena; members that hold others, or are data sets, are no members here. NULL: no
+/* One for each frame, in the arena; what holds other members, and data sets, are no members here. NULL: no
  * memory. */
 struct pp_frame_view *pp_stack_view(const struct pp_stacks *s, struct pp_arena *arena);
 enum pp_code_kind pp_code_kind(const struct pp_stack_function *f);

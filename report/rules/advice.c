@@ -56,12 +56,10 @@ const struct pp_held *pp_held_find(const char *held, int of_transforms, struct p
 /* ---- operations that stacks found ---- */
 
 /* Documentation of the libraries: Pillow "Image.draft", torchvision "Performance considerations" of
- * transforms v2, pandas "Enhancing performance", python-soundfile "Block
- * processing", torchcodec "Performance tips", NumPy "numpy.memmap", h5py "Chunked storage", zarr
- * "Performance", transformers "Batched inputs", datasets "Indexing" (rows before columns), logging
- * "Optimization", re "Search and replace", csv, Pillow "ImageFont", PyTorch "torch.tensor". The first row
- * that holds is said.
- */
+ * transforms v2, pandas "Enhancing performance", python-soundfile "Block processing", torchcodec "Performance
+ * tips", NumPy "numpy.memmap", h5py "Chunked storage", zarr "Performance", transformers "Batched inputs",
+ * datasets "Indexing" (rows before columns), logging "Optimization", re "Search and replace", csv, Pillow
+ * "ImageFont", PyTorch "torch.tensor". The first row that holds is said. */
 static const struct pp_op_advice op_rows[] = {
     {"PIL/JpegImagePlugin.py PIL/ImageFile.py",
      "Decode at the size that is needed: Image.draft() before load(), or images made smaller offline."},
@@ -120,6 +118,7 @@ static const struct pp_op_advice op_rows[] = {
     {"scipy/sparse/",
      "Take the rows of a batch in one index operation (__getitems__), and make them dense then."},
     {"scipy/ skimage/", "Use OpenCV or the device for it, on whole batches."},
+    {"torch/utils/data/dataset.py:TensorDataset.", PP_ADVICE_BY_BATCH},
     {"torch/utils/data/_utils/collate.py:",
      "Write samples into one preallocated tensor in a collate_fn of its own, or give them as arrays."},
 };

@@ -29,5 +29,8 @@ struct pp_op_advice {
 /* code: functions of the op, each as "package/module.py:Class.function", separated by spaces. NULL: nothing
  * is known but that it can be done less often. */
 const char *pp_op_advice_find(const char *code);
+/* Also where a sample is a few calls of Python. */
+#define PP_ADVICE_BY_BATCH \
+    "Fetch a whole batch with one index operation: __getitems__ in the data set, or batch_size=None with a BatchSampler as the sampler."
 /* Where nothing is known. */
 extern const char pp_op_advice_any[];

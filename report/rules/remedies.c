@@ -1,6 +1,7 @@
 #include "report/rules/remedies.h"
 
 #include "probe/base/std.h"
+#include "report/rules/advice.h"
 
 #define WORDS(run, torch, wds, nv) .pipeprobe = run, .pytorch = torch, .webdataset = wds, .dali = nv
 
@@ -421,8 +422,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                                WORDS(NULL, "`py-spy top --pid PID` on a worker names the line", NULL, NULL)},
     [PP_REMEDY_BY_BATCH] =
         {.by = "work",
-         .sentence =
-             "Fetch a whole batch with one index operation: __getitems__ in the data set, or batch_size=None with a BatchSampler as the sampler.",
+         .sentence = PP_ADVICE_BY_BATCH,
          WORDS(
              NULL,
              "`DataLoader(data, sampler=BatchSampler(RandomSampler(data), N, False), batch_size=None)`: the "

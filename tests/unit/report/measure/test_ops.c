@@ -45,6 +45,17 @@ static const struct pp_stack_function_row functions[] = {
     {.id = 17, .function = "evaluate", .file = "/home/u/train.py"},
     {.id = 18, .function = "evaluate.<locals>.<lambda>", .file = "/home/u/train.py"},
     {.id = 19, .function = "unpack.<locals>.new_method", .file = "/v/site-packages/pandas/core/common.py"},
+    {.id = 20, .function = "Subset.__getitems__", .file = "/v/site-packages/torch/utils/data/dataset.py"},
+    {.id = 21,
+     .function = "TensorDataset.__getitem__",
+     .file = "/v/site-packages/torch/utils/data/dataset.py"},
+    {.id = 22,
+     .function = "TensorDataset.__getitem__.<locals>.<genexpr>",
+     .file = "/v/site-packages/torch/utils/data/dataset.py"},
+    {.id = 23, .function = "Dataset.__getitem__", .file = "/v/site-packages/datasets/arrow_dataset.py"},
+    {.id = 24, .function = "Dataset._getitem", .file = "/v/site-packages/datasets/arrow_dataset.py"},
+    {.id = 25, .function = "format_table", .file = "/v/site-packages/datasets/formatting/formatting.py"},
+    {.id = 26, .function = "Table.__getitem__", .file = "/v/site-packages/datasets/table.py"},
 };
 static const struct pp_stack_op_row members[] = {
     {.id = 1, .path = "dataset", .class = "Birds", .arguments = ""},
@@ -70,6 +81,9 @@ enum {
     EVALUATE_KEY, /* a function without a name in it */
     CSV_TOO = 28, /* by another line of Birds.__getitem__ */
     WRAPPED,
+    FETCH = 3, /* its list of samples */
+    TENSORS = 31,
+    ROWS = 35,
     LEAVES
 };
 static const struct pp_stack_row frames[] = {
@@ -102,6 +116,13 @@ static const struct pp_stack_row frames[] = {
     {27, 26, 9, 7, 0},
     {CSV_TOO, 27, 10, 111, 0},
     {WRAPPED, 10, 19, 81, 0},
+    {30, 2, 20, 420, 0},
+    {TENSORS, 30, 21, 206, 0},
+    {32, TENSORS, 22, 206, 0},
+    {33, 3, 23, 2900, 0},
+    {34, 33, 24, 2880, 0},
+    {ROWS, 34, 25, 660, 0},
+    {36, ROWS, 26, 90, 0},
 };
 
 struct made {
@@ -461,6 +482,48 @@ static void test_folded_code_is_its_callers(void **state)
     drop(&m);
 }
 
+/* A data set that is a library's is an operation with the share of its phase. What
+ * tells nothing is of the rest of its phase: stacks whose inner frames were not read, and few that end in the
+ * fetch; if no stack of the phase tells anything, nothing has its share. */
+static void test_a_data_set_of_a_library_is_an_operation(void **state)
+{
+    static const struct {
+        uint32_t stack, other; /* other: of every third one, with these flags */
+        uint32_t flags;
+        const char *name, *word;
+    } rows[] = {
+        {TENSORS, TENSORS + 1, 0, "TensorDataset.__getitem__", "TensorDataset.__getitem__"},
+        {TENSORS, FETCH, 0, "TensorDataset.__getitem__", "TensorDataset.__getitem__"},
+        {TENSORS, TENSORS, PP_STACK_TOP_UNKNOWN, "TensorDataset.__getitem__", "TensorDataset.__getitem__"},
+        {ROWS, ROWS + 1, 0, "datasets.format_table in Dataset.__getitem__", "datasets.format_table"},
+        {FETCH, TENSORS, 0, "TensorDataset.__getitem__", "TensorDataset.__getitem__"},
+        {FETCH, FETCH, PP_STACK_CUT, NULL, "dataset.__getitem__"},
+        {0, 0, 0, NULL, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct made m = make(0);
+        double made_share = 0, collates = 0;
+        for (size_t k = 0, of = 0; k < m.n; k++)
+            if (m.samples[k].stack == NOISE) {
+                int other = of++ % 3 == 0;
+                m.samples[k].stack = !rows[i].word ? FETCH : other ? rows[i].other : rows[i].stack;
+                m.samples[k].flags = !rows[i].word ? PP_STACK_TOP_UNKNOWN : other ? rows[i].flags : 0;
+            }
+        struct pp_ops ops = read_ops(&m);
+        for (size_t k = 0; k < ops.n_ops; k++)
+            *(ops.ops[k].of_batch ? &collates : &made_share) += ops.ops[k].share;
+        assert_true(fabs(collates - 0.1) < 0.005 && fabs(made_share - (rows[i].word ? 0.9 : 0)) < 0.005);
+        if (rows[i].word)
+            assert_string_equal(ops.ops[0].word, rows[i].word);
+        if (rows[i].name)
+            assert_string_equal(ops.ops[0].name, rows[i].name);
+        assert_int_equal(ops.n_ops, !rows[i].word ? 1 : 2);
+        pp_ops_free(&ops);
+        drop(&m);
+    }
+}
+
 /* A worker that is never waited for has no share, however hot it is. */
 static void test_what_nobody_waits_for_weighs_nothing(void **state)
 {
@@ -588,6 +651,7 @@ int main(void)
         cmocka_unit_test(test_a_function_of_a_library_has_its_package),
         cmocka_unit_test(test_a_wrapper_names_nothing),
         cmocka_unit_test(test_folded_code_is_its_callers),
+        cmocka_unit_test(test_a_data_set_of_a_library_is_an_operation),
         cmocka_unit_test(test_what_nobody_waits_for_weighs_nothing),
         cmocka_unit_test(test_what_runs_between_epochs_is_named),
         cmocka_unit_test(test_a_function_of_a_step_is_one),
