@@ -62,6 +62,18 @@ has forkserver 60 1 8
 recorded "without workers" --workers 0
 has "without workers" 120 2 16
 is "without workers nothing is unpickled" "$(sql "$R" "SELECT count(*) FROM counter WHERE name = 'unpickle_ns'")" 0
+# Between two samples the kernel takes the CPU away, for whoever reads a clock there; here it is a sleep.
+run timeout 60 "$PP" exec -q --force -o "$R" -- "$PYTHON" -c 'import time, torch
+from torch.utils.data import DataLoader, Dataset
+class Numbers(list):
+    def __iter__(self):
+        for i in range(16):
+            yield i
+            time.sleep(0.004)
+class D(Dataset):
+    def __getitem__(self, i): return torch.tensor(sum(range(40000)) + i)
+for b in DataLoader(D(), batch_sampler=[Numbers()] * 12): pass'
+like "without workers a wait between samples is of the next one" "$(sql "$R" "SELECT sum(dur_ns * (phase = 'transform')) * 100 / sum(dur_ns * (phase = 'data_wait')) FROM v_span")" '^([89].|100)$'
 recorded "persistent workers" --persistent --epochs 3
 has "persistent workers" 180 3 24
 is "persistent workers: no more lanes than workers" "$(sql "$R" "SELECT count(*) FROM thread WHERE lane = 'worker'")" 2
