@@ -159,7 +159,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
              "`__iter__` with `yield` in place of a list that `__getitem__` fills and empties; `DataLoader(data, num_workers=N)`",
              "`.compose()` of the same generator, and `wds.WebLoader(num_workers=N)`", NULL)},
     [PP_REMEDY_PREFETCH] = {"prefetch", "a deeper prefetch",
-                            "Deepen the prefetch (prefetch_factor): storage is fast enough on average.",
+                            "Deepen the prefetch (prefetch_factor): on average batches are made fast enough.",
                             PREFETCH, .set = "prefetch_factor={to}"},
     [PP_REMEDY_OUT_OF_ORDER] =
         {"order", "batches in order of completion",

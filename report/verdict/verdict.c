@@ -377,14 +377,16 @@ static int lacks_a_cpu(const struct pp_facts *f, const struct pp_rule *cause)
 }
 
 /* Workers that are idle while the trainer waits: it waits for the hand-over of what is ready. That is the
- * input's matter where a change to the input gains, or where more is handed over than was asked for. */
+ * input's matter where a change to the input gains, or where more is handed over than was asked for. Where the
+ * looks find threads at work meanwhile, those make the batches, and have no spans. */
 static int is_ready(const struct pp_facts *f)
 {
     const double *m = f->metric;
     return m[PP_METRIC_OWNER] == PP_PHASE_NONE && m[PP_METRIC_WORKER_IDLE] >= PP_LEAST_EXPLAINED &&
            m[PP_METRIC_WAIT_ITSELF] >= PP_LEAST_SHARE && m[PP_METRIC_G_INPUT] < PP_WORTH_A_FIX &&
            !(m[PP_METRIC_G_CPUS] >= PP_WORTH_A_FIX) &&
-           !(m[PP_METRIC_HANDED_FACTOR] >= PP_VIEW_FACTOR && m[PP_METRIC_HANDED] >= PP_VIEW_BYTES);
+           !(m[PP_METRIC_HANDED_FACTOR] >= PP_VIEW_FACTOR && m[PP_METRIC_HANDED] >= PP_VIEW_BYTES) &&
+           !pp_cause_first(f, pp_cause_rules_threads, pp_cause_rules_threads_n);
 }
 
 /* Others take the CPUs. Their going is not always in the job's hands; what is comes second. */

@@ -69,7 +69,7 @@
 #define TOO_FEW_WORKERS \
     "there are too few workers. The {workers|worker is|workers are all} busy with {owner}, while only {busy_cpus} of the CPUs are in use[ by {cpu_users}]"
 #define CONTENTION \
-    "CPUs are short. {others} take {contended} of them, and {owner} waits for a CPU {run_queue} of its time"
+    "CPUs are short. {others} take {contended} of them[, and {owner} waits for a CPU {run_queue} of its time]"
 #define LOCKED \
     .said = \
         "threads take turns. In the stalls {threads_locked} of those at work wait for the interpreter's lock (GIL), and more threads gain nothing", \

@@ -221,7 +221,7 @@ const struct pp_rule pp_cause_rules_replay[] = {
     {"loader", "prefetch",
      WHEN(AT_LEAST(W_STORAGE, LARGEST),
           AT_LEAST(READ_BURST, 0.5, "more than half on several workers at once"),
-          AT_LEAST(PREFETCH_PART, 0.5, "more than half: on average storage is fast enough")),
+          AT_LEAST(PREFETCH_PART, 0.5, "more than half: on average batches are made fast enough")),
      .said =
          "storage stops for all workers at once from time to time, and the prefetch is too shallow to hide it",
      .remedy = PP_REMEDY_PREFETCH},

@@ -190,7 +190,7 @@ def judged(truth, said, text, page, busy=False):
     if truth["kind"] == "failure":  # how a job ended stands before all labels
         everything = parts["head"] + " " + everything
     everything = re.sub(r"\w+\.(py|sqlite)\b(?!:\d)", "", everything)  # the names of our files say what is at fault
-    advice = " ".join(parts.get(k, "") for k in ("First", "Do", "Gain", "How", "Then", "Also")) if len(parts) > 1 and truth["kind"] != "failure" else everything
+    advice = " ".join(parts.get(k, "") for k in ("First", "Do", "Gain", "How", "Or", "Then", "Also")) if len(parts) > 1 and truth["kind"] != "failure" else everything
     do = " ".join(parts.get(k, "") for k in ("Do", "How"))
     then = f":{v.get('then_l1')}/{v.get('then_l2')} " if v.get("then") else ""  # others take the CPUs: the job's own cause comes second
     right = truth["cause"] + ("|^cpu-starved" if busy and truth["kind"] == "control" else "")  # a step that waits for a CPU has its own word

@@ -154,6 +154,10 @@ const char *one_voice_broken(const struct pp_report *r, char *why, size_t size)
     if (v->other && (v->then || (v->action.depends && strstr(v->other, v->action.depends)) ||
                      (v->action.fix && v->action.fix->change && strstr(v->other, v->action.fix->change))))
         return snprintf(why, size, "'%s' beside '%s'", v->other, v->then ? v->then : v->next_step), why;
+    const char *said[] = {v->cause, v->then, v->reason, v->next_step};
+    for (size_t i = 0; i < sizeof(said) / sizeof(*said); i++)
+        if (said[i] && strstr(said[i], " - "))
+            return snprintf(why, size, "a dash in place of what is not known: '%s'", said[i]), why;
     if (pp_answer(r, PP_ANSWER_PREDICTED, predicted) && v->action.depends &&
         strstr(v->action.depends, "at most"))
         return snprintf(why, size, "'%s' of '%s'", predicted, v->next_step), why;
