@@ -90,17 +90,16 @@ static void test_requests_name_their_cause(void **state)
 }
 
 /* Workers with nothing to do, and no change that gains: the trainer waits for what is ready. Where a change
- * gains, or the workers are at work, it waits for data; where free CPUs gain, for a CPU. */
+ * gains, or the workers or other threads are at work, it waits for data; where free CPUs gain, for a CPU. */
 static void test_a_hand_over_is_no_want_of_data(void **state)
 {
     static const struct {
-        double idle, input, cpus;
+        double idle, input, cpus, at_work; /* threads */
         const char *l0;
-    } rows[] = {{0.95, 0.05, 0.05, "not-input-bound"},
-                {0.95, 0.2, 0.05, "input-bound"},
-                {0.3, 0.05, 0.05, "input-bound"},
-                {0.95, NAN, NAN, "cpu-starved"},
-                {0.95, 0.05, 0.3, "cpu-starved"}};
+    } rows[] = {{0.95, 0.05, 0.05, NAN, "not-input-bound"}, {0.95, 0.05, 0.05, 0.2, "not-input-bound"},
+                {0.95, 0.05, 0.05, 1, "input-bound"},       {0.95, 0.2, 0.05, NAN, "input-bound"},
+                {0.3, 0.05, 0.05, NAN, "input-bound"},      {0.95, NAN, NAN, NAN, "cpu-starved"},
+                {0.95, 0.05, 0.3, NAN, "cpu-starved"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct pp_arena arena = {0};
         struct pp_report_verdict v;
@@ -109,6 +108,8 @@ static void test_a_hand_over_is_no_want_of_data(void **state)
         f.metric[PP_METRIC_WORKER_IDLE] = rows[i].idle;
         f.metric[PP_METRIC_G_INPUT] = rows[i].input, f.metric[PP_METRIC_G_CPUS] = rows[i].cpus;
         f.metric[PP_METRIC_LEAD_CPUS] = 0;
+        f.metric[PP_METRIC_THREADS_LOOKS] = 50, f.metric[PP_METRIC_THREADS_WORK] = rows[i].at_work;
+        f.metric[PP_METRIC_THREADS_COMPUTE] = 1, f.metric[PP_METRIC_THREADS_READY] = 0;
         f.metric[PP_METRIC_CONTENDED] = 0.5, f.metric[PP_METRIC_IDLE_CPUS] = 0.02;
         pp_verdict_judge(&f, &arena, &v);
         if (strcmp(v.l0, rows[i].l0) != 0)
