@@ -108,7 +108,7 @@ const uint8_t *pp_bytes_next(struct pp_bytes *b, size_t *n)
             }
         }
         *n = OUT - b->z.avail_out;
-        if (!pp_allowance_take(&b->allowed, *n))
+        if (b->end == PP_BYTES_MORE && !pp_allowance_take(&b->allowed, *n))
             b->end = PP_BYTES_TOO_MANY;
     } else if ((*n = read_more(b)) == 0) {
         b->end = b->failed ? PP_BYTES_CUT : PP_BYTES_WHOLE;

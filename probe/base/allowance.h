@@ -6,13 +6,14 @@
 #include "probe/base/err.h"
 
 enum pp_allowed {
-    PP_ALLOWED_TRACE,   /* they become 10 to 40 times as large as they are packed */
-    PP_ALLOWED_PACKED,  /* gzip makes 1,032 bytes of one at most, Zstandard 10,000 and more */
-    PP_ALLOWED_TABLE,   /* while it is opened; an Arrow stream of single rows is read 4 KiB a message: 20 */
-    PP_ALLOWED_STEPS,   /* of SQLite's machine, PP_DB_STEP_BYTES each: one per two bytes of a row */
-    PP_ALLOWED_TEXTS,   /* of a recording's rows */
-    PP_ALLOWED_SPANS,   /* of a recording, 3 to 8 bytes each; counted as one byte */
-    PP_ALLOWED_CPU,     /* of a query, in ns */
+    PP_ALLOWED_TRACE,  /* they become 10 to 40 times as large as they are packed */
+    PP_ALLOWED_PACKED, /* by what was read of it; masks of large areas become 1,100 times as large, gzip 1,032
+                          at most */
+    PP_ALLOWED_TABLE,  /* while it is opened; an Arrow stream of single rows is read 4 KiB a message: 20 */
+    PP_ALLOWED_STEPS,  /* of SQLite's machine, PP_DB_STEP_BYTES each: one per two bytes of a row */
+    PP_ALLOWED_TEXTS,  /* of a recording's rows */
+    PP_ALLOWED_SPANS,  /* of a recording, 3 to 8 bytes each; counted as one byte */
+    PP_ALLOWED_CPU,    /* of a query, in ns */
     PP_ALLOWED_FOREIGN, /* databases: a row of twenty columns takes about a hundred steps */
 };
 
@@ -22,11 +23,11 @@ static const struct {
 } pp_allowances[] = {
 #define PP_TIMES(times, said) times, said " more than " #times " times its bytes"
     [PP_ALLOWED_TRACE] = {16777216, PP_TIMES(200, "it unpacks to")},
-    [PP_ALLOWED_PACKED] = {16777216, PP_TIMES(1000, "it unpacks to")},
+    [PP_ALLOWED_PACKED] = {1073741824, PP_TIMES(2000, "it unpacks to")},
     [PP_ALLOWED_TABLE] = {1048576, PP_TIMES(64, "its own tables ask for")},
     [PP_ALLOWED_STEPS] = {80000000, PP_TIMES(64, "a query of it reads")},
     [PP_ALLOWED_TEXTS] = {268435456, PP_TIMES(16, "the texts of its rows have")},
-    [PP_ALLOWED_SPANS] = {67108864, PP_TIMES(8, "its spans are")},
+    [PP_ALLOWED_SPANS] = {67108864, 8, "it says to hold more than 8 spans for each of its bytes"},
     [PP_ALLOWED_CPU] = {10000000000, PP_TIMES(500, "a query of it takes, in ns of CPU time,")},
     [PP_ALLOWED_FOREIGN] = {400000000, PP_TIMES(400, "reading it touches")},
 };

@@ -5,6 +5,7 @@
 #include <zstd.h>
 
 enum { GZIP_ONLY = 16 + MAX_WBITS, ZSTD_WINDOW_LOG = 27 };
+enum { MEMBER_COSTS = 64 << 10 }; /* bytes, of a member that may be empty: it takes as long as so many */
 
 /* What one step did. */
 enum step { STEP_GOES_ON, STEP_ENDED /* a member or frame is whole */, STEP_DAMAGED, STEP_NO_MEMORY };
@@ -14,7 +15,7 @@ struct codec {
     const char *name;
     uint8_t magic[PP_UNPACK_HEAD];
     size_t magic_size;
-    int (*begin)(struct pp_unpack *u); /* a member; -1: no memory */
+    int (*begin)(struct pp_unpack *u); /* a member, also behind another; -1: no memory */
     enum step (*step)(struct pp_unpack *u, uint8_t *buf, size_t size, size_t *made);
     void (*end)(struct pp_unpack *u); /* also of what has not begun */
 };
@@ -41,7 +42,7 @@ struct pp_unpack {
 
 static int gzip_begin(struct pp_unpack *u)
 {
-    return inflateInit2(&u->z, GZIP_ONLY) == Z_OK ? 0 : -1;
+    return (u->z.state ? inflateReset(&u->z) : inflateInit2(&u->z, GZIP_ONLY)) == Z_OK ? 0 : -1;
 }
 
 static enum step gzip_step(struct pp_unpack *u, uint8_t *buf, size_t size, size_t *made)
@@ -70,6 +71,8 @@ static void gzip_end(struct pp_unpack *u)
 
 static int zstd_begin(struct pp_unpack *u)
 {
+    if (u->zstd)
+        return ZSTD_isError(ZSTD_DCtx_reset(u->zstd, ZSTD_reset_session_only)) ? -1 : 0;
     u->zstd = ZSTD_createDCtx();
     return u->zstd && !ZSTD_isError(ZSTD_DCtx_setParameter(u->zstd, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG))
                ? 0
@@ -174,7 +177,6 @@ pp_status pp_unpack_read(struct pp_unpack *u, uint8_t *buf, size_t size, size_t 
                 return pp_fail(err, PP_E_CORRUPT,
                                "%s is damaged at byte %llu: behind its %s data lies something else", u->name,
                                (unsigned long long)(u->at - u->left), u->codec->name);
-            u->codec->end(u);
             if (u->codec->begin(u) != 0)
                 return pp_fail(err, PP_E_NO_MEMORY, "no memory to unpack %s", u->name);
             u->inside = 1;
@@ -193,7 +195,7 @@ pp_status pp_unpack_read(struct pp_unpack *u, uint8_t *buf, size_t size, size_t 
                                (unsigned long long)u->at, u->codec->name);
             break;
         }
-        if (!pp_allowance_take(&u->allowed, *got))
+        if (!pp_allowance_take(&u->allowed, *got + (u->inside ? 0 : MEMBER_COSTS)))
             return pp_allowance_fail(&u->allowed, u->name, err);
     }
     return PP_OK;

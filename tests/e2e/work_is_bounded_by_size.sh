@@ -23,7 +23,11 @@ takes_little nsys_scan s.sqlite "^4 .*reading it touches more than 400 times its
 # A shard is unpacked while it is read: the member that has no end is a damaged shard, and the run ends when it is told to.
 make_file packed "$T/p.tar.zst"
 run bash -c "ulimit -t 15; exec timeout 60 '$PP' run '$T/p.tar.zst' --stream --duration 3s --workers 1 --no-record"
-like "a packed shard ends" "$rc $(grep unpacks "$ERR")" "^4 .*p\.tar\.zst: it unpacks to more than 1000 times its bytes; it is damaged"
+like "a packed shard ends" "$rc $(grep unpacks "$ERR")" "^4 .*p\.tar\.zst: it unpacks to more than 2000 times its bytes; it is damaged"
+# Members without a byte: 9 bytes each.
+"$python" -c 'import sys; sys.stdout.buffer.write(b"\x28\xb5\x2f\xfd\x00\x88\x01\x00\x00" * 3700000)' >"$T/e.tar.zst"
+run bash -c "ulimit -t 25; exec timeout 100 '$PP' run '$T/e.tar.zst' --stream --duration 3s --workers 1 --no-record"
+like "and so does one of empty members" "$rc $(grep unpacks "$ERR")" "^4 .*e\.tar\.zst: it unpacks to more than 2000 times its bytes; it is damaged"
 
 "$PP" run --synthetic n=64,size=8x8 --epochs 1 --quiet -o "$T/epochs.sqlite" >/dev/null
 make_file epochs "$T/epochs.sqlite"

@@ -315,6 +315,7 @@ void record_take_begin(struct record_local *l, struct record_iteration *it, stru
     l->worker.first_batch = it->first_batch;
     l->worker.batch = it->first_batch + it->taken;
     l->worker.epoch = (uint16_t)it->epoch;
+    l->worker.place = 0; /* its first sample follows none */
 }
 
 void record_depth(struct record_local *l, uint64_t batches)

@@ -31,8 +31,9 @@ struct seen {
     struct pp_session *session;
     size_t n, of_phase[PP_PHASE_COUNT], taken;
     uint32_t first_batch;
-    uint32_t task[4]; /* batches of the first tasks that workers got */
-    uint64_t counted; /* values of all counters */
+    uint32_t task[4];     /* batches of the first tasks that workers got */
+    uint64_t counted;     /* values of all counters */
+    uint64_t most_cpu_ns; /* of a transform span */
 };
 
 static void open_session(struct seen *s)
@@ -57,6 +58,8 @@ static void read_session(struct seen *s)
                 if (piece[i].phase == PP_PHASE_DISPATCH_WAIT && s->of_phase[PP_PHASE_DISPATCH_WAIT] < 4)
                     s->task[s->of_phase[PP_PHASE_DISPATCH_WAIT]] = piece[i].batch;
                 s->counted += piece[i].phase == PP_PHASE_COUNTER ? piece[i].bytes : 0;
+                if (piece[i].phase == PP_PHASE_TRANSFORM && piece[i].cpu_ns > s->most_cpu_ns)
+                    s->most_cpu_ns = piece[i].cpu_ns;
                 s->n++;
                 s->of_phase[piece[i].phase]++;
                 if (piece[i].phase == PP_PHASE_DATA_WAIT && piece[i].batch < s->first_batch)
@@ -462,6 +465,45 @@ static void threads_of_a_worker_work_for_its_sample(void **state)
     close_session(&s);
 }
 
+/* Without workers, in a session that was left and joined again: what the thread does between them is of no
+ * sample, though the batch before it had some. */
+static void a_sample_of_a_second_session_begins_in_it(void **state)
+{
+    const uint64_t gap_ns = 200000000;
+    struct seen s;
+    open_session(&s);
+    struct record_iteration it = five_batches();
+    for (int k = 0; k < 2; k++) {
+        struct record_mark from;
+        uint64_t until = pp_thread_cpu_ns() + (k ? gap_ns : 0);
+        computes(&until);
+        assert_true(record_join(s.dir));
+        if (!k)
+            record_iteration_begin(&it);
+        assert_true(record_consumer_open(record_local()));
+        record_take_begin(record_local(), &it, &from);
+        record_local()->consumer.taking = 1;
+        record_local()->slot = -1; /* no worker's, which it was made in another test */
+        struct record_local *l = record_worker_here();
+        for (int i = 0; i < 3; i++) {
+            record_sample_begin(l);
+            until = pp_thread_cpu_ns() + 1000000;
+            computes(&until);
+            record_sample_end(l, (uint64_t)i, 0, 0);
+        }
+        it.given = it.taken;
+        record_take_end(l, &it, &from, 1);
+        l->consumer.taking = 0;
+        l->worker.making = NULL;
+        record_leave();
+    }
+    read_session(&s);
+    assert_int_equal(s.of_phase[PP_PHASE_TRANSFORM], 6);
+    assert_in_range(s.most_cpu_ns, 1000000, gap_ns / 2);
+    record_iteration_forget(&it);
+    close_session(&s);
+}
+
 /* What is in the order files, of one epoch after the other: batches, samples, and which of them ended. */
 struct lists {
     uint32_t batches[4], ended;
@@ -733,6 +775,7 @@ int main(void)
         cmocka_unit_test(an_epoch_may_be_entered_in_the_middle),
         cmocka_unit_test(threads_of_a_worker_work_for_its_sample),
         cmocka_unit_test(a_kill_loses_nothing_of_the_order),
+        cmocka_unit_test(a_sample_of_a_second_session_begins_in_it),
         cmocka_unit_test(batches_that_were_trained_on_are_told_up_to_a_kill),
         cmocka_unit_test(state_is_told_before_it_has_ended),
         cmocka_unit_test(the_slowest_samples_are_kept),
