@@ -89,8 +89,8 @@ static unsigned version[3];
 static void load_library(void)
 {
     static const char *const names[] = {
-        "libhdf5_serial.so.103", "libh5.so.103",      "libh5.so.200", "libhdf5_serial.so.310",
-        "libh5.so.310",          "libhdf5_serial.so", "libh5.so",     NULL};
+        "libhdf5_serial.so.103", "libhdf5.so.103",    "libhdf5.so.200", "libhdf5_serial.so.310",
+        "libhdf5.so.310",        "libhdf5_serial.so", "libhdf5.so",     NULL};
     static const struct pp_library_call calls[] = {
 #define ROW(result, name, arguments) {#name, (void **)&h5.name},
         H5_CALLS(ROW)
