@@ -168,19 +168,22 @@ loader_of() { # FRAMEWORK MODE BATCHES CAUSE
     if [ "$(json "$T/report.json" '$.verdict.l2')" = cpu-contended ]; then skip "$name: the cause" "other processes used the CPUs"
     else like "$name: the cause" "$(json "$T/report.json" '$.verdict.l1')" "$4"; fi
 }
+module_of() { sed 's/^grain_.*/grain/; s/^nodes/torchdata.nodes/; s/^dali/nvidia.dali/; s/^ray/ray.data/' <<<"$1"; }
 loaders() {
     local job why
     mkdir -p "$T/loads"
     for i in $(seq 100); do head -c 32768 /dev/urandom >"$T/loads/$i"; done
     why=$(why_no_fuse)
-    if [ -n "$why" ]; then skip "slow storage of other loaders" "$why"; else slow_mount "$T/loads" open_ms=4,read_ms=2; fi
+    [ -n "$why" ] || slow_mount "$T/loads" open_ms=4,read_ms=2 || why="no slow mount: $(tail -n 1 "$T/slow.log")"
+    [ -z "$why" ] || skip "slow storage of other loaders" "$why"
     export RAY_AUTH_MODE=disabled
     for job in $LOADERS; do
         grep -Eq -- "$ONLY" <<<"loaders $job" || continue
-        if ! "$PYTHON" -c "import $(sed 's/^grain_.*/grain/; s/^nodes/torchdata.nodes/; s/^dali/nvidia.dali/; s/^ray/ray.data/' <<<"$job")" 2>"$T/import"; then
+        if ! "$PYTHON" -c "import $(module_of "$job")" 2>"$T/import"; then
             skip "$job" "$(tail -n 1 "$T/import")"
             continue
         fi
+        echo "# $job: $("$PYTHON" -c 'import importlib.metadata as m, sys; d = m.packages_distributions()[sys.argv[1].split(".")[0]][0]; print(d, m.version(d))' "$(module_of "$job")")"
         loader_of "$job" transform 60 '^(transform|loader)$'
         [ -n "$why" ] || loader_of "$job" storage 60 '^storage$'
         loader_of "$job" bound 15

@@ -27,6 +27,18 @@ need_built all "$PP"
 run python3 mk/tools/pictures.py "$PP" tests/recordings/train.sqlite "$T/pictures" --text
 for picture in report dashboard; do check "docs/pictures/$picture.svg is what make golden makes" cmp "$T/pictures/$picture.svg" docs/pictures/$picture.svg; done
 
+# ---- the support matrix is what a run printed, beside what it did not have ----
+cp docs/results/support.md "$T/support.md"
+printf '%s\n' '# 9.9: Python 3.99, PyTorch 9.9.0' 'ok 1 - 9.9 plain: exit status' 'ok 2 - 9.9 plain: phases' 'ok 3 - 9.9 hdf5 # SKIP no h5py' \
+    '# grain: grain 77.1.2' 'ok 4 - grain transform: it runs without' 'ok 5 - grain bound: the step' >"$T/tap"
+run python3 mk/tools/support_matrix.py "$T/tap" --page "$T/support.md"
+is "a run's results are in the table" "$rc $(sed -n '/^| job/{s/ | its.*//; s/.*| //; p}; /^| plain /p; /^| hdf5 /p' "$T/support.md" | sed 's/ | [^|]*|$//; s/.*| //' | paste -sd,)" "0 Python 3.99, PyTorch 9.9.0,yes,-"
+is "a loader's, too" "$(grep '^| grain |' "$T/support.md" | head -n 1 | cut -d'|' -f 2,3,4,6)" " grain | grain 77.1.2 | yes | yes "
+is "and what it did not have stays" "$(sed 's/ | Python 3.99[^|]*|/ |/; /^|/s/ | [^|]* | \([^|]*\) |$/ | \1 |/' "$T/support.md" | grep -c '^| two_loaders | yes | yes ')" 1
+sed -i 's/^ok 2/not ok 2/' "$T/tap"
+run python3 mk/tools/support_matrix.py "$T/tap" --page "$T/support.md"
+like "a failure is one, and the table says it" "$rc $(grep '^| plain ' "$T/support.md")" "^1 .*\| NO \|"
+
 # ---- samples that the pages name ----
 run sh -n samples/slurm/verdict_to_comment.sh
 is "the script for SLURM is one" "$rc" 0
