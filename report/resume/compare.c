@@ -1,5 +1,4 @@
 #include "report/resume/compare.h"
-
 #include "probe/base/array.h"
 
 /* ---- where an iteration stands ---- */

@@ -1,5 +1,4 @@
 #include "report/resume/compare.h"
-
 #include "probe/base/err.h"
 #include "report/rules/remedies.h"
 

@@ -13,7 +13,6 @@
 #include "probe/base/fields.h"
 #include "report/resume/sequence.h"
 #include "report/rules/resume_rules.h"
-
 #include <pipeprobe/status.h>
 
 /* The ranks of one start of the job, rising; finished (pp_resume_finish). */

@@ -1,5 +1,4 @@
 #include "report/resume/resume_read.h"
-
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/sample_list.h"

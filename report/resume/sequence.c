@@ -1,5 +1,4 @@
 #include "report/resume/sequence.h"
-
 #include "probe/base/array.h"
 #include "probe/base/bytes.h"
 #include "probe/base/rng.h"

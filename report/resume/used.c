@@ -1,5 +1,4 @@
 #include "report/resume/used.h"
-
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 

@@ -1,5 +1,4 @@
 #include "report/rules/audit_rules.h"
-
 #include "report/rules/remedies.h"
 
 const struct pp_fact pp_audit_facts[PP_AUDIT_FACT_COUNT] = {

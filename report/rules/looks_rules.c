@@ -1,5 +1,4 @@
 #include "report/rules/looks_rules.h"
-
 #include "report/rules/limits.h"
 #include "report/rules/remedies.h"
 

@@ -1,5 +1,4 @@
 #include "report/rules/remedies.h"
-
 #include "probe/base/std.h"
 #include "report/rules/advice.h"
 

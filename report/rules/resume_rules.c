@@ -1,5 +1,4 @@
 #include "report/rules/resume_rules.h"
-
 #include "report/rules/remedies.h"
 
 const struct pp_fact pp_resume_facts[PP_RESUME_FACT_COUNT] = {

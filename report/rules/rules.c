@@ -1,5 +1,4 @@
 #include "report/rules/rules.h"
-
 #include "probe/base/text.h"
 
 const char *const pp_phase_words[] = {

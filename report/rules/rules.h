@@ -13,7 +13,6 @@
 
 #include "probe/base/arena.h"
 #include "probe/base/fields.h"
-
 #include <pipeprobe/phase.h>
 
 /* Of a rule resting on it, how much of the matter the fact explains: itself, or as a gain of throughput. */

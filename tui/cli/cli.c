@@ -1,12 +1,10 @@
 #include "tui/cli/cli.h"
-
 #include "probe/base/err.h"
 #include "probe/base/page.h"
 #include "probe/base/text.h"
 #include "report/replay/knobs.h"
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/topic.h"
-
 #include <ctype.h>
 #include <sqlite3.h>
 #include <stdarg.h>

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "probe/base/opts.h"
-
 #include <pipeprobe/status.h>
 
 /* Rows of a table that a command has beside its options, for the man page: row(i) is 0 after the last. */

@@ -1,11 +1,9 @@
 #include "tui/cli/digest_beside.h"
-
 #include "probe/base/clock.h"
 #include "probe/base/text.h"
 #include "report/ranks/digest.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/jobs/again.h"
-
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -8,9 +8,7 @@
 #pragma once
 
 #include "probe/base/opts.h"
-
 #include <pipeprobe/status.h>
-
 #include <sys/types.h>
 
 struct digest_opts {

@@ -1,10 +1,8 @@
 /* `pipeprobe drain`: the collector that libpipeprobe starts beside a program that records its own loader. */
 #include "tui/cli/cli.h"
-
 #include "collectors/record/collectors.h"
 #include "probe/base/err.h"
 #include "probe/trace/drain_side.h"
-
 #include <unistd.h>
 
 struct options {

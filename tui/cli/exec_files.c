@@ -1,9 +1,7 @@
 #include "tui/cli/exec_files.h"
-
 #include "collectors/attach/order_files.h"
 #include "collectors/attach/session_files.h"
 #include "probe/base/io.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 

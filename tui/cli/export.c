@@ -13,7 +13,6 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/metrics/sampler.h"
-
 #include <unistd.h>
 
 #define OTLP_SUFFIX ".otlp.jsonl"

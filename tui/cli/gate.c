@@ -1,5 +1,4 @@
 #include "tui/cli/gate.h"
-
 #include "probe/base/err.h"
 #include "report/ci/outputs.h"
 #include "report/compare/render.h"

@@ -7,7 +7,6 @@
 #include "report/compare/render.h"
 #include "report/stats/changepoint.h"
 #include "tui/cli/cli.h"
-
 #include <time.h>
 
 #define POINTS_FOR_CHANGES 20

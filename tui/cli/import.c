@@ -4,7 +4,6 @@
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/rank_files.h"
 #include "tui/cli/recording_name.h"
-
 #include "collectors/import/import.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"

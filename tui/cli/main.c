@@ -3,11 +3,9 @@
 #include "tui/cli/exec_files.h"
 #include "tui/cli/topic.h"
 #include "tui/cli/trace_report.h"
-
 #include "collectors/store/recover.h"
 #include "probe/base/heap.h"
 #include "probe/base/io.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 

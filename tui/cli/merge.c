@@ -3,11 +3,9 @@
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/output.h"
 #include "tui/cli/rank_files.h"
-
 #include "probe/base/array.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
-
 #include <poll.h>
 #include <unistd.h>
 

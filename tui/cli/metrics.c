@@ -8,7 +8,6 @@
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/metrics/beside.h"
 #include "tui/cli/metrics/sampler.h"
-
 #include <poll.h>
 #include <unistd.h>
 

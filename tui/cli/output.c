@@ -1,9 +1,7 @@
 #include "tui/cli/output.h"
-
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "tui/cli/cli.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -4,9 +4,7 @@
 #pragma once
 
 #include "probe/base/std.h"
-
 #include <pipeprobe/status.h>
-
 #include <sys/stat.h>
 
 /* NULL or "-". */

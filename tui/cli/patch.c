@@ -8,7 +8,6 @@
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/recording_name.h"
 #include "tui/cli/shipped.h"
-
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -1,6 +1,5 @@
 /* `pipeprobe plan`: which sample comes at which position of one (epoch, rank), before anything is read. */
 #include "tui/cli/cli.h"
-
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/json.h"
@@ -10,7 +9,6 @@
 #include "probe/dataset/options.h"
 #include "probe/sampler/sampler.h"
 #include "probe/sampler/shuffle_quality.h"
-
 #include <inttypes.h>
 #include <signal.h>
 #include <sys/stat.h>

@@ -1,12 +1,10 @@
 #include "tui/cli/rank_files.h"
-
 #include "collectors/import/import.h"
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/output.h"
 #include "tui/cli/trace_report.h"
-
 #include <dirent.h>
 
 #define DIGEST ".digest"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "report/ranks/digest.h"
-
 #include <pipeprobe/status.h>
 
 /* Reads all of them into one digest, in a tree of merges; one recording at a time is open. Of a directory

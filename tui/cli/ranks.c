@@ -2,11 +2,9 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/output.h"
 #include "tui/cli/trace_report.h"
-
 #include "probe/base/err.h"
 #include "report/audit/audit_read.h"
 #include "report/ranks/ranks.h"
-
 #include <unistd.h>
 
 struct options {

@@ -1,10 +1,8 @@
 #include "tui/cli/recording_name.h"
-
 #include "collectors/store/reader.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "tui/cli/cli.h"
-
 #include <dirent.h>
 #include <libgen.h>
 #include <sys/stat.h>

@@ -3,7 +3,6 @@
 
 #include "collectors/record/recording.h"
 #include "probe/ranks/identity.h"
-
 #include <pipeprobe/status.h>
 
 /* For a rank of several (rank says which, as its launcher does; NULL: there are none) a file of its own:

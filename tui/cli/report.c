@@ -5,7 +5,6 @@
 #include "tui/cli/output.h"
 #include "tui/cli/recording_name.h"
 #include "tui/cli/trace_report.h"
-
 #include <strings.h>
 
 struct options {

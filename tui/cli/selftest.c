@@ -10,7 +10,6 @@
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/jobs/interrupt.h"
-
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>

@@ -1,9 +1,7 @@
 #include "tui/cli/shipped.h"
-
 #include "collectors/attach/namemap.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
-
 #include <fcntl.h>
 #include <libgen.h>
 #include <unistd.h>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "probe/base/opts.h"
-
 #include <pipeprobe/status.h>
 
 /* Folders, relative to the program's own. */

@@ -4,7 +4,6 @@
 #include "probe/base/io.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/shipped.h"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

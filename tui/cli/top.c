@@ -7,7 +7,6 @@
 #include "tui/dash/dash.h"
 #include "tui/dash/job.h"
 #include "tui/dash/state.h"
-
 #include <locale.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,12 +1,10 @@
 #include "tui/cli/topic.h"
-
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "probe/base/page.h"
 #include "probe/base/text.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/shipped.h"
-
 #include <fcntl.h>
 
 const char *const pp_topics[] = {"first-run",

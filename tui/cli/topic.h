@@ -4,7 +4,6 @@
 #pragma once
 
 #include "probe/base/std.h"
-
 #include <pipeprobe/status.h>
 
 /* The names of the guides, ended by NULL; a reference page is "reference/NAME", or NAME where no guide has

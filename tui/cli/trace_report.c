@@ -1,5 +1,4 @@
 #include "tui/cli/trace_report.h"
-
 #include "collectors/import/import.h"
 #include "collectors/store/recover.h"
 #include "probe/base/err.h"
@@ -7,7 +6,6 @@
 #include "report/source/source.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/jobs/interrupt.h"
-
 #include <dirent.h>
 #include <signal.h>
 #include <sys/stat.h>

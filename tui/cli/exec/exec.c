@@ -10,12 +10,10 @@
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/metrics/beside.h"
 #include "tui/cli/shipped.h"
-
 #include "collectors/attach/launch.h"
 #include "collectors/attach/rank_session.h"
 #include "probe/base/err.h"
 #include "probe/base/json.h"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>

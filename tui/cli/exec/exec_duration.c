@@ -1,9 +1,7 @@
 #include "tui/cli/exec/exec_record.h"
-
 #include "collectors/attach/session_files.h"
 #include "collectors/store/reader.h"
 #include "probe/base/clock.h"
-
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

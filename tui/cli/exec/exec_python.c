@@ -1,5 +1,4 @@
 #include "tui/cli/exec/exec_python.h"
-
 #include <fcntl.h>
 #include <libgen.h>
 #include <sys/mman.h>

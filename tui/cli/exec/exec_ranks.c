@@ -1,11 +1,9 @@
 #include "tui/cli/exec/exec_record.h"
-
 #include "collectors/attach/session_files.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "tui/cli/cli.h"
-
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>

@@ -1,5 +1,4 @@
 #include "tui/cli/exec/exec_record.h"
-
 #include "collectors/attach/order_files.h"
 #include "collectors/attach/session_files.h"
 #include "collectors/system/cgroup.h"
@@ -9,7 +8,6 @@
 #include "probe/base/io.h"
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/recording_name.h"
-
 #include <fcntl.h>
 #include <glob.h>
 #include <sys/stat.h>

@@ -6,7 +6,6 @@
 #include "collectors/record/recording.h"
 #include "collectors/store/writer.h"
 #include "tui/cli/exec_files.h"
-
 #include <sys/types.h>
 
 #define EXEC_GPU_RECORDS 1000000 /* some 100 MB of the file */

@@ -1,11 +1,9 @@
 #include "tui/cli/exec/exec_tune.h"
-
 #include "probe/base/clock.h"
 #include "probe/base/io.h"
 #include "report/build/build.h"
 #include "report/source/source.h"
 #include "tui/cli/exec/exec_words.h"
-
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>

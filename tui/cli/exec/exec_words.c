@@ -1,5 +1,4 @@
 #include "tui/cli/exec/exec_words.h"
-
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "report/build/build.h"
@@ -7,7 +6,6 @@
 #include "report/render/render.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/rank_files.h"
-
 #include <stdarg.h>
 
 static const char *speaker = "exec"; /* the command that the sentences begin with */

@@ -1,10 +1,8 @@
 #include "tui/cli/jobs/again.h"
-
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "tui/cli/jobs/interrupt.h"
-
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "probe/base/std.h"
-
 #include <pipeprobe/status.h>
 #include <sys/types.h>
 

@@ -1,7 +1,5 @@
 #include "tui/cli/jobs/interrupt.h"
-
 #include "probe/base/err.h"
-
 #include <signal.h>
 #include <stdatomic.h>
 

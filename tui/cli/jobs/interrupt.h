@@ -5,7 +5,6 @@
 #pragma once
 
 #include <pipeprobe/status.h>
-
 #include <sys/types.h>
 
 enum {

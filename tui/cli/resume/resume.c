@@ -1,7 +1,6 @@
 /* `pipeprobe resume-test`: does a killed and resumed job go on with the samples that it would have had? Runs
  * the job uninterrupted twice, kills it at chosen points and resumes it; or judges those made elsewhere. */
 #include "tui/cli/resume/resume_run.h"
-
 #include "collectors/attach/launch.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
@@ -10,7 +9,6 @@
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/output.h"
-
 #include <unistd.h>
 
 #define EXEC_SAYS "pipeprobe exec: "

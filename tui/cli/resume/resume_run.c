@@ -1,12 +1,10 @@
 #include "tui/cli/resume/resume_run.h"
-
 #include "collectors/attach/order_files.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/jobs/interrupt.h"
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>

@@ -1,5 +1,4 @@
 #include "tui/cli/resume/resume_run.h"
-
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "report/resume/resume_read.h"

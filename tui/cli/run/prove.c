@@ -1,16 +1,13 @@
 #include "tui/cli/run/prove.h"
-
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/metrics/beside.h"
-
 #include "collectors/store/amend.h"
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/device/nvjpeg.h"
 #include "report/build/build.h"
 #include "report/replay/knobs.h"
-
 #include <unistd.h>
 
 enum {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "probe/base/std.h"
-
 #include <pipeprobe/status.h>
 
 struct prove_opts {

@@ -6,7 +6,6 @@
 #include "tui/cli/run/prove.h"
 #include "tui/cli/run/run_beside.h"
 #include "tui/cli/run/run_record.h"
-
 #include "collectors/gpu/gpu.h"
 #include "collectors/nvtx/nvtx.h"
 #include "probe/base/arena.h"
@@ -19,7 +18,6 @@
 #include "probe/storage/cache/cache.h"
 #include "probe/ranks/lease.h"
 #include "report/render/render.h"
-
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>

@@ -1,5 +1,4 @@
 #include "tui/cli/run/run_beside.h"
-
 #include "collectors/system/environment.h"
 #include "probe/base/err.h"
 #include "probe/base/json.h"
@@ -9,7 +8,6 @@
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/recording_name.h"
-
 #include <signal.h>
 #include <unistd.h>
 

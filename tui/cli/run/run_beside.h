@@ -6,7 +6,6 @@
 #include "tui/cli/run/run_opts.h"
 #include "tui/cli/run/run_record.h"
 #include "tui/cli/run/run_setup.h"
-
 #include <pipeprobe/status.h>
 
 struct run_beside {

@@ -1,5 +1,4 @@
 #include "tui/cli/run/run_setup.h"
-
 #include "collectors/store/writer.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"

@@ -1,12 +1,10 @@
 #include "tui/cli/run/run_record.h"
-
 #include "probe/base/array.h"
 #include "probe/base/clock.h"
 #include "probe/trace/drain_side.h"
 #include "tui/cli/jobs/again.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
-
 #include <xxhash.h>
 
 #define LINE_EVERY_NS 200000000u

@@ -1,11 +1,9 @@
 #include "tui/cli/run/run_opts.h"
-
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "probe/dataset/format.h"
 #include "probe/sampler/sampler.h"
 #include "probe/storage/cache/cache.h"
-
 #include <assert.h>
 #include <libgen.h>
 #include <sys/stat.h>

@@ -1,5 +1,4 @@
 #include "tui/cli/run/run_record.h"
-
 #include "collectors/store/amend.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
@@ -8,7 +7,6 @@
 #include "probe/storage/model.h"
 #include "report/build/build.h"
 #include "tui/cli/recording_name.h"
-
 #include <libgen.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>

@@ -8,7 +8,6 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/run/run_opts.h"
 #include "tui/cli/run/run_setup.h"
-
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/types.h>

@@ -1,5 +1,4 @@
 #include "tui/cli/run/run_setup.h"
-
 #include "collectors/system/cgroup.h"
 #include "collectors/system/environment.h"
 #include "probe/base/clock.h"
@@ -15,7 +14,6 @@
 #include "probe/net/http.h"
 #include "probe/storage/model.h"
 #include "tui/cli/jobs/interrupt.h"
-
 #include <xxhash.h>
 
 #define DEFAULT_BATCH 64

@@ -8,7 +8,6 @@
 #include "probe/transform/transform.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/run/run_opts.h"
-
 #include <pipeprobe/status.h>
 
 struct run_parts {

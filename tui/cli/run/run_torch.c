@@ -1,5 +1,4 @@
 #include "tui/cli/run/run_beside.h"
-
 #include "collectors/attach/launch.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
@@ -9,7 +8,6 @@
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/shipped.h"
-
 #include <fcntl.h>
 #include <jansson.h>
 #include <poll.h>

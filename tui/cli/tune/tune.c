@@ -2,7 +2,6 @@
  * the job with them for a bounded time, and prints measured beside predicted. The job is not changed: its
  * hooks put the arguments in place (collectors/attach/python/pipeprobe_override.py). */
 #include "tui/cli/tune/tune.h"
-
 #include "collectors/attach/launch.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
@@ -11,7 +10,6 @@
 #include "tui/cli/exec/exec_words.h"
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/jobs/interrupt.h"
-
 #include <unistd.h>
 
 struct options {

@@ -6,7 +6,6 @@
 #include "report/model/model.h"
 #include "report/render/answer.h"
 #include "report/replay/knobs.h"
-
 #include <sys/types.h>
 
 /* One bounded run of the user's job under `pipeprobe exec`, in a process group of its own: it is ended when

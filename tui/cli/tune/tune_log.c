@@ -1,8 +1,6 @@
 #include "tui/cli/tune/tune.h"
-
 #include "probe/base/err.h"
 #include "probe/base/io.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 

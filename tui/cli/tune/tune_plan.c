@@ -1,5 +1,4 @@
 #include "tui/cli/tune/tune.h"
-
 #include "report/build/build.h"
 #include "report/replay/whatif.h"
 #include "report/source/source.h"

@@ -1,5 +1,4 @@
 #include "tui/cli/tune/tune.h"
-
 #include "collectors/store/amend.h"
 #include "probe/base/json.h"
 #include "probe/base/text.h"

@@ -1,5 +1,4 @@
 #include "tui/cli/tune/tune.h"
-
 #include "collectors/store/amend.h"
 #include "collectors/store/reader.h"
 #include "probe/base/clock.h"
@@ -9,7 +8,6 @@
 #include "report/build/build.h"
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/jobs/interrupt.h"
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>

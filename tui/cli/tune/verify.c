@@ -1,7 +1,6 @@
 /* `pipeprobe verify`: whether the edited job is faster than it was, and still does the same work. The job as
  * it was is the edited one with the recording's arguments put back by its hooks, or another command. */
 #include "tui/cli/tune/tune.h"
-
 #include "collectors/attach/launch.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
@@ -11,7 +10,6 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/jobs/interrupt.h"
-
 #include <unistd.h>
 
 struct options {

@@ -1,5 +1,4 @@
 #include "tui/cli/tune/tune.h"
-
 #include "probe/base/text.h"
 
 /* Of the work of a sample and of a step: a CPU's clock, its caches and neighbours move them by less. */

@@ -1,5 +1,4 @@
 #include "collectors/attach/python/record/record.h"
-
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -1,9 +1,7 @@
 /* With `exec --content`: hashes of a batch's samples, and of the files read for each, as a block of the order
  * file (order_file.h) of the process that makes them. Under the interpreter's lock. */
 #include "collectors/attach/python/record/record.h"
-
 #include "collectors/attach/order_file.h"
-
 #include <unistd.h>
 
 void record_content_files(struct record_local *l, uint64_t identity)

@@ -2,9 +2,7 @@
  * what the trainer waits for. Read at the begin and the end of a collective, twice a second at most, so that
  * no descriptors are kept in a program that is not ours. */
 #include "collectors/attach/python/record/record.h"
-
 #include "probe/trace/run_delay.h"
-
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>

@@ -6,12 +6,10 @@
  * worked on from when; a call is the last batch's that its thread had before it. Threads that take none, such
  * as autograd's, work for the trainer's. */
 #include "collectors/attach/python/record/record.h"
-
 #include "collectors/attach/activity_file.h"
 #include "collectors/gpu/cupti.h"
 #include "collectors/gpu/cupti_abi.h"
 #include "probe/base/guard.h"
-
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>

@@ -1,9 +1,7 @@
 /* The file "loaders-PID" of the session (loaders_file.h), and the numbers that batches have over the run. All
  * of it under the interpreter's lock. */
 #include "collectors/attach/python/record/record.h"
-
 #include "probe/base/guard.h"
-
 #include <fcntl.h>
 #include <pipeprobe/ring.h> /* PP_LOADERS_FILE_PREFIX */
 #include <sys/mman.h>

@@ -1,5 +1,4 @@
 #include "collectors/attach/python/record/record.h"
-
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

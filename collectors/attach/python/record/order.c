@@ -1,11 +1,9 @@
 /* Which samples the job's samplers gave, and the other blocks of the process's order file (order_file.h). All
  * of it under the interpreter's lock. */
 #include "collectors/attach/python/record/record.h"
-
 #include "collectors/attach/order_file.h"
 #include "probe/base/guard.h"
 #include "probe/base/sample_list.h"
-
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/mman.h>

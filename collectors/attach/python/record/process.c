@@ -1,8 +1,6 @@
 #include "collectors/attach/python/record/record.h"
-
 #include "probe/base/guard.h"
 #include "probe/trace/run_delay.h"
-
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/mman.h>

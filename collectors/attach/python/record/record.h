@@ -32,7 +32,6 @@
 #include "collectors/attach/reads/reads.h"
 #include "probe/base/clock.h"
 #include "probe/trace/join.h"
-
 #include <pthread.h>
 
 /* A lane of this thread: its ring, and where its last span ended. */

@@ -1,9 +1,7 @@
 /* The requests that a sample was made of: from the preloaded library to the session's file, at its end. */
 #include "collectors/attach/python/record/record.h"
 #include "collectors/attach/requests_file.h"
-
 #include "probe/base/guard.h"
-
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,7 +1,6 @@
 /* Facts of iterations, and state that was saved, restored or set: blocks of the order file (order_file.h).
  * All of it under the interpreter's lock. */
 #include "collectors/attach/python/record/record.h"
-
 #include "collectors/attach/order_file.h"
 
 enum {

@@ -2,7 +2,6 @@
  * which no other loader's is taken, whose head is brought up to date with every batch (order_file.h). All of
  * it under the interpreter's lock. */
 #include "collectors/attach/python/record/record.h"
-
 #include "collectors/attach/order_file.h"
 
 enum { LOADERS = 8 /* that are iterated by turns */, LOOKED_AT = 1, TAKEN };

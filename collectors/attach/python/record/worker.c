@@ -1,5 +1,4 @@
 #include "collectors/attach/python/record/record.h"
-
 #include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
