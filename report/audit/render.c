@@ -61,10 +61,7 @@ static const struct pp_field example_fields[] = {
 };
 #undef ROW
 
-static struct pp_value schema(const void *row, const void *root)
-{
-    return pp_value_text("pipeprobe.audit/1");
-}
+PP_VALUE_OF(schema, void, pp_value_text("pipeprobe.audit/1"))
 
 #define ROW struct pp_audit
 const struct pp_field pp_audit_fields[] = {

@@ -27,26 +27,10 @@ static const struct pp_field outlier_fields[] = {
 #undef ROW
 
 #define ROW struct pp_compare_metric
-static const struct pp_cmp_metric *row_of(const void *row)
-{
-    return &pp_cmp_metrics[((const ROW *)row)->id];
-}
-static struct pp_value metric_key(const void *row, const void *root)
-{
-    return pp_value_text(row_of(row)->key);
-}
-static struct pp_value metric_title(const void *row, const void *root)
-{
-    return pp_value_text(row_of(row)->title);
-}
-static struct pp_value metric_unit(const void *row, const void *root)
-{
-    return pp_value_text(pp_cmp_unit_name(row_of(row)->unit));
-}
-static struct pp_value metric_answer(const void *row, const void *root)
-{
-    return pp_value_text(pp_answer_name(((const ROW *)row)->answer));
-}
+PP_VALUE_OF(metric_key, ROW, pp_value_text(pp_cmp_metrics[r->id].key))
+PP_VALUE_OF(metric_title, ROW, pp_value_text(pp_cmp_metrics[r->id].title))
+PP_VALUE_OF(metric_unit, ROW, pp_value_text(pp_cmp_unit_name(pp_cmp_metrics[r->id].unit)))
+PP_VALUE_OF(metric_answer, ROW, pp_value_text(pp_answer_name(r->answer)))
 
 static const struct pp_field value_fields[] = {{.key = "value", .type = PP_FIELD_NUMBER}, PP_FIELDS_END},
                              pair_fields[] = {{"value", PP_FIELD_NUMBER, .flags = PP_FIELD_ALWAYS},
@@ -95,23 +79,10 @@ static const struct pp_field metric_fields[] = {
 /* ---- where the difference is ---- */
 
 #define ROW struct pp_compare_part
-static struct pp_value part_lane(const void *row, const void *root)
-{
-    return pp_value_text(pp_lane_name(((const ROW *)row)->lane));
-}
-static struct pp_value part_phase(const void *row, const void *root)
-{
-    return pp_value_text(pp_phase_info(((const ROW *)row)->phase)->name);
-}
-static struct pp_value part_name(const void *row, const void *root)
-{
-    enum pp_part part = ((const ROW *)row)->part;
-    return pp_value_text(part == PP_PART_UNSPLIT ? NULL : pp_part_name(part));
-}
-static struct pp_value part_difference(const void *row, const void *root)
-{
-    return pp_value_number(((const ROW *)row)->head_s - ((const ROW *)row)->base_s);
-}
+PP_VALUE_OF(part_lane, ROW, pp_value_text(pp_lane_name(r->lane)))
+PP_VALUE_OF(part_phase, ROW, pp_value_text(pp_phase_info(r->phase)->name))
+PP_VALUE_OF(part_name, ROW, pp_value_text(r->part == PP_PART_UNSPLIT ? NULL : pp_part_name(r->part)))
+PP_VALUE_OF(part_difference, ROW, pp_value_number(r->head_s - r->base_s))
 
 static const struct pp_field part_fields[] = {
     MADE("lane", TEXT, part_lane, "of the threads that spent it", ALWAYS),
@@ -134,14 +105,8 @@ static const struct pp_field difference_fields[] = {
 #undef ROW
 
 #define ROW struct pp_compare_spent
-static struct pp_value spent_kind(const void *row, const void *root)
-{
-    return pp_value_text(pp_spent_kinds[((const ROW *)row)->kind].key);
-}
-static struct pp_value spent_difference(const void *row, const void *root)
-{
-    return pp_value_number(((const ROW *)row)->head_ns - ((const ROW *)row)->base_ns);
-}
+PP_VALUE_OF(spent_kind, ROW, pp_value_text(pp_spent_kinds[r->kind].key))
+PP_VALUE_OF(spent_difference, ROW, pp_value_number(r->head_ns - r->base_ns))
 
 static const struct pp_field spent_fields[] = {
     MADE("kind", TEXT, spent_kind, "of time, as in the report's", ALWAYS),
@@ -155,18 +120,9 @@ static const struct pp_field spent_fields[] = {
 /* ---- the comparison ---- */
 
 #define ROW struct pp_compare
-static struct pp_value schema_name(const void *row, const void *root)
-{
-    return pp_value_text(schema_values[0]);
-}
-static struct pp_value answer(const void *row, const void *root)
-{
-    return pp_value_text(pp_answer_name(((const ROW *)row)->answer));
-}
-static struct pp_value verdict_answer(const void *row, const void *root)
-{
-    return pp_value_text(pp_answer_name(((const ROW *)row)->verdict.answer));
-}
+PP_VALUE_OF(schema_name, void, pp_value_text(schema_values[0]))
+PP_VALUE_OF(answer, ROW, pp_value_text(pp_answer_name(r->answer)))
+PP_VALUE_OF(verdict_answer, ROW, pp_value_text(pp_answer_name(r->verdict.answer)))
 
 static const struct pp_field base_fields[] = {
     FK("label", base_label, NONE, "as given", ALWAYS),

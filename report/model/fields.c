@@ -225,15 +225,8 @@ static const struct pp_field proof_fields[] = {
 /* ---- phases, workers, queues, errors ---- */
 
 #define ROW struct pp_report_phase
-static struct pp_value phase_name(const void *row, const void *root)
-{
-    return pp_value_text(pp_name_of_phase(((const ROW *)row)->phase));
-}
-
-static struct pp_value phase_lane(const void *row, const void *root)
-{
-    return pp_value_text(pp_lane_name(((const ROW *)row)->lane));
-}
+PP_VALUE_OF(phase_name, ROW, pp_value_text(pp_name_of_phase(r->phase)))
+PP_VALUE_OF(phase_lane, ROW, pp_value_text(pp_lane_name(r->lane)))
 
 static struct pp_value phase_kind(const void *row, const void *root)
 {
@@ -423,11 +416,8 @@ static const struct pp_field pytorch_fields[] = {
 /* ---- environment and configuration ---- */
 
 #define ROW struct pp_report_pair
-static struct pp_value pair_value(const void *row, const void *root)
-{
-    const ROW *p = row;
-    return p->numeric && p->value ? pp_value_number(strtod(p->value, NULL)) : pp_value_text(p->value);
-}
+PP_VALUE_OF(pair_value, ROW,
+            r->numeric && r->value ? pp_value_number(strtod(r->value, NULL)) : pp_value_text(r->value))
 
 static const struct pp_field pair_fields[] = {
     F(key, NONE, "name", ALWAYS),
@@ -443,10 +433,7 @@ static const struct pp_field note_fields[] = {
 #undef ROW
 
 #define ROW struct pp_report
-static struct pp_value schema_name(const void *row, const void *root)
-{
-    return pp_value_text("pipeprobe.report/1");
-}
+PP_VALUE_OF(schema_name, void, pp_value_text("pipeprobe.report/1"))
 static const char *const schema_values[] = {"pipeprobe.report/1", NULL};
 
 static const char *const subject_kinds[] = {"unknown", "own-loader", "pytorch-loader", "job", "program",

@@ -19,17 +19,8 @@ static const struct pp_field idle_fields[] = {
 };
 
 /* Counts are zero where nothing was measured. */
-static struct pp_value gpu_copies(const void *row, const void *root)
-{
-    const ROW *g = row;
-    return g->not_measured ? pp_value_number(NAN) : pp_value_uint(g->copies);
-}
-
-static struct pp_value gpu_copied_bytes(const void *row, const void *root)
-{
-    const ROW *g = row;
-    return g->not_measured ? pp_value_number(NAN) : pp_value_uint(g->copied_bytes);
-}
+PP_VALUE_OF(gpu_copies, ROW, r->not_measured ? pp_value_number(NAN) : pp_value_uint(r->copies))
+PP_VALUE_OF(gpu_copied_bytes, ROW, r->not_measured ? pp_value_number(NAN) : pp_value_uint(r->copied_bytes))
 
 const struct pp_field pp_report_gpu_fields[] = {
     F(name, NONE, "of the device"),
@@ -180,10 +171,7 @@ static const struct pp_field loader_queue_fields[] = {
 #undef ROW
 
 #define ROW struct pp_report_leg
-static struct pp_value leg_phase(const void *row, const void *root)
-{
-    return pp_value_text(pp_name_of_phase(((const ROW *)row)->phase));
-}
+PP_VALUE_OF(leg_phase, ROW, pp_value_text(pp_name_of_phase(r->phase)))
 
 static const struct pp_field leg_fields[] = {
     F(what, NONE,

@@ -18,14 +18,8 @@ const struct pp_spent_kind pp_spent_kinds[PP_SPENT_KINDS] = {
 };
 
 #define ROW struct pp_report_spent
-static struct pp_value spent_key(const void *row, const void *root)
-{
-    return pp_value_text(pp_spent_kinds[((const ROW *)row)->kind].key);
-}
-static struct pp_value spent_words(const void *row, const void *root)
-{
-    return pp_value_text(pp_spent_kinds[((const ROW *)row)->kind].words);
-}
+PP_VALUE_OF(spent_key, ROW, pp_value_text(pp_spent_kinds[r->kind].key))
+PP_VALUE_OF(spent_words, ROW, pp_value_text(pp_spent_kinds[r->kind].words))
 
 const struct pp_field pp_report_spent_fields[] = {
     MADE("kind", TEXT, spent_key, "of time", ALWAYS),

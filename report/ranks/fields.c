@@ -43,10 +43,7 @@ const struct pp_field pp_ranks_row_fields[] = {
 };
 #undef ROW
 
-static struct pp_value schema(const void *row, const void *root)
-{
-    return pp_value_text("pipeprobe.ranks/1");
-}
+PP_VALUE_OF(schema, void, pp_value_text("pipeprobe.ranks/1"))
 
 #define ROW struct pp_ranks
 const struct pp_field pp_ranks_fields[] = {

@@ -116,15 +116,8 @@ size_t pp_gpu_lines(const struct pp_report_gpu *g, struct pp_gpu_line line[PP_GP
     return n;
 }
 
-static struct pp_value line_name(const void *row, const void *root)
-{
-    return pp_value_text(((const struct pp_gpu_line *)row)->field->name);
-}
-
-static struct pp_value line_value(const void *row, const void *root)
-{
-    return ((const struct pp_gpu_line *)row)->value;
-}
+PP_VALUE_OF(line_name, struct pp_gpu_line, pp_value_text(r->field->name))
+PP_VALUE_OF(line_value, struct pp_gpu_line, r->value)
 
 struct pp_section_rows pp_section_gpu_rows(const struct pp_report *r, struct pp_gpu_line line[PP_GPU_LINES])
 {

@@ -7,6 +7,22 @@ enum { CELL = 40 };
 
 /* ---- words that no field has ---- */
 
+/* The words of a cell, and whether a row is shown (struct pp_section_column, struct pp_section), as one
+ * expression: of its row; r is the report. */
+#define WORDS_OF(name, type, words) \
+    static const char *name(const void *any, enum pp_printer in, char *buf) \
+    { \
+        const type *row = any; \
+        (void)row; \
+        return words; \
+    }
+#define SHOWN_IF(name, type, condition) \
+    static int name(const struct pp_report *r, const void *any, enum pp_printer in) \
+    { \
+        const type *row = any; \
+        return condition; \
+    }
+
 static const char *phase_alone(const void *row, enum pp_printer in, char *buf)
 {
     const struct pp_phase_info *info = pp_phase_info(((const struct pp_report_phase *)row)->phase);
@@ -48,11 +64,7 @@ static const char *change_words(const void *row, enum pp_printer in, char *buf)
     return buf;
 }
 
-static const char *gain_words(const void *row, enum pp_printer in, char *buf)
-{
-    const struct pp_report_fix *f = row;
-    return pp_text_gain(buf, PP_CELL_TEXT, f->gain, f->low, f->high);
-}
+WORDS_OF(gain_words, struct pp_report_fix, pp_text_gain(buf, PP_CELL_TEXT, row->gain, row->low, row->high))
 
 /* The change, its rate, and how, without the change's name where that begins with it. */
 static const char *fix_words(const void *row, enum pp_printer in, char *buf)
@@ -78,10 +90,7 @@ static const char *ruled_out_name(const void *row, enum pp_printer in, char *buf
     return buf;
 }
 
-static const char *found_mark(const void *row, enum pp_printer in, char *buf)
-{
-    return "!";
-}
+WORDS_OF(found_mark, void, "!")
 
 /* " (5 visits)"; one visit needs no word. */
 static const char *visits_text(const struct pp_report_error_example *e, char buf[CELL])
@@ -143,17 +152,12 @@ static const char *end_of(const char *text, enum pp_printer in, size_t most, cha
 }
 
 /* The data set's type where the variable is not known. */
-static const char *loader_name(const void *row, enum pp_printer in, char *buf)
-{
-    const struct pp_report_loader *l = row;
-    return end_of(l->name ? l->name : l->dataset ? l->dataset : "?", in, 17, buf);
-}
-
-static const char *loader_place(const void *row, enum pp_printer in, char *buf)
-{
-    const struct pp_report_loader *l = row;
-    return end_of(l->place ? l->place : "-", in, 15, buf);
-}
+WORDS_OF(loader_name, struct pp_report_loader,
+         end_of(row->name      ? row->name
+                : row->dataset ? row->dataset
+                               : "?",
+                in, 17, buf))
+WORDS_OF(loader_place, struct pp_report_loader, end_of(row->place ? row->place : "-", in, 15, buf))
 
 /* Of several DataLoaders with the one that it works for. */
 static const char *worker_name(const void *row, enum pp_printer in, char *buf)
@@ -173,36 +177,13 @@ static const char *slow_worker(const void *row, enum pp_printer in, char *buf)
 /* ---- which rows ---- */
 
 /* Text says in one line that the laws hold, and a page folds away what did not decide. */
-static int shows_evidence(const struct pp_report *r, const void *row, enum pp_printer in)
-{
-    const struct pp_report_evidence *e = row;
-    return e->supports != 0 || in == PP_IN_MD || (in == PP_IN_TEXT && e->kind != PP_EVIDENCE_LAW);
-}
-
-static int shows_evidence_rest(const struct pp_report *r, const void *row, enum pp_printer in)
-{
-    return ((const struct pp_report_evidence *)row)->supports == 0;
-}
-
-static int shows_fix(const struct pp_report *r, const void *row, enum pp_printer in)
-{
-    return in != PP_IN_TEXT || (r->verdict.l1 && ((const struct pp_report_fix *)row)->advice != PP_ADVICE_NO);
-}
-
-static int is_found(const struct pp_report *r, const void *row, enum pp_printer in)
-{
-    return ((const struct pp_report_finding *)row)->state == PP_FINDING_FOUND;
-}
-
-static int is_not_found(const struct pp_report *r, const void *row, enum pp_printer in)
-{
-    return ((const struct pp_report_finding *)row)->state == PP_FINDING_NOT_FOUND;
-}
-
-static int is_not_measured(const struct pp_report *r, const void *row, enum pp_printer in)
-{
-    return ((const struct pp_report_finding *)row)->state == PP_FINDING_NOT_MEASURED;
-}
+SHOWN_IF(shows_evidence, struct pp_report_evidence,
+         row->supports != 0 || in == PP_IN_MD || (in == PP_IN_TEXT && row->kind != PP_EVIDENCE_LAW))
+SHOWN_IF(shows_evidence_rest, struct pp_report_evidence, row->supports == 0)
+SHOWN_IF(shows_fix, struct pp_report_fix, in != PP_IN_TEXT || (r->verdict.l1 && row->advice != PP_ADVICE_NO))
+SHOWN_IF(is_found, struct pp_report_finding, row->state == PP_FINDING_FOUND)
+SHOWN_IF(is_not_found, struct pp_report_finding, row->state == PP_FINDING_NOT_FOUND)
+SHOWN_IF(is_not_measured, struct pp_report_finding, row->state == PP_FINDING_NOT_MEASURED)
 
 /* ---- the tables ---- */
 

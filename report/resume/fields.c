@@ -44,10 +44,7 @@ static const struct pp_field answer_fields[] = {
 };
 #undef ROW
 
-static struct pp_value schema(const void *row, const void *root)
-{
-    return pp_value_text("pipeprobe.resume/1");
-}
+PP_VALUE_OF(schema, void, pp_value_text("pipeprobe.resume/1"))
 
 #define ROW struct pp_resume
 const struct pp_field pp_resume_fields[] = {

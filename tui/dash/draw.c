@@ -131,14 +131,10 @@ static const struct pp_field verdict_fields[] = {
 };
 #undef ROW
 
-static struct pp_value moment_from(const void *row, const void *root)
-{
-    return since_start_s(root, (double)((const struct pp_dash_model *)root)->moment_from_ns / 1e9);
-}
-static struct pp_value moment_to(const void *row, const void *root)
-{
-    return since_start_s(root, (double)((const struct pp_dash_model *)root)->moment_to_ns / 1e9);
-}
+PP_VALUE_OF(moment_from, void,
+            since_start_s(root, (double)((const struct pp_dash_model *)root)->moment_from_ns / 1e9))
+PP_VALUE_OF(moment_to, void,
+            since_start_s(root, (double)((const struct pp_dash_model *)root)->moment_to_ns / 1e9))
 
 static const struct pp_field moment_fields[] = {
     MADE("from_s", NUMBER, moment_from, "since the run began"),
@@ -150,14 +146,8 @@ static const struct pp_field moment_fields[] = {
 /* ---- rows of the snapshot ---- */
 
 #define ROW struct pp_live_stage
-static struct pp_value stage_phase(const void *row, const void *root)
-{
-    return phase_text(((const ROW *)row)->phase);
-}
-static struct pp_value stage_lane(const void *row, const void *root)
-{
-    return pp_value_text(pp_lane_name(((const ROW *)row)->lane));
-}
+PP_VALUE_OF(stage_phase, ROW, phase_text(r->phase))
+PP_VALUE_OF(stage_lane, ROW, pp_value_text(pp_lane_name(r->lane)))
 
 static const struct pp_field stage_fields[] = {
     MADE("phase", TEXT, stage_phase, "its name"),
@@ -176,15 +166,8 @@ static const struct pp_field stage_fields[] = {
 #undef ROW
 
 #define ROW struct pp_live_worker
-static struct pp_value worker_state(const void *row, const void *root)
-{
-    return phase_text(((const ROW *)row)->state);
-}
-static struct pp_value worker_sample(const void *row, const void *root)
-{
-    uint64_t sample = ((const ROW *)row)->sample;
-    return sample == PP_NO_SAMPLE ? pp_value_text(NULL) : pp_value_uint(sample);
-}
+PP_VALUE_OF(worker_state, ROW, phase_text(r->state))
+PP_VALUE_OF(worker_sample, ROW, r->sample == PP_NO_SAMPLE ? pp_value_text(NULL) : pp_value_uint(r->sample))
 
 static const struct pp_field worker_fields[] = {
     F(name, NONE, "of the thread"),
@@ -213,14 +196,8 @@ static const struct pp_field queue_fields[] = {
 #undef ROW
 
 #define ROW struct pp_live_event
-static struct pp_value event_at(const void *row, const void *root)
-{
-    return since_start_s(root, (double)((const ROW *)row)->t_ns / 1e9);
-}
-static struct pp_value event_kind(const void *row, const void *root)
-{
-    return pp_value_text(pp_live_event_name(((const ROW *)row)->kind));
-}
+PP_VALUE_OF(event_at, ROW, since_start_s(root, (double)r->t_ns / 1e9))
+PP_VALUE_OF(event_kind, ROW, pp_value_text(pp_live_event_name(r->kind)))
 
 static const struct pp_field event_fields[] = {
     MADE("at_s", NUMBER, event_at, "since the run began"),
@@ -234,31 +211,12 @@ static const struct pp_field event_fields[] = {
 /* ---- the frame ---- */
 
 #define ROW struct pp_live_snapshot
-static struct pp_value run_state(const void *row, const void *root)
-{
-    return pp_value_text(pp_live_state_name(((const ROW *)row)->state));
-}
-static struct pp_value quiet(const void *row, const void *root)
-{
-    const ROW *s = row;
-    return pp_value_number(s->state == PP_LIVE_RUNNING ? s->quiet_s : 0);
-}
-static struct pp_value looked_at(const void *row, const void *root)
-{
-    const ROW *s = row;
-    return s->last_s >= s->first_s ? since_start_s(root, (double)(s->at_s + 1)) : pp_value_number(0);
-}
-
-static struct pp_value hung_worker(const void *row, const void *root)
-{
-    const ROW *s = row;
-    return pp_value_text(s->hung_worker >= 0 ? s->workers[s->hung_worker].name : NULL);
-}
-static struct pp_value hung_phase(const void *row, const void *root)
-{
-    const ROW *s = row;
-    return s->hung_worker >= 0 ? phase_text(s->hung_phase) : pp_value_text(NULL);
-}
+PP_VALUE_OF(run_state, ROW, pp_value_text(pp_live_state_name(r->state)))
+PP_VALUE_OF(quiet, ROW, pp_value_number(r->state == PP_LIVE_RUNNING ? r->quiet_s : 0))
+PP_VALUE_OF(looked_at, ROW,
+            r->last_s >= r->first_s ? since_start_s(root, (double)(r->at_s + 1)) : pp_value_number(0))
+PP_VALUE_OF(hung_worker, ROW, pp_value_text(r->hung_worker >= 0 ? r->workers[r->hung_worker].name : NULL))
+PP_VALUE_OF(hung_phase, ROW, r->hung_worker >= 0 ? phase_text(r->hung_phase) : pp_value_text(NULL))
 
 static const struct pp_field total_fields[] = {
     MADE("state", TEXT, run_state, "of the run"),
@@ -301,10 +259,7 @@ static const struct pp_field row_fields[] = {
 #undef ROW
 
 #define ROW struct pp_dash_model
-static struct pp_value schema_name(const void *row, const void *root)
-{
-    return pp_value_text("pipeprobe.top/1");
-}
+PP_VALUE_OF(schema_name, void, pp_value_text("pipeprobe.top/1"))
 
 static const struct pp_field frame_fields[] = {
     MADE("schema", TEXT, schema_name, "of this document"),
