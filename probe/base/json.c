@@ -168,35 +168,17 @@ void pp_json_null(struct pp_json *j)
     fputs("null", j->out);
 }
 
-void pp_json_put_str(struct pp_json *j, const char *key, const char *s)
-{
-    pp_json_key(j, key);
-    pp_json_str(j, s);
-}
-
-void pp_json_put_num(struct pp_json *j, const char *key, double v)
-{
-    pp_json_key(j, key);
-    pp_json_num(j, v);
-}
-
-void pp_json_put_int(struct pp_json *j, const char *key, int64_t v)
-{
-    pp_json_key(j, key);
-    pp_json_int(j, v);
-}
-
-void pp_json_put_uint(struct pp_json *j, const char *key, uint64_t v)
-{
-    pp_json_key(j, key);
-    pp_json_uint(j, v);
-}
-
-void pp_json_put_bool(struct pp_json *j, const char *key, int v)
-{
-    pp_json_key(j, key);
-    pp_json_bool(j, v);
-}
+#define PUT(what, type) \
+    void pp_json_put_##what(struct pp_json *j, const char *key, type v) \
+    { \
+        pp_json_key(j, key); \
+        pp_json_##what(j, v); \
+    }
+PUT(str, const char *)
+PUT(num, double)
+PUT(int, int64_t)
+PUT(uint, uint64_t)
+PUT(bool, int)
 
 void pp_json_put_object(struct pp_json *j, const char *key)
 {

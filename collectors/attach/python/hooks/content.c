@@ -5,7 +5,6 @@
 #include "collectors/attach/python/hooks/hooks.h"
 
 #define XXH_INLINE_ALL /* the library is not the job's */
-#include <stdlib.h>
 #include <xxhash.h>
 
 enum {

@@ -145,13 +145,6 @@ static PyObject *get_handed(PyObject *function, PyObject *args, PyObject *kwargs
     return out;
 }
 
-PyObject *handover_get(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
-{
-    return loop_called(loop_takes(PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL, 0), get_handed,
-                       function, args, kwargs);
-}
-
-PyObject *handover_result(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
-{
-    return loop_called(loop_takes(NULL, 0), get_handed, function, args, kwargs);
-}
+TIMED(handover_get, loop_called(loop_takes(PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL, 0),
+                                get_handed, function, args, kwargs))
+TIMED(handover_result, loop_called(loop_takes(NULL, 0), get_handed, function, args, kwargs))

@@ -24,6 +24,12 @@
 /* What a call of a Timed does, the call of the function among it. An exception of the function is left as it
  * is. callback: as the Timed was made with. */
 typedef PyObject *timed_call(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback);
+/* One whose answer is an expression. */
+#define TIMED(name, answer) \
+    PyObject *name(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback) \
+    { \
+        return answer; \
+    }
 
 /* What pipeprobe_hooks.py calls as a function of the module: module.c says with which arguments. */
 typedef PyObject *module_function(PyObject *module, PyObject *args);

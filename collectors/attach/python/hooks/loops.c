@@ -112,15 +112,8 @@ PyObject *loop_called(struct loop_call c, ternaryfunc call, PyObject *function, 
     return out;
 }
 
-PyObject *loops_next(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
-{
-    return loop_called(loop_takes(NULL, 1), PyObject_Call, function, args, kwargs);
-}
-
-PyObject *loops_get(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
-{
-    return loop_called(loop_takes(NULL, 0), PyObject_Call, function, args, kwargs);
-}
+TIMED(loops_next, loop_called(loop_takes(NULL, 1), PyObject_Call, function, args, kwargs))
+TIMED(loops_get, loop_called(loop_takes(NULL, 0), PyObject_Call, function, args, kwargs))
 
 /* From a queue between processes. */
 PyObject *loops_get_queued(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
@@ -145,10 +138,7 @@ static PyObject *wait_in(PyObject *function, PyObject *args, PyObject *kwargs, i
 
 /* Its threads compete with this one for the interpreter's lock from then on. A maker's own is a part of its
  * sample. */
-PyObject *loops_dispatch(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
-{
-    return wait_in(function, args, kwargs, 0);
-}
+TIMED(loops_dispatch, wait_in(function, args, kwargs, 0))
 
 /* Called by the module that `its` is a function of, and not by that function. */
 static int is_called_by_module_of(PyObject *its)
@@ -201,10 +191,7 @@ PyObject *loops_wait(PyObject *function, PyObject *args, PyObject *kwargs, PyObj
     return out;
 }
 
-PyObject *loops_put(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
-{
-    return loop_called(loop_gives(NULL), PyObject_Call, function, args, kwargs);
-}
+TIMED(loops_put, loop_called(loop_gives(NULL), PyObject_Call, function, args, kwargs))
 
 /* Of a thread that makes nothing otherwise: a producer that runs as a pool's task has its own samples. */
 PyObject *loops_task(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)

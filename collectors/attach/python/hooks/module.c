@@ -3,7 +3,6 @@
 #include "collectors/attach/rank_session.h"
 
 #define XXH_INLINE_ALL /* the library is not the job's */
-#include <stdio.h>
 #include <structmember.h>
 #include <xxhash.h>
 
@@ -39,11 +38,29 @@ static PyObject *has_ranks(PyObject *self, PyObject *nothing)
     return PyBool_FromLong(pp_rank_is_one_of_several());
 }
 
-static PyObject *leave(PyObject *self, PyObject *nothing)
-{
-    record_leave();
-    Py_RETURN_NONE;
-}
+#define DOES(name, what) \
+    static PyObject *name(PyObject *self, PyObject *nothing) \
+    { \
+        what; \
+        Py_RETURN_NONE; \
+    }
+DOES(leave, record_leave())
+DOES(gpu_end, record_gpu_end())
+DOES(optimized, record_optimized())
+DOES(framework, record_process.has_framework = 1)
+
+/* Of the calling thread, l. */
+#define DOES_HERE(name, what) \
+    static PyObject *name(PyObject *self, PyObject *nothing) \
+    { \
+        struct record_local *l = record_here(); \
+        if (l) \
+            what; \
+        Py_RETURN_NONE; \
+    }
+DOES_HERE(pin_begin, record_pin_begin(l))
+DOES_HERE(pin_end, record_lane_close(&l->pin.lane))
+DOES_HERE(worker_end, record_lane_close(&l->worker.lane))
 
 static PyObject *session(PyObject *self, PyObject *nothing)
 {
@@ -63,46 +80,20 @@ static PyObject *say(PyObject *args, void (*one)(const char *), void (*two)(cons
     Py_RETURN_NONE;
 }
 
-static PyObject *off(PyObject *self, PyObject *args)
-{
-    return say(args, record_off, NULL);
-}
-
-static PyObject *note(PyObject *self, PyObject *args)
-{
-    return say(args, record_note, NULL);
-}
-
-static PyObject *made_of(PyObject *self, PyObject *args)
-{
-    return say(args, NULL, record_made_of);
-}
-
-static PyObject *ended(PyObject *self, PyObject *args)
-{
-    return say(args, record_ended, NULL);
-}
-
-static PyObject *seen(PyObject *self, PyObject *args)
-{
-    return say(args, NULL, record_seen);
-}
+#define SAYS(name, one, two) \
+    static PyObject *name(PyObject *self, PyObject *args) \
+    { \
+        return say(args, one, two); \
+    }
+SAYS(off, record_off, NULL)
+SAYS(note, record_note, NULL)
+SAYS(made_of, NULL, record_made_of)
+SAYS(ended, record_ended, NULL)
+SAYS(seen, NULL, record_seen)
 
 static PyObject *loops(PyObject *self, PyObject *nothing)
 {
     return Py_BuildValue("iII", record_process.has_loader, record_process.taken, record_process.aside);
-}
-
-static PyObject *gpu_end(PyObject *self, PyObject *nothing)
-{
-    record_gpu_end();
-    Py_RETURN_NONE;
-}
-
-static PyObject *optimized(PyObject *self, PyObject *nothing)
-{
-    record_optimized();
-    Py_RETURN_NONE;
 }
 
 static PyObject *gpu_yield(PyObject *self, PyObject *args)
@@ -184,33 +175,11 @@ static PyObject *subclass(PyObject *self, PyObject *args)
     return type;
 }
 
-static PyObject *pin_begin(PyObject *self, PyObject *nothing)
-{
-    struct record_local *l = record_here();
-    if (l)
-        record_pin_begin(l);
-    Py_RETURN_NONE;
-}
-
-static PyObject *pin_end(PyObject *self, PyObject *nothing)
-{
-    struct record_local *l = record_here();
-    if (l)
-        record_lane_close(&l->pin.lane);
-    Py_RETURN_NONE;
-}
-
 static PyObject *stands_in(PyObject *self, PyObject *nothing)
 {
     struct record_local *l = record_is_on() ? record_local() : NULL;
     if (l)
         l->consumer.counts_as_trainer = 1;
-    Py_RETURN_NONE;
-}
-
-static PyObject *framework(PyObject *self, PyObject *nothing)
-{
-    record_process.has_framework = 1;
     Py_RETURN_NONE;
 }
 
@@ -237,14 +206,6 @@ static PyObject *worker_begin(PyObject *self, PyObject *args)
         l->worker.joined_late = joined_late;
         l->worker.round = round;
     }
-    Py_RETURN_NONE;
-}
-
-static PyObject *worker_end(PyObject *self, PyObject *nothing)
-{
-    struct record_local *l = record_here();
-    if (l)
-        record_lane_close(&l->worker.lane);
     Py_RETURN_NONE;
 }
 

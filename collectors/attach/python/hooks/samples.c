@@ -327,16 +327,10 @@ static PyObject *decode(PyObject *function, PyObject *args, PyObject *kwargs, in
     return out;
 }
 
-PyObject *samples_decode(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
-{
-    return decode(function, args, kwargs, 1);
-}
+TIMED(samples_decode, decode(function, args, kwargs, 1))
 
 /* Of sound, video, arrays and tables: no image's size is known. */
-PyObject *samples_unpack(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
-{
-    return decode(function, args, kwargs, 0);
-}
+TIMED(samples_unpack, decode(function, args, kwargs, 0))
 
 /* Its time takes the place of the reads in it, which may be few where it maps the file. */
 PyObject *samples_read(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
