@@ -267,13 +267,7 @@ static int is_foreign(const struct pp_imported *im, const char *const *trainers,
     return 0;
 }
 
-static int by_first(const void *a, const void *b)
-{
-    const struct life *x = a, *y = b;
-    if (x->first_ns != y->first_ns)
-        return x->first_ns < y->first_ns ? -1 : 1;
-    return x->thread < y->thread ? -1 : x->thread > y->thread;
-}
+PP_BY_BOTH(by_first, struct life, first_ns, thread)
 
 /* Each thread with spans of a worker takes over from the first one that has ended by then. lives, become:
  * room for every thread. */

@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <pwd.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { PROCESSES = 4096, PROGRAMS = 64, SHOWN = 5, OWN = 256 };
@@ -79,10 +78,7 @@ static double used_by_others(struct neighbours *s, const int64_t *pid, size_t n)
 
 /* ---- a look ---- */
 
-static int by_pid(const void *a, const void *b)
-{
-    return PP_COMPARE(((const struct process *)a)->pid, ((const struct process *)b)->pid);
-}
+PP_BY(by_pid, struct process, pid)
 
 static struct process *find_process(struct process *list, size_t n, int64_t pid)
 {
@@ -176,10 +172,7 @@ static void add_use(struct neighbours *s)
     }
 }
 
-static int larger_first(const void *a, const void *b)
-{
-    return PP_COMPARE(((const struct program *)b)->cpu_ns, ((const struct program *)a)->cpu_ns);
-}
+PP_BY_FALLING(larger_first, struct program, cpu_ns)
 
 /* Of /etc/passwd alone: a directory service may take its time. */
 static void user_name(uid_t uid, char *buf, size_t size)

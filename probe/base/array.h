@@ -16,8 +16,8 @@ int pp_grow(void *array, size_t *cap, size_t need, size_t item);
 /* -1, 0 or 1, for numbers of any one type. */
 #define PP_COMPARE(x, y) (((x) > (y)) - ((x) < (y)))
 
-/* A comparator for qsort and bsearch, ascending. PP_BY: structs by a member; PP_BY_BOTH: by one, then by
- * another; PP_BY_POINTER: pointers to structs.
+/* A comparator for qsort and bsearch, ascending. PP_BY: structs by a member; PP_BY_FALLING: the largest
+ * first; PP_BY_BOTH: by one, then by another; PP_BY_POINTER: pointers to structs.
  *
  *     PP_BY(by_start, struct span, start_ns)
  *     qsort(spans, n, sizeof(*spans), by_start);
@@ -26,6 +26,11 @@ int pp_grow(void *array, size_t *cap, size_t need, size_t item);
     static int name(const void *a, const void *b) \
     { \
         return PP_COMPARE(((const type *)a)->member, ((const type *)b)->member); \
+    }
+#define PP_BY_FALLING(name, type, member) \
+    static int name(const void *a, const void *b) \
+    { \
+        return PP_COMPARE(((const type *)b)->member, ((const type *)a)->member); \
     }
 #define PP_BY_BOTH(name, type, first, second) \
     static int name(const void *a, const void *b) \

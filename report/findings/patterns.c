@@ -185,12 +185,7 @@ static void find_lockstep(const struct pp_patterns_pass *p, size_t at_once, stru
 
 /* ---- generations of workers ---- */
 
-static int by_first(const void *a, const void *b)
-{
-    uint64_t x = (*(const struct worker *const *)a)->first_ns,
-             y = (*(const struct worker *const *)b)->first_ns;
-    return (x > y) - (x < y);
-}
+PP_BY_POINTER(by_first, struct worker, first_ns)
 
 /* Returns the size of the largest generation. */
 static size_t find_restarts(struct pp_patterns_pass *p, struct pp_restarts *out)

@@ -1,5 +1,6 @@
 #include "report/measure/ops_group.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 
 #define MOSTLY 0.8 /* a function that hands on: one of its lines has so much of it, in one call */
@@ -228,11 +229,7 @@ static void set_shares(struct pp_ops *o, double window_s, double pace)
 
 /* ---- the training thread's lines within steps ---- */
 
-static int by_n(const void *a, const void *b)
-{
-    const struct pp_op_step *x = a, *y = b;
-    return (x->n < y->n) - (x->n > y->n);
-}
+PP_BY_FALLING(by_n, struct pp_op_step, n)
 
 /* Groups by the innermost frame of the user's code; a lambda counts for its caller. Frames above it are the
  * training loop. Each line of the loop is a row. A function that the loop calls is one row, placed at the

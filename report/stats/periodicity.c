@@ -151,11 +151,7 @@ static void refine(const struct pp_stats_event *e, size_t n, double slot, struct
         *out = finer;
 }
 
-static int heavier(const void *a, const void *b)
-{
-    const struct pp_stats_event *x = a, *y = b;
-    return (x->weight < y->weight) - (x->weight > y->weight);
-}
+PP_BY_FALLING(heavier, struct pp_stats_event, weight)
 
 int pp_stats_period(const struct pp_stats_event *events, size_t n, double span, size_t slots,
                     double least_period, struct pp_period *out)

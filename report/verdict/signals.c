@@ -292,7 +292,7 @@ static void offer_changes(const struct pp_costs *c, struct pp_signals *s)
     }
 }
 
-static int by_gain(const void *a, const void *b)
+int pp_fix_by_gain(const void *a, const void *b)
 {
     const struct pp_fix *x = a, *y = b;
     int x_amount = x->cost == PP_AN_AMOUNT, y_amount = y->cost == PP_AN_AMOUNT;
@@ -310,8 +310,8 @@ static pp_status rank_fixes(const struct pp_costs *c, struct pp_signals *s, stru
     for (int i = 0; i < s->fixes && st == PP_OK; i++)
         st = pp_whatif(c, &s->fix[i].knobs, &s->fix[i].p, err);
     if (st == PP_OK) {
-        /* The largest gain first, and amounts last; a cheaper fix before one that gives at most 3 % more. */
-        qsort(s->fix, (size_t)s->fixes, sizeof(*s->fix), by_gain);
+        /* A cheaper fix goes before one that gives no more than 3 % more throughput. */
+        qsort(s->fix, (size_t)s->fixes, sizeof(*s->fix), pp_fix_by_gain);
         for (int i = 1; i < s->fixes; i++)
             for (int k = i; k > 0 && s->fix[k].cost < s->fix[k - 1].cost &&
                             1 + s->fix[k].p.gain >= 0.97 * (1 + s->fix[k - 1].p.gain);

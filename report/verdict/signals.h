@@ -30,6 +30,8 @@ struct pp_fix {
 };
 /* "work -> half" says how much there is to gain, not what to change: it is last, and no advice has it. */
 enum { PP_AN_AMOUNT = 2 };
+/* For qsort: the largest gain first, and amounts last. */
+int pp_fix_by_gain(const void *a, const void *b);
 enum { PP_FIXES_MAX = 26 }; /* every one that signals.c may offer */
 
 struct pp_signals {

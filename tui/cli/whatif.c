@@ -381,14 +381,6 @@ static pp_status predict_sweep(struct asked *a, struct pp_err *err)
     return st;
 }
 
-static int by_gain(const void *a, const void *b)
-{
-    const struct pp_fix *x = a, *y = b;
-    if ((x->cost == PP_AN_AMOUNT) != (y->cost == PP_AN_AMOUNT))
-        return x->cost == PP_AN_AMOUNT ? 1 : -1;
-    return (x->p.gain < y->p.gain) - (x->p.gain > y->p.gain);
-}
-
 static pp_status predict(struct asked *a, struct pp_err *err)
 {
     if (a->o->sweep)
@@ -403,7 +395,7 @@ static pp_status predict(struct asked *a, struct pp_err *err)
     if (!(a->o->estimate_ms > 0)) {
         /* By gain, as the help says; the report's order, in which an option goes before new hardware of about
          * the same gain, is for who wants to know what to do first. */
-        qsort(a->signals.fix, (size_t)a->signals.fixes, sizeof(*a->signals.fix), by_gain);
+        qsort(a->signals.fix, (size_t)a->signals.fixes, sizeof(*a->signals.fix), pp_fix_by_gain);
         for (int i = 0; i < a->signals.fixes; i++) {
             put_prediction(a, a->signals.fix[i].set, &a->signals.fix[i].p, 0);
             if (a->signals.fix[i].knobs.gpu_decode.per_s > 0) /* what it assumes is said below */

@@ -96,17 +96,12 @@ pp_status exec_record_create(struct exec_record *r, const char *output, int forc
 
 /* ---- the end ---- */
 
-static int by_number(const void *a, const void *b)
-{
-    return PP_COMPARE(*(const int64_t *)a, *(const int64_t *)b);
-}
-
 /* Sorts them, each once. */
 static unsigned count_distinct(int64_t *pid, unsigned n)
 {
     unsigned kept = 0;
     if (n)
-        qsort(pid, n, sizeof(*pid), by_number);
+        qsort(pid, n, sizeof(*pid), pp_by_i64);
     for (unsigned i = 0; i < n; i++)
         if (!kept || pid[i] != pid[kept - 1])
             pid[kept++] = pid[i];
