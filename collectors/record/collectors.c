@@ -16,8 +16,6 @@
 #include "probe/storage/cache/cache.h"
 #include "probe/storage/request_log.h"
 
-#include <pthread.h>
-
 /* ---- what the loader counts of itself ----
  *
  * What the loader counted of itself, once a second (base/counters.h): requests

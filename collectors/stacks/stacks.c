@@ -18,7 +18,6 @@
 
 #include <pipeprobe/ring.h>
 
-#include <pthread.h>
 #include <unistd.h>
 
 #define PROCESSES 512

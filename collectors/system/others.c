@@ -5,7 +5,6 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TICKS_NS 500000000u  /* of when a process began more is not known than the tick, of 10 ms here */

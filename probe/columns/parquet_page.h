@@ -7,8 +7,6 @@
 #include "probe/columns/pages.h"
 #include "probe/columns/table.h"
 
-#include <stdatomic.h>
-
 /* The footer of a Parquet file (parquet.thrift, apache/parquet-format): its schema as leaf columns, its row
  * groups, and where the chunks of the wanted columns lie. And the header of a page. A stranger's bytes:
  * nesting, counts and offsets are bounded and checked against the file. */

@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <strings.h>
 #include <sys/resource.h>
-#include <time.h>
 
 int pp_has_suffix(const char *name, const char *suffixes)
 {

@@ -13,8 +13,6 @@
 #include "probe/loader/stop.h"
 
 #include <pipeprobe/span.h>
-#include <pthread.h>
-#include <stdatomic.h>
 
 /* Images of a batch that the device decodes (--decode).
  *

@@ -6,7 +6,6 @@
 #if defined(__x86_64__)
 
 #include <immintrin.h>
-#include <string.h>
 
 #define AVX2 __attribute__((target("avx2")))
 #define INLINE AVX2 static inline __attribute__((always_inline))

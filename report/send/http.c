@@ -22,9 +22,6 @@ static pp_status open_http(const struct pp_sink_kind *kind, const struct pp_sink
 
 #include <microhttpd.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define CONNECTIONS_MOST 16

@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <libgen.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SUFFIX ".sqlite"

@@ -7,8 +7,6 @@
 #include "tui/dash/screen.h"
 #include "tui/dash/verdict.h"
 
-#include <time.h>
-
 #define FRAME_NS UINT64_C(250000000)
 #define LOOK_NS UINT64_C(500000000) /* at the file: a recorder commits every second */
 #define SECOND_NS UINT64_C(1000000000)

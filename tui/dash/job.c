@@ -8,7 +8,6 @@
 #include "tui/dash/screen.h"
 
 #include <dirent.h>
-#include <time.h>
 
 /* A recording of the directory. */
 struct file {

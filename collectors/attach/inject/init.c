@@ -2,7 +2,6 @@
 #include "collectors/attach/inject/inject.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
 
 #define HANDLES_MAX 8192 /* power of two; at most three quarters of it are used */
 

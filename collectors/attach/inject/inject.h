@@ -20,8 +20,6 @@
 #include "collectors/attach/namemap.h"
 #include "probe/trace/trace.h"
 
-#include <sys/types.h>
-
 /* ---- names.c ---- */
 
 /* What a text became. Fits in a pointer, so that it is also the handle of a registered string. */

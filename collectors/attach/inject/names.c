@@ -4,9 +4,7 @@
 #include "probe/base/utf8.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <pipeprobe/ring.h>
-#include <stdio.h>
 
 #define TEXT_BYTES 256   /* a longer text is cut before anything looks at it */
 #define CACHE_SLOTS 4096 /* power of two; at most half of them are used */

@@ -4,12 +4,8 @@
 #include "probe/base/guard.h"
 #include "probe/trace/join.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>

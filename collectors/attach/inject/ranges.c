@@ -4,8 +4,6 @@
 #include "probe/trace/join.h"
 #include "probe/trace/run_delay.h"
 
-#include <math.h>
-
 /* ---- CPU time and run-queue delay of a range ---- */
 
 #define WORTH_NS 50000u /* a reading costs up to 0.8 us, two are needed: 3 % of this */

@@ -14,7 +14,6 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/uio.h>

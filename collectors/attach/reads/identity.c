@@ -4,9 +4,7 @@
 #include "collectors/attach/reads/calls.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <grp.h>
-#include <string.h>
 
 static char own_path[4096];
 

@@ -3,10 +3,7 @@
  * kernel. */
 #include "collectors/attach/reads/calls.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
-#include <string.h>
 #include <sys/syscall.h>
 
 #define XXH_INLINE_ALL

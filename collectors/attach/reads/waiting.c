@@ -2,9 +2,7 @@
  * fetch. */
 #include "collectors/attach/reads/calls.h"
 
-#include <errno.h>
 #include <netinet/in.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 

@@ -2,7 +2,6 @@
 
 #include "probe/base/io.h"
 
-#include <sys/types.h>
 #include <xxhash.h>
 
 #define ENTRY_MAGIC 0x45435050u /* "PPCE" */

@@ -13,7 +13,6 @@
 #include "tui/cli/jobs/interrupt.h"
 
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ---- Python stacks, from outside ----

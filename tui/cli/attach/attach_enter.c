@@ -9,7 +9,6 @@
 #include <pwd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define RING_SPANS 16384 /* a thread, as pipeprobe exec */

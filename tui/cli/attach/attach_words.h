@@ -13,8 +13,6 @@
 #include "tui/cli/exec/exec_record.h"
 #include "tui/cli/exec/exec_tune.h"
 
-#include <sys/types.h>
-
 /* What `pipeprobe attach` has seen of a job so far: one row for the job, one for each DataLoader worker by
  * its number, whatever process fills it, and one for each other child. */
 

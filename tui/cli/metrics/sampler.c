@@ -10,7 +10,6 @@
 
 #include <pthread.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define SECOND_NS UINT64_C(1000000000)
 #define FRESH_NS UINT64_C(900000000) /* a recorder commits every second */

@@ -19,7 +19,6 @@
 #include "probe/ranks/lease.h"
 #include "report/render/render.h"
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 struct run {

@@ -10,7 +10,6 @@
 #include "tui/cli/run/run_setup.h"
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/types.h>
 
 struct run_record {
     uint64_t opened_ns; /* when the data set was open, and another loader's program began; 0: at the beginning

@@ -12,7 +12,6 @@
 #include <jansson.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #define EVERY_NS UINT64_C(500000000)
 #define REST 2000 /* times what the first look of two costs: at most 0.1 % of a CPU */

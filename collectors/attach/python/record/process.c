@@ -2,10 +2,8 @@
 #include "probe/base/guard.h"
 #include "probe/trace/run_delay.h"
 #include <dlfcn.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* As the recorder: less wall time beyond CPU time is not worth a look at schedstat */
 #define UNEXPLAINED_NS 20000u

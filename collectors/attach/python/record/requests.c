@@ -4,7 +4,6 @@
 #include "probe/base/guard.h"
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
