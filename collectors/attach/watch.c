@@ -40,34 +40,29 @@ static int read_stat(int64_t pid, struct pp_watch_look *out)
            pp_watch_parse_stat(text, (double)sysconf(_SC_CLK_TCK), out);
 }
 
-/* Of each thread there is: the second number of its schedstat, in ns. */
-static double read_delay_s(int64_t pid)
-{
-    char path[64], file[384], text[128];
-    unsigned long long ran, waited, sum = 0;
-    int threads = 0;
-    snprintf(path, sizeof(path), "/proc/%lld/task", (long long)pid);
-    DIR *d = opendir(path);
-    for (struct dirent *e; d && threads < THREADS_MAX && (e = readdir(d));) {
-        snprintf(file, sizeof(file), "%s/%s/schedstat", path, e->d_name);
-        if (e->d_name[0] != '.' && pp_io_text(text, sizeof(text), "%s", file) > 0 &&
-            sscanf(text, "%llu %llu", &ran, &waited) == 2) {
-            sum += waited;
-            threads++;
-        }
-    }
-    if (d)
-        closedir(d);
-    return threads ? (double)sum / 1e9 : NAN;
-}
-
 int pp_watch_look(int64_t pid, struct pp_watch_look *out)
 {
     char text[512];
     memset(out, 0, sizeof(*out));
     if (!read_stat(pid, out))
         return 0;
-    out->delay_s = read_delay_s(pid);
+    /* Of each thread there is: the second number of its schedstat, in ns. */
+    char path[64], file[384], line[128];
+    unsigned long long ran, waited, sum = 0;
+    int threads = 0;
+    snprintf(path, sizeof(path), "/proc/%lld/task", (long long)pid);
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && threads < THREADS_MAX && (e = readdir(d));) {
+        snprintf(file, sizeof(file), "%s/%s/schedstat", path, e->d_name);
+        if (e->d_name[0] != '.' && pp_io_text(line, sizeof(line), "%s", file) > 0 &&
+            sscanf(line, "%llu %llu", &ran, &waited) == 2) {
+            sum += waited;
+            threads++;
+        }
+    }
+    if (d)
+        closedir(d);
+    out->delay_s = threads ? (double)sum / 1e9 : NAN;
     if (pp_io_text(out->wait, sizeof(out->wait), "/proc/%lld/wchan", (long long)pid) < 0 ||
         strcmp(out->wait, "0") == 0)
         out->wait[0] = '\0';

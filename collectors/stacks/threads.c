@@ -10,7 +10,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -258,19 +257,6 @@ static void follow_process(struct threads *s, int64_t pid)
         closedir(d);
 }
 
-/* Those that take batches, their children, and theirs. */
-static void look_for_new(struct threads *s)
-{
-    int64_t pid[PROCESSES];
-    size_t n = s->takers;
-    memcpy(pid, s->taker, n * sizeof(*pid));
-    for (size_t i = 0; i < n; i++) {
-        if (pid[i] != (int64_t)getpid())
-            follow_process(s, pid[i]);
-        n += pid[i] != (int64_t)getpid() ? pp_process_children(pid[i], pid + n, PROCESSES - n) : 0;
-    }
-}
-
 static void *looker_main(void *arg)
 {
     struct threads *s = arg;
@@ -291,7 +277,15 @@ static void *looker_main(void *arg)
         if (!s->takers)
             continue;
         if (now - looked >= LOOK_FOR_NEW_NS) {
-            look_for_new(s);
+            /* Those that take batches, their children, and theirs. */
+            int64_t pid[PROCESSES];
+            size_t n = s->takers;
+            memcpy(pid, s->taker, n * sizeof(*pid));
+            for (size_t i = 0; i < n; i++) {
+                if (pid[i] != (int64_t)getpid())
+                    follow_process(s, pid[i]);
+                n += pid[i] != (int64_t)getpid() ? pp_process_children(pid[i], pid + n, PROCESSES - n) : 0;
+            }
             looked = now;
         }
         take_look(s, now);

@@ -60,29 +60,6 @@ static void keep_narrow(struct job_cpus *j, const cpu_set_t *mask, size_t n, int
     pp_store_meta_num(j->opts->store, "environment", "narrow_cpus", CPU_COUNT(&theirs), "CPUs");
 }
 
-/* Of several values the one that held longest is the run's. */
-static void keep_value(struct job_cpus *j, double usable, int affinity)
-{
-    size_t k = 0, most = 0;
-    while (k < j->n && j->held[k].usable != usable)
-        k++;
-    if (k == VALUES)
-        return;
-    if (k == j->n)
-        j->held[j->n++] = (struct held){.usable = usable};
-    j->held[k].affinity = affinity;
-    j->held[k].looks++;
-    for (size_t i = 1; i < j->n; i++)
-        if (j->held[i].looks > j->held[most].looks)
-            most = i;
-    if (j->held[most].usable == j->stored)
-        return;
-    j->stored = j->held[most].usable;
-    pp_store_meta_num(j->opts->store, "environment", "usable_cpus", j->stored, "CPUs");
-    pp_store_meta_num(j->opts->store, "environment", "cpus_affinity", j->held[most].affinity, "CPUs");
-    pp_store_meta_num(j->opts->store, "environment", "cpus_at_start", j->inherited, "CPUs");
-}
-
 static void job_cpus_poll(void *state)
 {
     struct job_cpus *j = state;
@@ -105,7 +82,25 @@ static void job_cpus_poll(void *state)
         pp_store_meta_text(j->opts->store, "environment", "usable_cpus_changes", j->changes);
     }
     j->now = usable;
-    keep_value(j, usable, affinity);
+    /* Of several values the one that held longest is the run's. */
+    size_t k = 0, most = 0;
+    while (k < j->n && j->held[k].usable != usable)
+        k++;
+    if (k == VALUES)
+        return;
+    if (k == j->n)
+        j->held[j->n++] = (struct held){.usable = usable};
+    j->held[k].affinity = affinity;
+    j->held[k].looks++;
+    for (size_t i = 1; i < j->n; i++)
+        if (j->held[i].looks > j->held[most].looks)
+            most = i;
+    if (j->held[most].usable == j->stored)
+        return;
+    j->stored = j->held[most].usable;
+    pp_store_meta_num(j->opts->store, "environment", "usable_cpus", j->stored, "CPUs");
+    pp_store_meta_num(j->opts->store, "environment", "cpus_affinity", j->held[most].affinity, "CPUs");
+    pp_store_meta_num(j->opts->store, "environment", "cpus_at_start", j->inherited, "CPUs");
 }
 
 static pp_status job_cpus_start(const struct pp_collect_opts *opts, void **state, struct pp_err *err)

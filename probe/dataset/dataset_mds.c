@@ -270,28 +270,6 @@ static pp_status find_columns(struct mds *m, const char *feature, const char *sp
     return PP_OK;
 }
 
-/* From a directory with an index.json, or the index.json itself: a web server has no listing. */
-static pp_status read_index(struct mds *m, const struct pp_dataset_place *place, struct pp_err *err)
-{
-    int itself = place->info.kind != PP_PLACE_DIRECTORY;
-    size_t n = strlen(place->spec) - (itself ? sizeof(index_name) : 0);
-    char *dir = strndup(place->spec, n), *name = NULL;
-    struct pp_read r = {.name = itself ? place->spec : index_name, .limit = PP_MDS_INDEX_BYTES};
-    pp_status st = dir && asprintf(&name, "%s/%s", dir, index_name) >= 0
-                       ? PP_OK
-                       : pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
-    if (st == PP_OK)
-        st = pp_storage_read_whole(place->storage, itself ? NULL : &place->root, &r, err);
-    if (st == PP_OK && r.got == 0)
-        st = pp_fail(err, PP_E_CORRUPT, "%s has 0 bytes", name);
-    if (st == PP_OK)
-        st = pp_mds_index_parse(r.data, r.got, dir, name, &m->index, err);
-    free(r.buf);
-    free(name);
-    free(dir);
-    return st;
-}
-
 /* ---- open ---- */
 
 /* What shards are there: raw or packed, and as many bytes as the index says. */
@@ -362,7 +340,23 @@ static pp_status mds_open(struct pp_dataset_place *place, struct pp_dataset **ou
     *out = &m->base;
     m->storage = place->storage;
     m->remote = pp_storage_request_bytes(place->storage) > 0;
-    pp_status st = read_index(m, place, err);
+    /* From a directory with an index.json, or the index.json itself: a web server has no listing. */
+    int itself = place->info.kind != PP_PLACE_DIRECTORY;
+    size_t n = strlen(place->spec) - (itself ? sizeof(index_name) : 0);
+    char *dir = strndup(place->spec, n), *name = NULL;
+    struct pp_read r = {.name = itself ? place->spec : index_name, .limit = PP_MDS_INDEX_BYTES};
+    pp_status st = dir && asprintf(&name, "%s/%s", dir, index_name) >= 0
+                       ? PP_OK
+                       : pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
+    if (st == PP_OK)
+        st = pp_storage_read_whole(place->storage, itself ? NULL : &place->root, &r, err);
+    if (st == PP_OK && r.got == 0)
+        st = pp_fail(err, PP_E_CORRUPT, "%s has 0 bytes", name);
+    if (st == PP_OK)
+        st = pp_mds_index_parse(r.data, r.got, dir, name, &m->index, err);
+    free(r.buf);
+    free(name);
+    free(dir);
     if (st == PP_OK)
         st = find_columns(m, place->options->feature, place->spec, err);
     if (st == PP_OK && m->index.samples == 0)

@@ -238,8 +238,18 @@ static void add_lease(void *ctx, const struct pp_error_row *row)
     p->taken_over[p->n_taken_over++] = l;
 }
 
-static pp_status read_facts(struct pp_audit_file *file, const struct pp_source *source, struct pp_err *err)
+/* ---- the files ---- */
+
+pp_status pp_audit_files_add_source(struct pp_audit_files *f, const char *path,
+                                    const struct pp_source *source, int stays, struct pp_err *err)
 {
+    if (!pp_grow(&f->file, &f->room, f->n + 1, sizeof(*f->file)))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu recordings", f->n + 1);
+    struct pp_audit_file *file = &f->file[f->n];
+    *file = (struct pp_audit_file){.path = strdup(path), .source = stays ? source : NULL};
+    if (!file->path)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the name of %s", path);
+    f->n++;
     struct pass p = {.window = calloc(UINT16_MAX + 1, sizeof(*p.window))};
     const struct pp_wanted wanted = {.columns = VISIT_COLUMNS};
     uint64_t bad = 0;
@@ -283,21 +293,6 @@ static pp_status read_facts(struct pp_audit_file *file, const struct pp_source *
     free(p.order.row);
     free(p.window);
     return st;
-}
-
-/* ---- the files ---- */
-
-pp_status pp_audit_files_add_source(struct pp_audit_files *f, const char *path,
-                                    const struct pp_source *source, int stays, struct pp_err *err)
-{
-    if (!pp_grow(&f->file, &f->room, f->n + 1, sizeof(*f->file)))
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu recordings", f->n + 1);
-    struct pp_audit_file *file = &f->file[f->n];
-    *file = (struct pp_audit_file){.path = strdup(path), .source = stays ? source : NULL};
-    if (!file->path)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the name of %s", path);
-    f->n++;
-    return read_facts(file, source, err);
 }
 
 static void close_file(struct pp_audit_file *file)

@@ -132,19 +132,6 @@ static void judge_resumed_order(struct judge *j, struct epoch *e)
     j->number[PP_AUDIT_FACT_ORDER_OF] = order_of - 1;
 }
 
-static void judge_alike(struct judge *j, struct epoch *e)
-{
-    if (!e->followers)
-        return;
-    enum pp_audit_cause_id id = e->followers + 1 == e->present ? PP_AUDIT_RANKS_ALIKE : PP_AUDIT_WRONG_RANK;
-    blame(j, id, e, e->followed);
-    for (size_t i = 0; i < j->f->n_ranks; i++)
-        if (e->fact[i].leader != i || id == PP_AUDIT_RANKS_ALIKE) {
-            name_rank(j, id, i);
-            name_rank(j, id, e->fact[i].leader);
-        }
-}
-
 static void judge_own(struct judge *j, struct epoch *e)
 {
     uint64_t sum[PP_AUDIT_CAUSES] = {0};
@@ -307,7 +294,16 @@ static void judge_epoch(struct judge *j, size_t at)
         return;
     }
     if (!f->numbers_are_local) {
-        judge_alike(j, &e);
+        if (e.followers) {
+            enum pp_audit_cause_id id = e.followers + 1 == e.present ? PP_AUDIT_RANKS_ALIKE
+                                                                     : PP_AUDIT_WRONG_RANK;
+            blame(j, id, &e, e.followed);
+            for (size_t i = 0; i < j->f->n_ranks; i++)
+                if (e.fact[i].leader != i || id == PP_AUDIT_RANKS_ALIKE) {
+                    name_rank(j, id, i);
+                    name_rank(j, id, e.fact[i].leader);
+                }
+        }
         judge_shared(j, &e);
         if (e.row->whole)
             judge_left_out(j, &e);

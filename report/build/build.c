@@ -1,5 +1,6 @@
 #include "report/build/build.h"
 
+#include "probe/base/array.h"
 #include "report/build/parts.h"
 
 #include "probe/base/err.h"
@@ -80,11 +81,7 @@ static void add_phase(struct build *b, pp_lane lane, unsigned phase)
     };
 }
 
-static int by_id(const void *a, const void *b)
-{
-    uint32_t x = ((const struct pp_thread_row *)a)->id, y = ((const struct pp_thread_row *)b)->id;
-    return x < y ? -1 : x > y;
-}
+PP_BY(by_id, struct pp_thread_row, id)
 
 /* rows come in the order of their ids. */
 static const char *thread_name(struct pp_arena *arena, const struct pp_thread_row *rows, size_t n,
@@ -166,25 +163,6 @@ static void add_losses(struct build *b)
 }
 
 /* ---- totals ---- */
-
-static void set_times(struct build *b)
-{
-    const struct pp_timeline *t = &b->timeline;
-    double started = meta_num(b, "run", "started_mono_ns"), ended = meta_num(b, "run", "ended_mono_ns");
-    uint64_t first = started >= 0 ? (uint64_t)started
-                     : t->spans   ? t->first_ns
-                                  : 0,
-             last = ended >= 0 ? (uint64_t)ended : t->last_ns;
-    const char *outcome = b->source->meta(b->source->ctx, "run", "outcome");
-    b->r->outcome = outcome ? pp_arena_copy(b->arena, outcome) : "unfinished";
-    b->r->session = pp_arena_copy(b->arena, b->source->meta(b->source->ctx, "run", "session_id"));
-    b->r->duration_s = seconds(first, last);
-    b->r->window_s = seconds(t->start_ns, t->end_ns);
-    b->r->startup_s = t->startup_end_ns ? seconds(t->startup_start_ns, t->startup_end_ns) : NAN;
-    b->r->first_batch_s = t->first_batch_ns ? seconds(first, t->first_batch_ns) : NAN;
-    b->r->has_steady_state = t->has_steady_state;
-    b->r->boundary_s = (double)t->boundary_ns / 1e9;
-}
 
 static uint64_t sum_of_workers(const struct pp_tally *t, size_t offset)
 {
@@ -383,7 +361,21 @@ static void compute(struct build *b)
     b->usable_cpus = meta_num(b, "environment", "usable_cpus");
     /* Only pipeprobe run stores a step. */
     b->r->own_loader = config(b, "step") && b->r->subject_kind != PP_SUBJECT_PYTORCH_LOADER;
-    set_times(b);
+    const struct pp_timeline *t = &b->timeline;
+    double started = meta_num(b, "run", "started_mono_ns"), ended = meta_num(b, "run", "ended_mono_ns");
+    uint64_t first = started >= 0 ? (uint64_t)started
+                     : t->spans   ? t->first_ns
+                                  : 0,
+             last = ended >= 0 ? (uint64_t)ended : t->last_ns;
+    const char *outcome = b->source->meta(b->source->ctx, "run", "outcome");
+    b->r->outcome = outcome ? pp_arena_copy(b->arena, outcome) : "unfinished";
+    b->r->session = pp_arena_copy(b->arena, b->source->meta(b->source->ctx, "run", "session_id"));
+    b->r->duration_s = seconds(first, last);
+    b->r->window_s = seconds(t->start_ns, t->end_ns);
+    b->r->startup_s = t->startup_end_ns ? seconds(t->startup_start_ns, t->startup_end_ns) : NAN;
+    b->r->first_batch_s = t->first_batch_ns ? seconds(first, t->first_batch_ns) : NAN;
+    b->r->has_steady_state = t->has_steady_state;
+    b->r->boundary_s = (double)t->boundary_ns / 1e9;
     set_totals(b);
     set_rates(b);
     pp_ending_read(b->source, b->arena, b->r);

@@ -252,20 +252,6 @@ static const struct pp_report_op *hottest(const struct pp_report *r, const struc
     return first;
 }
 
-/* Where the step waits for a CPU: what the workers have them for. */
-static void name_work(struct pp_report *r, struct pp_arena *arena)
-{
-    struct pp_report_verdict *v = &r->verdict;
-    const struct pp_report_op *most = NULL;
-    char share[CELL];
-    for (size_t i = 0; i < r->n_ops && v->stretched > 0; i++)
-        most = most && most->share_all >= r->ops[i].share_all ? most : &r->ops[i];
-    if (most && most->share_all >= 0.5 && !r->why_no_ops)
-        v->next_step = pp_arena_printf(arena, "%s Most of the workers' time: %s, %s.", v->next_step,
-                                       with_place(most, ", ", "", arena),
-                                       pp_text_share(share, CELL, most->share_all));
-}
-
 /* Of a job whose input keeps up, or whose step waits for a CPU. Of a GPU's, waiting lines say nothing. */
 static void name_step(struct pp_report *r, int waits, int beside, struct pp_arena *arena)
 {
@@ -358,7 +344,16 @@ static int name_op(struct pp_report *r, struct pp_arena *arena)
 void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
 {
     int waits = r->data_wait_share >= PP_LEAST_SHARE && strcmp(r->verdict.l0, "cpu-starved") == 0;
-    name_work(r, arena);
+    /* Where the step waits for a CPU: what the workers have them for. */
+    struct pp_report_verdict *v = &r->verdict;
+    const struct pp_report_op *most = NULL;
+    char share[CELL];
+    for (size_t i = 0; i < r->n_ops && v->stretched > 0; i++)
+        most = most && most->share_all >= r->ops[i].share_all ? most : &r->ops[i];
+    if (most && most->share_all >= 0.5 && !r->why_no_ops)
+        v->next_step = pp_arena_printf(arena, "%s Most of the workers' time: %s, %s.", v->next_step,
+                                       with_place(most, ", ", "", arena),
+                                       pp_text_share(share, CELL, most->share_all));
     if (!waits)
         name_step(r, 0, 0, arena);
     int beside = name_op(r, arena);

@@ -64,9 +64,15 @@ static void add_stall(const struct pp_report *r, char buf[TEXT])
             pp_text_share(a, CELL, boundary));
 }
 
-/* A rate is that of what could be used: "33 % of the samples could not be used.". */
-static void add_unused(const struct pp_report *r, char buf[TEXT])
+void pp_sentence_compose(struct pp_arena *arena, struct pp_report *r)
 {
+    struct pp_report_verdict *v = &r->verdict;
+    char head[TEXT] = "", cause[TEXT] = "";
+    if (isnan(v->exposed_share) && !v->outside)
+        add_unjudged(r, head);
+    else
+        add_stall(r, head);
+    /* A rate is that of what could be used: "33 % of the samples could not be used.". */
     char share[CELL];
     double skipped = 0, replaced = 0;
     for (size_t i = 0; i < r->n_error_kinds; i++) {
@@ -76,18 +82,7 @@ static void add_unused(const struct pp_report *r, char buf[TEXT])
     }
     double all = (double)r->samples + skipped, unused = all > 0 ? (skipped + replaced) / all : 0;
     if (unused >= UNUSED_SHARE)
-        add(buf, " %s of the samples could not be used.", pp_text_share(share, CELL, fmin(unused, 1)));
-}
-
-void pp_sentence_compose(struct pp_arena *arena, struct pp_report *r)
-{
-    struct pp_report_verdict *v = &r->verdict;
-    char head[TEXT] = "", cause[TEXT] = "";
-    if (isnan(v->exposed_share) && !v->outside)
-        add_unjudged(r, head);
-    else
-        add_stall(r, head);
-    add_unused(r, head);
+        add(head, " %s of the samples could not be used.", pp_text_share(share, CELL, fmin(unused, 1)));
     /* Only where the trainer stalls: of most other verdicts the head says it all. */
     if (is_bound(v) || v->outside) {
         if (v->headline) {

@@ -280,24 +280,6 @@ static const char *range(struct pp_arena *arena, const char *low, const char *hi
     return strcmp(low, high) == 0 ? pp_arena_copy(arena, low) : pp_arena_printf(arena, "%s to %s", low, high);
 }
 
-static void say_expected(struct pp_report_pytorch *p, const struct pp_costs *c, struct pp_arena *arena,
-                         const struct pp_report *r)
-{
-    char low[32], high[32], step[32];
-    const char *wait = "", *rate = range(arena, pp_text_predicted(low, sizeof(low), p->samples_per_s_low),
-                                         pp_text_predicted(high, sizeof(high), p->samples_per_s_high));
-    if (r->has_step && !isnan(r->step_mean_ns)) {
-        snprintf(low, sizeof(low), "%.0f", 100 * p->data_wait_share_low);
-        snprintf(high, sizeof(high), "%.0f", 100 * p->data_wait_share_high);
-        wait = pp_arena_printf(arena, ", with %s %% data wait at %s per step", range(arena, low, high),
-                               pp_text_duration(step, sizeof(step), r->step_mean_ns));
-    }
-    p->sentence = pp_arena_printf(
-        arena,
-        "A PyTorch DataLoader with %d worker%s would make about %s samples/s of this data%s. Measure it: pipeprobe run --loader pytorch, or your own job: pipeprobe exec -- python train.py. (With PIL, on JPEG, pipeprobe's loader was measured %.1f to %.1f times as fast.)",
-        c->workers, c->workers == 1 ? "" : "s", rate, wait, p->ratio_low, p->ratio_high);
-}
-
 void pp_pytorch_expect(const struct pp_costs *c, struct pp_arena *arena, struct pp_report *r)
 {
     struct pp_report_pytorch *p = NULL;
@@ -322,7 +304,19 @@ void pp_pytorch_expect(const struct pp_costs *c, struct pp_arena *arena, struct 
                                     p->samples_per_s_high); /* of a replay, not exactly monotone */
         if (!r->has_step)
             p->data_wait_share_low = p->data_wait_share_high = NAN;
-        say_expected(p, c, arena, r);
+        char low[32], high[32], step[32];
+        const char *wait = "", *rate = range(arena, pp_text_predicted(low, sizeof(low), p->samples_per_s_low),
+                                             pp_text_predicted(high, sizeof(high), p->samples_per_s_high));
+        if (r->has_step && !isnan(r->step_mean_ns)) {
+            snprintf(low, sizeof(low), "%.0f", 100 * p->data_wait_share_low);
+            snprintf(high, sizeof(high), "%.0f", 100 * p->data_wait_share_high);
+            wait = pp_arena_printf(arena, ", with %s %% data wait at %s per step", range(arena, low, high),
+                                   pp_text_duration(step, sizeof(step), r->step_mean_ns));
+        }
+        p->sentence = pp_arena_printf(
+            arena,
+            "A PyTorch DataLoader with %d worker%s would make about %s samples/s of this data%s. Measure it: pipeprobe run --loader pytorch, or your own job: pipeprobe exec -- python train.py. (With PIL, on JPEG, pipeprobe's loader was measured %.1f to %.1f times as fast.)",
+            c->workers, c->workers == 1 ? "" : "s", rate, wait, p->ratio_low, p->ratio_high);
     } else {
         p->sentence = pp_arena_printf(
             arena,

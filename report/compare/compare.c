@@ -114,9 +114,13 @@ static int larger_first(const void *a, const void *b)
     return PP_COMPARE(fabs(difference_of(b)), fabs(difference_of(a)));
 }
 
-static pp_status collect_parts(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head,
-                               struct pp_err *err)
+static pp_status attribute_difference(struct pp_compare *c, const struct pp_runs *base,
+                                      const struct pp_runs *head, struct pp_err *err)
 {
+    c->base_batch_s = median_of(base, NULL);
+    c->head_batch_s = median_of(head, NULL);
+    if (isnan(c->base_batch_s) || isnan(c->head_batch_s))
+        return PP_OK;
     double least = fabs(c->head_batch_s - c->base_batch_s) * PART_WORTH;
     c->part = malloc(sizeof(*c->part) * PP_LANE_COUNT * PP_PHASE_COUNT * PP_PART_COUNT);
     if (!c->part)
@@ -133,19 +137,6 @@ static pp_status collect_parts(struct pp_compare *c, const struct pp_runs *base,
                     c->part[c->n_parts++] = p;
             }
     qsort(c->part, c->n_parts, sizeof(*c->part), larger_first);
-    return PP_OK;
-}
-
-static pp_status attribute_difference(struct pp_compare *c, const struct pp_runs *base,
-                                      const struct pp_runs *head, struct pp_err *err)
-{
-    c->base_batch_s = median_of(base, NULL);
-    c->head_batch_s = median_of(head, NULL);
-    if (isnan(c->base_batch_s) || isnan(c->head_batch_s))
-        return PP_OK;
-    pp_status st = collect_parts(c, base, head, err);
-    if (st != PP_OK)
-        return st;
     double moved = c->head_batch_s - c->base_batch_s;
     char was[32], is[32], by[32];
     /* When the trainer's data wait is what moved, the cause is among the work of the lanes that feed it; else

@@ -56,21 +56,16 @@ static double overlap_ns(const struct stretches *a, const struct stretches *b)
     return sum;
 }
 
-/* The wait for an epoch's first batch. */
-static void add_trainer(struct pp_leases_pass *p, const struct pp_span *s)
-{
-    if (s->phase != PP_PHASE_EPOCH_BOUNDARY && s->phase != PP_PHASE_DATA_WAIT)
-        return;
-    if (s->phase == PP_PHASE_EPOCH_BOUNDARY || (p->epoch && s->epoch + 1u != p->epoch))
-        add_stretch(&p->boundaries, s);
-    p->epoch = s->epoch + 1u;
-}
-
 void pp_leases_chunk(struct pp_leases_pass *p, const struct pp_span *spans, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const struct pp_span *s = &spans[i];
-        add_trainer(p, s);
+        /* The wait for an epoch's first batch. */
+        if (s->phase == PP_PHASE_EPOCH_BOUNDARY || s->phase == PP_PHASE_DATA_WAIT) {
+            if (s->phase == PP_PHASE_EPOCH_BOUNDARY || (p->epoch && s->epoch + 1u != p->epoch))
+                add_stretch(&p->boundaries, s);
+            p->epoch = s->epoch + 1u;
+        }
         if (s->phase == PP_PHASE_LEASE) {
             p->use.looks++;
             p->use.looks_ns += (double)s->dur_ns;

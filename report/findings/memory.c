@@ -140,13 +140,21 @@ static int rises(const struct series *s, double *mean, double *low, double *high
     return n >= 2 && *low >= STEADY * *mean && (double)(s->last_ns - s->first_ns) / 1e9 >= LEAST_S;
 }
 
-/* What is private tells more than what is anonymous, where it was read often enough. A process that copies
- * pages grows in the one and not in the other. */
-static void judge(const struct walk *w, const struct pp_source *source, struct pp_memory_growth *out)
+pp_status pp_memory_check(const struct pp_source *source, struct pp_memory_growth *out, struct pp_err *err)
 {
+    struct walk w = {.place = {calloc(2 * PLACES, sizeof(*w.place[0]))}};
+    pp_status status = PP_OK;
+    *out = (struct pp_memory_growth){.free_bytes = NAN, .full_s = NAN, .copied = NAN};
+    if (!w.place[ANON])
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the memory of %s", source->path);
+    w.place[PRIVATE] = w.place[ANON] + PLACES;
+    for (; source->each_counter && w.second < 2 && status == PP_OK; w.second++)
+        status = source->each_counter(source->ctx, on_counter, &w, err);
+    /* What is private tells more than what is anonymous, where it was read often enough. A process that
+     * copies pages grows in the one and not in the other. */
     double grown = 0, available = pp_source_number(source, "environment", "memory_available", NAN);
     for (size_t i = 0; i < PLACES; i++) {
-        const struct series *anon = &w->place[ANON][i], *own = place_of(w->place[PRIVATE], anon->pid);
+        const struct series *anon = &w.place[ANON][i], *own = place_of(w.place[PRIVATE], anon->pid);
         double mean, low, high, all = NAN, side;
         if (!anon->pid)
             continue;
@@ -176,19 +184,6 @@ static void judge(const struct walk *w, const struct pp_source *source, struct p
         out->free_bytes = fmax(available - grown, 0);
         out->full_s = out->free_bytes / out->all_per_s;
     }
-}
-
-pp_status pp_memory_check(const struct pp_source *source, struct pp_memory_growth *out, struct pp_err *err)
-{
-    struct walk w = {.place = {calloc(2 * PLACES, sizeof(*w.place[0]))}};
-    pp_status status = PP_OK;
-    *out = (struct pp_memory_growth){.free_bytes = NAN, .full_s = NAN, .copied = NAN};
-    if (!w.place[ANON])
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the memory of %s", source->path);
-    w.place[PRIVATE] = w.place[ANON] + PLACES;
-    for (; source->each_counter && w.second < 2 && status == PP_OK; w.second++)
-        status = source->each_counter(source->ctx, on_counter, &w, err);
-    judge(&w, source, out);
     if (!w.used[ANON])
         out->unknown = "the memory of the processes was not recorded";
     else if (!out->processes)

@@ -391,20 +391,6 @@ static int is_whole(const struct pp_visits_pass *p, uint16_t epoch)
     return begun && first_batch(p, (size_t)epoch + 1) != UINT32_MAX;
 }
 
-/* Watched samples seen in each epoch from `from` on. */
-static void count_seen(const struct pp_visits_pass *p, uint16_t from, double seen[PP_WATCH_EPOCHS])
-{
-    memset(seen, 0, PP_WATCH_EPOCHS * sizeof(*seen));
-    for (size_t i = 0; i < p->watch.room; i++) {
-        const struct pp_watch_entry *w = &p->watch.entries[i];
-        for (uint32_t bits = w->used ? w->seen : 0; bits; bits &= bits - 1) {
-            int epoch = w->newest - __builtin_ctz(bits);
-            if (epoch >= from)
-                seen[epoch - from]++;
-        }
-    }
-}
-
 /* The smallest sample numbers that the reference epoch had and this one has not. */
 static void name_missing(const struct pp_visits_pass *p, uint16_t epoch, uint16_t reference,
                          struct pp_visits *out)
@@ -427,7 +413,16 @@ static void judge_skips(const struct pp_visits_pass *p, int lost, struct pp_visi
     double seen[PP_WATCH_EPOCHS], scale = pp_watch_scale(&p->watch), largest = 0;
     uint16_t from = p->last_epoch >= PP_WATCH_EPOCHS ? (uint16_t)(p->last_epoch - PP_WATCH_EPOCHS + 1) : 0,
              best = from;
-    count_seen(p, from, seen);
+    /* Watched samples seen in each epoch from `from` on. */
+    memset(seen, 0, PP_WATCH_EPOCHS * sizeof(*seen));
+    for (size_t i = 0; i < p->watch.room; i++) {
+        const struct pp_watch_entry *w = &p->watch.entries[i];
+        for (uint32_t bits = w->used ? w->seen : 0; bits; bits &= bits - 1) {
+            int epoch = w->newest - __builtin_ctz(bits);
+            if (epoch >= from)
+                seen[epoch - from]++;
+        }
+    }
     for (uint16_t e = from; e <= p->last_epoch && e >= from; e++) {
         seen[e - from] = is_whole(p, e) ? seen[e - from] : NAN;
         out->whole_epochs += !isnan(seen[e - from]);

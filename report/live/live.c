@@ -171,26 +171,6 @@ static int take_rows(struct pp_live *l, const struct pp_thread_row *rows, size_t
     return 1;
 }
 
-static void fill_lanes(struct pp_live *l, const struct pp_thread_row *rows, const struct pp_lane_place *place)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < l->n_places; i++)
-        if (place[i].row == i) {
-            struct live_thread *t = &l->threads[n];
-            l->places[i].row = n++;
-            *t = (struct live_thread){.id = rows[i].id, .lane = rows[i].lane, .pid = rows[i].pid};
-            if (pp_lanes_unnamed(rows, l->n_places, place, i))
-                snprintf(t->name, sizeof(t->name), "worker %zu", place[i].number);
-            else
-                snprintf(t->name, sizeof(t->name), "%s", rows[i].name);
-        }
-    l->n_threads = n;
-    for (size_t i = 0; i < l->n_places; i++) {
-        l->places[i].row = l->places[place[i].row].row;
-        l->threads[l->places[i].row].dropped += rows[i].dropped;
-    }
-}
-
 static pp_status read_threads(struct pp_live *l, struct pp_reader *r, struct pp_err *err)
 {
     const struct pp_thread_row *rows;
@@ -220,7 +200,22 @@ static pp_status read_threads(struct pp_live *l, struct pp_reader *r, struct pp_
     free(l->threads);
     l->threads = threads;
     threads = NULL;
-    fill_lanes(l, rows, place);
+    size_t n_lanes = 0;
+    for (size_t i = 0; i < l->n_places; i++)
+        if (place[i].row == i) {
+            struct live_thread *t = &l->threads[n_lanes];
+            l->places[i].row = n_lanes++;
+            *t = (struct live_thread){.id = rows[i].id, .lane = rows[i].lane, .pid = rows[i].pid};
+            if (pp_lanes_unnamed(rows, l->n_places, place, i))
+                snprintf(t->name, sizeof(t->name), "worker %zu", place[i].number);
+            else
+                snprintf(t->name, sizeof(t->name), "%s", rows[i].name);
+        }
+    l->n_threads = n_lanes;
+    for (size_t i = 0; i < l->n_places; i++) {
+        l->places[i].row = l->places[place[i].row].row;
+        l->threads[l->places[i].row].dropped += rows[i].dropped;
+    }
 out:
     free(threads);
     free(place);

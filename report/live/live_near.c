@@ -111,25 +111,6 @@ static int take_bars(void *ctx, uint32_t thread, const struct pp_span *spans, si
     return w->spans > SPANS_MOST;
 }
 
-static void name_queues(struct pp_live *l, struct pp_reader *r)
-{
-    static const char lead[] = "queue_", others[] = "collective_"; /* counters of other ranks are no depths */
-    size_t kept = 0;
-    for (size_t i = 0; i < l->n_queues; i++) {
-        const char *name = pp_reader_name(r, l->queue_name[i]);
-        if (name && strncmp(name, others, sizeof(others) - 1) == 0)
-            continue;
-        l->queue_name[kept] = l->queue_name[i];
-        l->queue_sum[kept] = l->queue_sum[i];
-        l->queue_n[kept] = l->queue_n[i];
-        if (name && strncmp(name, lead, sizeof(lead) - 1) == 0)
-            name += sizeof(lead) - 1;
-        snprintf(l->queue_text[kept], sizeof(l->queue_text[kept]), "%s", name ? name : "queue");
-        kept++;
-    }
-    l->n_queues = kept;
-}
-
 pp_status live_near(struct pp_live *l, uint64_t s, struct pp_err *err)
 {
     struct pp_reader *r = NULL;
@@ -162,7 +143,21 @@ pp_status live_near(struct pp_live *l, uint64_t s, struct pp_err *err)
                                                              .to_ns = to},
                                          take_bars, &w, NULL, err);
     }
-    name_queues(l, r);
+    static const char lead[] = "queue_", others[] = "collective_"; /* counters of other ranks are no depths */
+    size_t kept = 0;
+    for (size_t i = 0; i < l->n_queues; i++) {
+        const char *name = pp_reader_name(r, l->queue_name[i]);
+        if (name && strncmp(name, others, sizeof(others) - 1) == 0)
+            continue;
+        l->queue_name[kept] = l->queue_name[i];
+        l->queue_sum[kept] = l->queue_sum[i];
+        l->queue_n[kept] = l->queue_n[i];
+        if (name && strncmp(name, lead, sizeof(lead) - 1) == 0)
+            name += sizeof(lead) - 1;
+        snprintf(l->queue_text[kept], sizeof(l->queue_text[kept]), "%s", name ? name : "queue");
+        kept++;
+    }
+    l->n_queues = kept;
     pp_reader_close(r);
     l->near_s = s;
     return status;

@@ -112,22 +112,6 @@ static void take_trainer(struct judging *j, uint32_t trainer)
     }
 }
 
-static void take_workers(struct judging *j)
-{
-    double busy = 0;
-    for (size_t i = 0; i < j->s->n_samples; i++) {
-        const struct pp_stack_sample *x = &j->s->samples[i];
-        if (x->thread >= j->threads || j->role[x->thread] != PP_LOOKS_WORKER)
-            continue;
-        j->out->workers_looks++;
-        if (!in_fetch(j, x))
-            continue;
-        busy++;
-        take_work(j, i);
-    }
-    j->out->busy = j->out->workers_looks > 0 ? busy / j->out->workers_looks : NAN;
-}
-
 pp_status pp_looks_judge(struct pp_looks *seen, const unsigned char *role, size_t threads, double window_s,
                          struct pp_err *err)
 {
@@ -148,7 +132,18 @@ pp_status pp_looks_judge(struct pp_looks *seen, const unsigned char *role, size_
         j.joined[i].phase = PP_PHASE_NONE;
     if (status == PP_OK) {
         take_trainer(&j, find_trainer(&j));
-        take_workers(&j);
+        double busy = 0;
+        for (size_t i = 0; i < j.s->n_samples; i++) {
+            const struct pp_stack_sample *x = &j.s->samples[i];
+            if (x->thread >= j.threads || j.role[x->thread] != PP_LOOKS_WORKER)
+                continue;
+            j.out->workers_looks++;
+            if (!in_fetch(&j, x))
+                continue;
+            busy++;
+            take_work(&j, i);
+        }
+        j.out->busy = j.out->workers_looks > 0 ? busy / j.out->workers_looks : NAN;
         seen->on_cpu = j.work > 0 ? j.on_cpu / j.work : NAN;
         seen->in_read = j.work > 0 ? j.in_read / j.work : NAN;
         ops->loaders[0] = (struct pp_ops_loader){.judged = 1};

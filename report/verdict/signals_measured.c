@@ -43,25 +43,6 @@ static double worker_skew_of(const struct pp_costs *c)
     return used >= 2 ? mean[used - 1] / fmax(mean[(used - 1) / 2], 1e4) : NAN;
 }
 
-/* By first touch: samples seen in the first epoch; the dataset's bytes over the memory that is available. */
-static void add_cache(const struct pp_costs *c, double *m)
-{
-    double bytes = 0, hits = 0, known = 0, later = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        bytes += c->samples[i].bytes;
-        hits += c->samples[i].hit;
-        known += c->samples[i].hit_known;
-        later += c->samples[i].epoch > 0;
-    }
-    m[PP_METRIC_READ_BYTES] = bytes > 0 ? bytes / (double)c->n : NAN; /* its program did not say */
-    m[PP_METRIC_MISS] = known > 0 ? 1 - hits / known : NAN;
-    m[PP_METRIC_FIRST_TOUCH] = 1 - later / (double)c->n;
-    m[PP_METRIC_FREE_MEMORY] = c->dataset_samples && c->memory_available > 0
-                                   ? 1 - m[PP_METRIC_READ_BYTES] * (double)c->dataset_samples /
-                                             c->memory_available
-                                   : NAN;
-}
-
 /* Of the usable CPUs, what neither this process nor others use, within the quota. */
 static double idle_cpus(const struct pp_costs *c)
 {
@@ -75,27 +56,6 @@ void pp_signals_cpus(const struct pp_costs *c, double *m)
     m[PP_METRIC_SUBPROCESSES] = c->subprocess_cpus / c->machine_cpus;
     m[PP_METRIC_IDLE_CPUS] = idle_cpus(c);
     m[PP_METRIC_BUSY_CPUS] = 1 - idle_cpus(c);
-}
-
-/* Limits of the block layer and of memory, as far as the recording knows them. The page cache counts for the
- * group that read first; what is read again after it was dropped is a refault. */
-static void add_limits(const struct pp_costs *c, double *m)
-{
-    double data = c->dataset_samples ? m[PP_METRIC_READ_BYTES] * (double)c->dataset_samples : NAN;
-    m[PP_METRIC_DISK_LIMIT] = c->limit_bytes_per_s;
-    m[PP_METRIC_READS_LIMIT] = c->limit_reads_per_s;
-    m[PP_METRIC_DISK_LIMIT_USED] = pp_storage_limit_used(c->disk_bytes_per_s, c->limit_bytes_per_s);
-    m[PP_METRIC_READS_LIMIT_USED] = pp_storage_limit_used(c->disk_reads_per_s, c->limit_reads_per_s);
-    m[PP_METRIC_PACED] = c->reads_per_s > 0 ? c->reads_per_s : NAN;
-    m[PP_METRIC_LINK] = c->bandwidth > 0 ? c->bandwidth : NAN;
-    m[PP_METRIC_REFAULT] = c->refault_bytes_per_s >= 0
-                               ? fmin(c->refault_bytes_per_s / (m[PP_METRIC_READ_BYTES] * c->samples_per_s),
-                                      1)
-                               : NAN;
-    m[PP_METRIC_DATA_BYTES] = data;
-    m[PP_METRIC_MEMORY_LIMIT] = c->memory_limit;
-    m[PP_METRIC_LIMIT_ROOM] = c->memory_limit / data;
-    m[PP_METRIC_MACHINE_ROOM] = c->memory_total / data;
 }
 
 /* CPU time of the workers' other threads, as a share of the time that samples wait. With less, the samples do
@@ -143,8 +103,39 @@ void pp_signals_measure(const struct pp_costs *c, float *v, double *m)
     m[PP_METRIC_WORK_TAIL] = tail_of(c, v, work_of);
     m[PP_METRIC_SAMPLE_TAIL] = tail_of(c, v, pp_cost_occupancy);
     m[PP_METRIC_WORKER_SKEW] = worker_skew_of(c);
-    add_cache(c, m);
-    add_limits(c, m);
+    /* By first touch: samples seen in the first epoch; the dataset's bytes over the memory that is available.
+     */
+    double bytes = 0, hits = 0, known = 0, later = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        bytes += c->samples[i].bytes;
+        hits += c->samples[i].hit;
+        known += c->samples[i].hit_known;
+        later += c->samples[i].epoch > 0;
+    }
+    m[PP_METRIC_READ_BYTES] = bytes > 0 ? bytes / (double)c->n : NAN; /* its program did not say */
+    m[PP_METRIC_MISS] = known > 0 ? 1 - hits / known : NAN;
+    m[PP_METRIC_FIRST_TOUCH] = 1 - later / (double)c->n;
+    m[PP_METRIC_FREE_MEMORY] = c->dataset_samples && c->memory_available > 0
+                                   ? 1 - m[PP_METRIC_READ_BYTES] * (double)c->dataset_samples /
+                                             c->memory_available
+                                   : NAN;
+    /* Limits of the block layer and of memory, as far as the recording knows them. The page cache counts for
+     * the group that read first; what is read again after it was dropped is a refault. */
+    double data = c->dataset_samples ? m[PP_METRIC_READ_BYTES] * (double)c->dataset_samples : NAN;
+    m[PP_METRIC_DISK_LIMIT] = c->limit_bytes_per_s;
+    m[PP_METRIC_READS_LIMIT] = c->limit_reads_per_s;
+    m[PP_METRIC_DISK_LIMIT_USED] = pp_storage_limit_used(c->disk_bytes_per_s, c->limit_bytes_per_s);
+    m[PP_METRIC_READS_LIMIT_USED] = pp_storage_limit_used(c->disk_reads_per_s, c->limit_reads_per_s);
+    m[PP_METRIC_PACED] = c->reads_per_s > 0 ? c->reads_per_s : NAN;
+    m[PP_METRIC_LINK] = c->bandwidth > 0 ? c->bandwidth : NAN;
+    m[PP_METRIC_REFAULT] = c->refault_bytes_per_s >= 0
+                               ? fmin(c->refault_bytes_per_s / (m[PP_METRIC_READ_BYTES] * c->samples_per_s),
+                                      1)
+                               : NAN;
+    m[PP_METRIC_DATA_BYTES] = data;
+    m[PP_METRIC_MEMORY_LIMIT] = c->memory_limit;
+    m[PP_METRIC_LIMIT_ROOM] = c->memory_limit / data;
+    m[PP_METRIC_MACHINE_ROOM] = c->memory_total / data;
     add_parts(c, m);
 }
 

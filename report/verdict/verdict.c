@@ -493,18 +493,6 @@ static void judge_level(const struct judge *j)
     show_context(j);
 }
 
-/* What decided goes first, in the order in which it was added; formats fold the rest away. */
-static void order_evidence(struct pp_report_verdict *v)
-{
-    struct pp_report_evidence all[sizeof(v->evidence) / sizeof(v->evidence[0])];
-    size_t n = 0;
-    memcpy(all, v->evidence, sizeof(all));
-    for (int decided = 1; decided >= 0; decided--)
-        for (size_t i = 0; i < v->evidences; i++)
-            if ((all[i].supports != 0) == decided)
-                v->evidence[n++] = all[i];
-}
-
 void pp_verdict_judge(const struct pp_facts *measured, struct pp_arena *arena, struct pp_report_verdict *out)
 {
     struct pp_facts f = *measured, *facts = &f;
@@ -530,7 +518,14 @@ void pp_verdict_judge(const struct pp_facts *measured, struct pp_arena *arena, s
     else
         judge_level(&j);
     show_laws(&j);
-    order_evidence(out);
+    /* What decided goes first, in the order in which it was added; formats fold the rest away. */
+    struct pp_report_evidence all[sizeof(out->evidence) / sizeof(out->evidence[0])];
+    size_t n = 0;
+    memcpy(all, out->evidence, sizeof(all));
+    for (int decided = 1; decided >= 0; decided--)
+        for (size_t i = 0; i < out->evidences; i++)
+            if ((all[i].supports != 0) == decided)
+                out->evidence[n++] = all[i];
     if (!facts->trace) /* of which the other causes' signals are unknown, every one */
         pp_causes_reject(facts, arena, out);
 }

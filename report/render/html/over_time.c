@@ -4,25 +4,6 @@
 #include "probe/base/text.h"
 #include "report/pictures/series.h"
 
-/* What a slice holds, for those who point at it. */
-static void put_hovers(FILE *out, const struct pp_html_view *v, double height)
-{
-    char a[32], b[32], wait[32], step[32], rate[32];
-    for (size_t i = 0; i < v->n; i++) {
-        const struct pp_report_slice *s = &v->slice[i];
-        fputs("<rect class=\"hover\"", out);
-        pp_svg_attr(out, "x", pp_html_view_x(v, i));
-        pp_svg_attr(out, "width", PP_HTML_WIDTH / (double)v->n);
-        pp_svg_attr(out, "height", height);
-        fprintf(out, "><title>%s to %s: waits %s, step %s, %s samples/s</title></rect>",
-                pp_text_duration(a, sizeof(a), s->start_s * 1e9),
-                pp_text_duration(b, sizeof(b), s->end_s * 1e9),
-                pp_text_percent(wait, sizeof(wait), s->wait_share + s->sync_share),
-                pp_text_percent(step, sizeof(step), s->step_share),
-                pp_text_rate(rate, sizeof(rate), s->samples_per_s));
-    }
-}
-
 static void row_begin(FILE *out, const char *top, const char *bottom)
 {
     pp_html_in(out, "<div class=\"plot\"><div class=\"y\"><span>", top, "</span><span>");
@@ -51,7 +32,21 @@ void pp_html_steps(FILE *out, const struct pp_report *r)
                  "Trainer time over the run: step, waits for a CPU, device sync, apart, data wait");
     pp_html_stack(out, &v, 100);
     pp_html_window(out, r, &v, 100);
-    put_hovers(out, &v, 100);
+    /* What a slice holds, for those who point at it. */
+    char a[32], b[32], wait[32], step[32], rate[32];
+    for (size_t i = 0; i < v.n; i++) {
+        const struct pp_report_slice *s = &v.slice[i];
+        fputs("<rect class=\"hover\"", out);
+        pp_svg_attr(out, "x", pp_html_view_x(&v, i));
+        pp_svg_attr(out, "width", PP_HTML_WIDTH / (double)v.n);
+        pp_svg_attr(out, "height", 100);
+        fprintf(out, "><title>%s to %s: waits %s, step %s, %s samples/s</title></rect>",
+                pp_text_duration(a, sizeof(a), s->start_s * 1e9),
+                pp_text_duration(b, sizeof(b), s->end_s * 1e9),
+                pp_text_percent(wait, sizeof(wait), s->wait_share + s->sync_share),
+                pp_text_percent(step, sizeof(step), s->step_share),
+                pp_text_rate(rate, sizeof(rate), s->samples_per_s));
+    }
     pp_svg_end(out);
     fputs("</div>\n", out);
     if (copies) {

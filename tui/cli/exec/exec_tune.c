@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TICK_NS 250000000L
@@ -100,22 +99,6 @@ static int parse_told(char *line, struct told *t)
     return 1;
 }
 
-static void store_change(struct exec_tune *t, const struct told *c)
-{
-    char key[16], text[512];
-    if (t->rows == ROWS_MAX)
-        return;
-    int n = snprintf(text, sizeof(text),
-                     "at_ns=%llu loader=%s batch=%u num_workers=%d prefetch_factor=%d was=%d/%d why=%s",
-                     c->at_ns, c->loader, c->batch, c->workers, c->prefetch, c->old_workers, c->old_prefetch,
-                     c->what);
-    if (isfinite(c->gain))
-        snprintf(text + n, sizeof(text) - (size_t)n, " gain=%.4f low=%.4f high=%.4f before=%.4g after=%.4g",
-                 c->gain, c->low, c->high, c->before, c->after);
-    snprintf(key, sizeof(key), "%04u", t->rows++);
-    pp_store_meta_text(t->store, "loader_change", key, text);
-}
-
 static void say_decision(const struct exec_tune *t, const struct told *c)
 {
     static const struct {
@@ -202,7 +185,19 @@ static void take_told(struct exec_tune *t, const struct told *c)
     }
     if (!is_ours(t, c->loader) || strcmp(c->what, "left") == 0)
         return;
-    store_change(t, c);
+    char key[16], text[512];
+    if (t->rows != ROWS_MAX) {
+        int n = snprintf(text, sizeof(text),
+                         "at_ns=%llu loader=%s batch=%u num_workers=%d prefetch_factor=%d was=%d/%d why=%s",
+                         c->at_ns, c->loader, c->batch, c->workers, c->prefetch, c->old_workers,
+                         c->old_prefetch, c->what);
+        if (isfinite(c->gain))
+            snprintf(text + n, sizeof(text) - (size_t)n,
+                     " gain=%.4f low=%.4f high=%.4f before=%.4g after=%.4g", c->gain, c->low, c->high,
+                     c->before, c->after);
+        snprintf(key, sizeof(key), "%04u", t->rows++);
+        pp_store_meta_text(t->store, "loader_change", key, text);
+    }
     for (size_t i = 0; i < sizeof(decisions) / sizeof(*decisions); i++)
         decided |= strcmp(c->what, decisions[i]) == 0;
     t->tries = !decided;

@@ -342,16 +342,6 @@ static pp_status run_chain(struct session *s, size_t i, struct pp_err *err)
     return st;
 }
 
-static void free_session(struct session *s)
-{
-    for (size_t i = 0; s && i < 2; i++)
-        resume_start_free(&s->control[i]);
-    for (size_t i = 0; s && i < RESUME_POINTS_MAX; i++)
-        for (size_t k = 0; k < 3; k++)
-            resume_start_free(&s->start[i][k]);
-    free(s);
-}
-
 static pp_status plan_kills(struct session *s, struct pp_err *err)
 {
     size_t n = (size_t)s->o->kill_at.n;
@@ -449,7 +439,12 @@ static pp_status test_job(const struct options *o, char *const *program, int *co
         st = print_answer(o, &r, err);
     *code = code_of(&r);
     pp_resume_free_answers(&r);
-    free_session(s);
+    for (size_t i = 0; s && i < 2; i++)
+        resume_start_free(&s->control[i]);
+    for (size_t i = 0; s && i < RESUME_POINTS_MAX; i++)
+        for (size_t k = 0; k < 3; k++)
+            resume_start_free(&s->start[i][k]);
+    free(s);
     return st;
 }
 

@@ -139,9 +139,12 @@ static void print_candidate(const struct tune_candidate *c, FILE *out)
         fprintf(out, "    not applied: %s\n", c->left);
 }
 
-/* How far equal runs were apart. */
-static void print_control(const struct tune_session *s, FILE *out)
+void tune_print(const struct tune_session *s, FILE *out)
 {
+    char text[512], line[2 * TUNE_TEXT];
+    char *dir = pp_text_plain(s->job.dir);
+    fprintf(out, "Loader:    %s\n", tune_loader_text(s, text, sizeof(text)));
+    /* How far equal runs were apart. */
     char rate[32], least_text[32], most_text[32];
     double least, most;
     tune_range(&s->base, &least, &most);
@@ -159,14 +162,6 @@ static void print_control(const struct tune_session *s, FILE *out)
             "           The same job differed by %.0f %% from run to run. Use an idle machine, --repeats or a "
             "longer --proof-duration.\n",
             100 * drift);
-}
-
-void tune_print(const struct tune_session *s, FILE *out)
-{
-    char text[512], line[2 * TUNE_TEXT];
-    char *dir = pp_text_plain(s->job.dir);
-    fprintf(out, "Loader:    %s\n", tune_loader_text(s, text, sizeof(text)));
-    print_control(s, out);
     if (s->candidates)
         fprintf(
             out,

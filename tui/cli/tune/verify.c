@@ -144,18 +144,6 @@ static int find_put_back(struct verify *v)
     return n;
 }
 
-/* The change of FILE's list that the edited job has made, where it was not named. */
-static void find_fix(struct verify *v)
-{
-    const struct pp_report_verdict *verdict = &v->recorded->verdict;
-    struct tune_set set, made;
-    for (int k = 0; k < PP_KNOBS_TUNED; k++)
-        made.value[k] = v->put_back.value[k] < 0 ? -1 : v->loader.value[k];
-    for (size_t i = 0; i < verdict->n_fixes && !v->fix; i++)
-        if (tune_set_of_change(verdict->fixes[i].set, &set) && tune_set_equal(&set, &made))
-            v->fix = &verdict->fixes[i];
-}
-
 /* ---- runs ---- */
 
 static void fail_run(struct verify *v, const char *name, const char *why)
@@ -252,7 +240,14 @@ static pp_status run_all(struct verify *v, struct pp_err *err)
                 "patch`), or let `pipeprobe tune` try it; where something else was changed, --before runs "
                 "the job as it was",
                 v->recording);
-        find_fix(v);
+        /* The change of FILE's list that the edited job has made, where it was not named. */
+        const struct pp_report_verdict *verdict = &v->recorded->verdict;
+        struct tune_set set, made;
+        for (int k = 0; k < PP_KNOBS_TUNED; k++)
+            made.value[k] = v->put_back.value[k] < 0 ? -1 : v->loader.value[k];
+        for (size_t i = 0; i < verdict->n_fixes && !v->fix; i++)
+            if (tune_set_of_change(verdict->fixes[i].set, &set) && tune_set_equal(&set, &made))
+                v->fix = &verdict->fixes[i];
     }
     for (int i = 1;
          st == PP_OK && v->outcome != JOB_FAILED && number <= v->o->most_runs && pp_now_ns() < until; i++) {
