@@ -108,6 +108,7 @@ enum { FEW_BATCHES = 10, FEW_WAITS = 3 };
 #define LEAST_WAIT 0.05
 
 struct emptied {
+    int behind; /* an epoch's end */
     uint32_t epoch;
     uint64_t before, since, waits; /* batches; of those since, the ones that were waited for */
     uint64_t at_ns, end_ns, step_ns, wait_ns;
@@ -120,32 +121,35 @@ static int find_emptied(void *ctx, uint32_t thread, const struct pp_span *spans,
     for (size_t i = 0; i < n; i++) {
         const struct pp_span *s = &spans[i];
         e->step_ns = s->phase == PP_PHASE_STEP ? s->dur_ns : e->step_ns;
+        e->behind |= s->phase == PP_PHASE_EPOCH_BOUNDARY;
         if (s->phase != PP_PHASE_DATA_WAIT)
             continue;
-        int begins = !(e->before + e->since) || s->epoch != e->epoch;
+        int begins = !(e->before + e->since) || e->behind || s->epoch != e->epoch;
         int waited = !begins && (double)s->dur_ns >= LEAST_WAIT * ((double)s->dur_ns + (double)e->step_ns);
+        e->behind = 0;
         e->epoch = s->epoch;
         e->at_ns = !e->at_ns && waited ? s->start_ns : e->at_ns;
         e->before += !e->at_ns;
         e->since += e->at_ns > 0;
         e->waits += waited;
-        e->wait_ns += begins ? 0 : s->dur_ns;
+        e->wait_ns += e->at_ns && !begins ? s->dur_ns : 0;
         e->end_ns = s->start_ns + s->dur_ns;
     }
     return 0;
 }
 
 /* Other loaders than PyTorch's read hundreds of batches ahead while the first step compiles. How fast they
- * are shows from the first wait on, where there is more than one. */
-static void judge_emptied(const struct pp_source *source, struct pp_part *part)
+ * are shows from the first wait on, where there is more than one, and a quarter of the run is left. */
+static void judge_emptied(const struct pp_source *source, double start, struct pp_part *part)
 {
     const char *loader = source->meta(source->ctx, "config", "loader");
     struct emptied e = {0};
     if (!loader || !pp_source_is(source, "source", "nvtx"))
         return;
     walk(source, find_emptied, &e);
-    if (e.before < FEW_BATCHES || e.since < FEW_BATCHES || e.waits < FEW_WAITS ||
-        e.end_ns < e.at_ns + 1000000000 || (double)e.wait_ns < LEAST_WAIT * (double)(e.end_ns - e.at_ns))
+    double left_ns = (double)e.end_ns - (double)e.at_ns, run_ns = (double)e.end_ns - start;
+    if (!e.at_ns || e.before < FEW_BATCHES || e.since < FEW_BATCHES || e.waits < FEW_WAITS || left_ns < 1e9 ||
+        left_ns < run_ns / 4 || (double)e.wait_ns < LEAST_WAIT * left_ns)
         return;
     part->which = PP_PART_EMPTIED;
     part->from_ns = e.at_ns;
@@ -164,7 +168,7 @@ struct pp_part pp_part_judged(const struct pp_source *source)
         if (part.which == PP_PART_WHOLE && pp_source_is(source, "source", "pytorch"))
             judge_trained(source, start, end, &part);
         if (part.which == PP_PART_WHOLE)
-            judge_emptied(source, &part);
+            judge_emptied(source, start, &part);
         return part;
     }
     if (changed - start >= end - changed) { /* false where one of them is not known */
