@@ -62,10 +62,10 @@ CASES = [
     Case("updates_counted", "skip-wrong", bug="--bug floor-epochs", fix="", kill=42, named="floor-epochs"),
     Case("batch_ramp", "skip-wrong", bug="--bug ramp", fix="", kill=52, named="ramp"),
     Case("batch_ramp", "skip-wrong", bug="--bug ramp", fix="", kill=38, named="over-the-end"),
-    Case("iterated_before_load", "prefetched-counted", bug="--bug early", fix="", kill=38, named="early"),
+    Case("iterated_before_load", "restarted", bug="--bug early", fix="", kill=38, named="early"),
     Case("mixture", "rng-mid-epoch", bug="--bug share-lost", fix="", kill=38, named="share-lost"),
     Case("epoch_in_workers", "sampler-epoch", bug="--bug frozen", fix="", kill=39, content=True, named="frozen"),
-    Case("epoch_in_workers", "skip-wrong", bug="--bug late", fix="", kill=39, content=True, named="late"),
+    Case("epoch_in_workers", "sampler-epoch", bug="--bug late", fix="", kill=39, content=True, named="late"),
     Case("save_in_place", "torn-checkpoint", kill=34, named="in-a-save"),
 ]
 
