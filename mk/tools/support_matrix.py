@@ -8,7 +8,7 @@ import re
 import sys
 
 KINDS = ("transform", "storage", "bound")
-TITLES = {"jobs": ["job of tests/jobs/rows.py", "its recording has"], "loaders": ["loader", "version"]}
+TITLES = {"jobs": ["job", "its recording has"], "loaders": ["loader", "version"]}
 
 
 def read(files, sees):
