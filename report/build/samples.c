@@ -244,12 +244,9 @@ static double difference(const struct pp_source *s, const char *kind, const char
 const struct pp_report_decode *pp_decode_read(const struct pp_source *source,
                                               const struct pp_timeline *timeline, struct pp_arena *arena)
 {
-    static const char *const parts[] = {[PP_PART_WHOLE] = NULL,
-                                        [PP_PART_SETTING] = NULL,
-                                        [PP_PART_TRAINED] = NULL,
-                                        [PP_PART_EMPTIED] = NULL,
-                                        [PP_PART_BEFORE] = "before",
-                                        [PP_PART_AFTER] = "after"};
+    static const char *const parts[] = {
+        [PP_PART_WHOLE] = NULL,   [PP_PART_SETTING] = NULL,    [PP_PART_TRAINED] = NULL,
+        [PP_PART_EMPTIED] = NULL, [PP_PART_BEFORE] = "before", [PP_PART_AFTER] = "after"};
     if (!source->meta(source->ctx, "decode", "backend"))
         return NULL;
     struct pp_report_decode *d = pp_arena_alloc(arena, sizeof(*d));

@@ -27,7 +27,14 @@
  * and throws them away until it is where it was. Of a loader that is not PyTorch's, what the trainer takes
  * before it waits for the first time, where it waits from then on: that was made before the first step. */
 
-enum pp_part_which { PP_PART_WHOLE, PP_PART_BEFORE, PP_PART_AFTER, PP_PART_SETTING, PP_PART_TRAINED, PP_PART_EMPTIED };
+enum pp_part_which {
+    PP_PART_WHOLE,
+    PP_PART_BEFORE,
+    PP_PART_AFTER,
+    PP_PART_SETTING,
+    PP_PART_TRAINED,
+    PP_PART_EMPTIED
+};
 
 struct pp_part {
     enum pp_part_which which;
@@ -81,7 +88,7 @@ struct pp_timeline {
     int merged_samples;                    /* some of their spans stand for several samples */
     uint64_t first_batch_ns;               /* when the trainer had its first batch; 0: never */
     uint64_t first_wait_ns; /* how long it waited for that one; 0: it did not, or the wait was not recorded */
-    uint64_t untrained, untrained_ns; /* batches before such a part, and their time */
+    uint64_t untrained, untrained_ns;          /* batches before such a part, and their time */
     uint64_t first_start_ns, first_sampler_ns; /* before it: the trainer started workers; its samplers drew */
     uint64_t startup_start_ns, startup_end_ns;
     uint64_t startup_ns[PP_LANE_COUNT]; /* before the first batch: all of a lane's; of lanes of many threads

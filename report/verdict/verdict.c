@@ -377,8 +377,8 @@ static int lacks_a_cpu(const struct pp_facts *f, const struct pp_rule *cause)
 }
 
 /* Workers that are idle while the trainer waits: it waits for the hand-over of what is ready. That is the
- * input's matter where a change to the input gains, or where more is handed over than was asked for. Where the
- * looks find threads at work meanwhile, those make the batches, and have no spans. */
+ * input's matter where a change to the input gains, or where more is handed over than was asked for. Where
+ * the looks find threads at work meanwhile, those make the batches, and have no spans. */
 static int is_ready(const struct pp_facts *f)
 {
     const double *m = f->metric;

@@ -32,8 +32,7 @@ static void test_each_kind_ends_where_it_says(void **state)
         struct pp_allowance a = pp_allowance_of(kind, UINT64_MAX);
         assert_int_equal(a.left, UINT64_MAX);
         assert_int_equal(pp_allowance_fail(&a, "a.file", &err), PP_E_CORRUPT);
-        snprintf(number, sizeof(number), " more than %llu ",
-                 (unsigned long long)most_of[kind][1]);
+        snprintf(number, sizeof(number), " more than %llu ", (unsigned long long)most_of[kind][1]);
         assert_non_null(strstr(err.text, number));
         assert_non_null(strstr(err.text, "cannot read a.file: "));
     }
