@@ -143,7 +143,10 @@ static void take_thread(void *ctx, const struct pp_native_thread_row *row)
         t->is_trainers |= w->lanes[i].lane == PP_LANE_TRAINER && w->lanes[i].tid == row->tid &&
                           w->lanes[i].pid == row->pid;
     char *plain = pp_text_plain(row->name);
-    pp_text_add(t->name, sizeof(t->name), "%s", plain ? plain : "");
+    size_t n = plain ? strlen(plain) : 0;
+    while (n && plain[n - 1] == ' ') /* the kernel cuts names at 15 bytes, also behind a blank */
+        n--;
+    pp_text_add(t->name, sizeof(t->name), "%.*s", (int)n, plain ? plain : "");
     free(plain);
 }
 

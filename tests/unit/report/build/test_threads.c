@@ -24,7 +24,7 @@ static struct {
 
 static const struct pp_native_thread_row pool[] = {{1, 70, 70, "python"},
                                                    {2, 70, 71, "[DALI][TP0]Exec"},
-                                                   {3, 70, 72, "[DALI][TP1]Exec"},
+                                                   {3, 70, 72, "PrefetchWorker "},
                                                    {4, 70, 73, "idle"}};
 
 static pp_status each_look(void *ctx, const struct pp_thread_walk *to, struct pp_err *err)
@@ -84,7 +84,7 @@ static void looks_in_stalls_give_the_cause(void **state)
         const char *l1, *l2, *says;
     } rows[] = {
         {"frrf", 0.2, 0, "storage", NULL,
-         "2 threads of the job are at work ([DALI][TP0]Exec, [DALI][TP1]Exec)"},
+         "2 threads of the job are at work ([DALI][TP0]Exec, PrefetchWorker)"},
         {"fnff", 0.2, 0, "storage", NULL, "100 % of them in calls on files and sockets"},
         {"fRff", 0.9, 0, "loader", "under-parallel", "1 thread of the job is at work ([DALI][TP0]Exec)"},
         {"fRRf", 1.95, 0, "transform", "cpu-saturated", "making batches takes all CPUs"},
