@@ -178,21 +178,21 @@ static enum telling telling_of(const struct pp_frame_view *v, unsigned flags)
                                                                                 : TELLS;
 }
 
-/* Those in the fetch stay where they are most of making samples. */
+/* Those in the fetch stay where they are most of making samples, of whichever phase. */
 void pp_ops_leave_out(const struct pp_ops *o, struct pp_ops_joined *joined)
 {
-    double n[PP_OPS_LOADERS][PP_PHASE_COUNT][TELLINGS] = {{{0}}};
+    double n[PP_OPS_LOADERS][TELLINGS] = {{0}};
     for (size_t i = 0; i < 2 * o->stacks.n_samples; i++) {
         const struct pp_stack_sample *x = &o->stacks.samples[i % o->stacks.n_samples];
         struct pp_ops_joined *j = &joined[i % o->stacks.n_samples];
         if (!pp_phase_is_work(j->phase))
             continue;
-        double *of = n[j->loader][j->phase];
+        double *of = n[j->loader];
         enum telling t = telling_of(&o->view[x->frame], x->flags);
+        int collates = j->phase == PP_PHASE_COLLATE;
         if (i < o->stacks.n_samples)
-            of[t]++;
-        else if (t == TELLS_NOTHING ||
-                 (t == FETCHES && (j->phase == PP_PHASE_COLLATE || of[FETCHES] < NO_PYTHON * of[TELLS])))
+            of[t] += !collates;
+        else if (t == TELLS_NOTHING || (t == FETCHES && (collates || of[FETCHES] < NO_PYTHON * of[TELLS])))
             j->phase = PP_PHASE_NONE;
     }
 }

@@ -524,6 +524,35 @@ static void test_a_data_set_of_a_library_is_an_operation(void **state)
     }
 }
 
+/* A data set with frames is Python in each of its phases: one stack that ends in the fetch does not have the
+ * weight of a phase of which no other stack is known. */
+static void test_a_stray_stack_has_no_phase(void **state)
+{
+    struct made m = make(0);
+    size_t kept = 0, strays = 0;
+    (void)state;
+    for (uint32_t t = 1; t <= 2; t++)
+        for (size_t i = 0; i < m.run->n_spans[t]; i++)
+            if (m.run->span[t][i].phase == PP_PHASE_TRANSFORM && m.run->span[t][i].batch % 10 == 0)
+                m.run->span[t][i].phase = PP_PHASE_READ;
+    for (size_t i = 0, made = 0; i < m.n; i++) {
+        int reads = m.samples[i].stack == NOISE && made++ / 9 % 10 == 0;
+        if (reads && strays++ == 50) /* of the steady state */
+            m.samples[i].stack = FETCH, reads = 0;
+        if (!reads)
+            m.samples[kept++] = m.samples[i];
+    }
+    m.n = kept;
+    struct pp_ops ops = read_ops(&m);
+    double named = 0;
+    for (size_t i = 0; i < ops.n_ops; i++)
+        named += ops.ops[i].share;
+    assert_int_equal(ops.n_ops, 2); /* and collating */
+    assert_true(fabs(named - 0.91) < 0.01);
+    pp_ops_free(&ops);
+    drop(&m);
+}
+
 /* A worker that is never waited for has no share, however hot it is. */
 static void test_what_nobody_waits_for_weighs_nothing(void **state)
 {
@@ -652,6 +681,7 @@ int main(void)
         cmocka_unit_test(test_a_wrapper_names_nothing),
         cmocka_unit_test(test_folded_code_is_its_callers),
         cmocka_unit_test(test_a_data_set_of_a_library_is_an_operation),
+        cmocka_unit_test(test_a_stray_stack_has_no_phase),
         cmocka_unit_test(test_what_nobody_waits_for_weighs_nothing),
         cmocka_unit_test(test_what_runs_between_epochs_is_named),
         cmocka_unit_test(test_a_function_of_a_step_is_one),
