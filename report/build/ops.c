@@ -113,8 +113,8 @@ static void list_flame(const struct pp_ops *o, struct pp_arena *arena, struct pp
 {
     const struct pp_stacks *s = &o->stacks;
     size_t n = s->n_frames;
-    double *sum = calloc(4 * n + 1, sizeof(*sum)), *all = sum + n, *at = all + n, *at_all = at + n, whole = 0,
-           whole_all = 0, root = 0, root_all = 0;
+    double *sum = calloc(4 * n + 1, sizeof(*sum)), *all = sum + n, *at = all + n, *at_all = at + n,
+           whole = o->unnamed, whole_all = 0, root = 0, root_all = 0;
     for (size_t i = n; sum && i > 0; i--) {
         uint32_t parent = s->frames[i - 1].parent;
         sum[i - 1] += o->frame_weight[i - 1];

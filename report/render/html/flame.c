@@ -6,7 +6,7 @@
 
 #define ROW_PX 18
 #define NARROWEST 0.003 /* of the width */
-#define ROOT 0.9        /* frames that have so much of it are the way there, and not drawn */
+#define ROOT 0.9        /* frames that have so much of the named are the way there, and not drawn */
 enum { DEEPEST = 60, COLOURS = 4 };
 
 /* One of the two pictures: of the stall, of all work. */
@@ -23,9 +23,12 @@ static double width_of(const struct flame *f, const struct pp_report_flame *b)
 static void put_flame(FILE *out, const struct pp_report *r, int all)
 {
     struct flame f = {all, DEEPEST, 0};
+    double whole = 0; /* less than 1 where no stack tells what some of it is of */
+    for (size_t i = 0; i < r->n_flame; i++)
+        whole += r->flame[i].depth ? 0 : width_of(&f, &r->flame[i]);
     for (size_t i = 0; i < r->n_flame; i++) {
         double width = width_of(&f, &r->flame[i]);
-        if (width >= NARROWEST && width < ROOT && r->flame[i].depth < f.from)
+        if (width >= NARROWEST && width < ROOT * whole && r->flame[i].depth < f.from)
             f.from = r->flame[i].depth;
     }
     for (size_t i = 0; i < r->n_flame; i++)

@@ -201,6 +201,31 @@ static void test_lines_are_listed_where_more_recording_is_no_help(void **state)
     }
 }
 
+/* A picture's widths are of what the shares are of, with the weight of which no stack tells anything. */
+static void test_widths_agree_with_shares(void **state)
+{
+    struct pp_stack_function function = {.name = "blur", .file = "a.py"};
+    struct pp_stack_frame frame = {.parent = PP_STACK_NONE, .line = 3};
+    struct pp_op op = {.name = "blur", .word = "blur", .n = 40, .share = 0.6, .share_all = 1};
+    float n = 40, weight = 24;
+    struct pp_costs costs = {
+        .ops = {.ops = &op,
+                .n_ops = 1,
+                .loaders = {{.judged = 1}},
+                .n_loaders = 1,
+                .unnamed = 16,
+                .frame_n = &n,
+                .frame_weight = &weight,
+                .stacks = {.functions = &function, .frames = &frame, .n_functions = 1, .n_frames = 1}}};
+    struct pp_arena arena = {0};
+    struct pp_report r = {0};
+    (void)state;
+    pp_ops_tell(&costs, 0, &arena, &r);
+    near(r.flame->width, r.ops->share, 1e-9);
+    near(r.flame->width_all, 1, 1e-9);
+    pp_arena_free(&arena);
+}
+
 /* Where the CPU time of most of the work was not read, a gain of zero is not known to be one. */
 static void test_time_that_was_not_read_has_no_gain(void **state)
 {
@@ -310,6 +335,7 @@ int main(void)
         cmocka_unit_test(test_the_second_cause_has_its_word),
         cmocka_unit_test(test_the_loader_within_a_data_set_is_found),
         cmocka_unit_test(test_lines_are_listed_where_more_recording_is_no_help),
+        cmocka_unit_test(test_widths_agree_with_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
