@@ -61,7 +61,8 @@ static void add_data_set(const struct pp_facts_from *from, struct pp_facts *f)
     if (held && strcmp(f->text[PP_METRIC_HELD], code->value) == 0)
         f->text[PP_METRIC_HELD] = NULL; /* the code is a library's own: the sentence names it already */
     pp_held_find(all, 1, from->arena, &f->text[PP_METRIC_TRANSFORMS]);
-    m[PP_METRIC_ONE_BY_ONE] = n > one && strcmp(code->value + n - one, ".__getitem__") == 0 ? 1 : NAN;
+    int by_item = n > one && strcmp(code->value + n - one, ".__getitem__") == 0;
+    m[PP_METRIC_ONE_BY_ONE] = by_item && !from->gathered->costs.whole_batches ? 1 : NAN;
 }
 
 /* The DataLoader's iterator says whether it has workers; another name says nothing. Neither does a trace of

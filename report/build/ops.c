@@ -80,7 +80,8 @@ static void list_ops(const struct pp_costs *c, int replayed, struct pp_arena *ar
         to->gain = to->gain_low = to->gain_high = NAN;
         if (replayed && fmax(op->share, op->share_all) >= WORTH_REPLAYING && predicted++ < REPLAYED)
             predict(c, op, to);
-        if (!(to->gain >= PP_WORTH_SAYING))
+        int followed = c->whole_batches && to->advice && strcmp(to->advice, PP_ADVICE_BY_BATCH) == 0;
+        if (!(to->gain >= PP_WORTH_SAYING) || followed)
             to->advice = NULL;
     }
     if (r->n_ops)

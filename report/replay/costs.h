@@ -83,6 +83,7 @@ struct pp_costs {
     double batch_size;
     double made_per_batch; /* of a recording that does not count its batches' samples: what its workers made
                               at a time, a batch; 0: it counts them */
+    int whole_batches;     /* the data set makes a batch in one call */
     double collate_cpu_ns, collate_blocked_ns; /* per batch */
     double copy_cpu_ns, copy_blocked_ns;       /* per batch */
     double copy_bytes;                         /* per batch; 0: not known */

@@ -463,8 +463,9 @@ static void split_batches(struct pp_costs_pass *p)
     size_t batches = 0, parts = (size_t)c->batch_size, kept;
     for (size_t i = 0; i < c->n; i++)
         batches += i == 0 || c->samples[i].batch != c->samples[i - 1].batch;
-    int whole = c->per_worker ? batches >= c->n : c->made_per_batch > 0 && c->made_per_batch < A_BATCH;
-    if (!whole || !c->n || parts < 2 || c->batch_size > MOST_SPLIT)
+    c->whole_batches = c->n && (c->per_worker ? batches >= c->n
+                                              : c->made_per_batch > 0 && c->made_per_batch < A_BATCH);
+    if (!c->whole_batches || parts < 2 || c->batch_size > MOST_SPLIT)
         return;
     kept = (size_t)fmax(fmin((double)c->n, MOST_SPLIT / c->batch_size), 1);
     struct pp_cost_sample *split = malloc(kept * parts * sizeof(*split));

@@ -226,6 +226,68 @@ static void test_widths_agree_with_shares(void **state)
     pp_arena_free(&arena);
 }
 
+/* Batches of 300 of 12 ms, made in the trainer, which steps for 4 ms: in `calls` calls of the data set. */
+static struct fake_run *table_read_in(uint32_t calls)
+{
+    struct fake_run *f = calloc(1, sizeof(*f));
+    fake_num(f, "config", "num_workers", "0", NULL);
+    fake_num(f, "config", "workers", "1", NULL);
+    fake_num(f, "environment", "usable_cpus", "2", NULL);
+    fake_text(f, "config", "source", "pytorch");
+    fake_text(f, "config", "dataset_code", "torch.utils.data.dataset.TensorDataset.__getitem__");
+    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "trainer"),
+             worker = fake_thread(f, PP_LANE_WORKER, "worker 0");
+    for (uint32_t b = 0; b < 300; b++) {
+        uint64_t now = FAKE_T0 + b * 16 * FAKE_MS;
+        struct pp_span *s = fake_span(f, trainer, PP_PHASE_DATA_WAIT, now, 12 * FAKE_MS);
+        s->batch = b, s->sample = 300, s->flags = PP_SPAN_COUNT;
+        s = fake_span(f, trainer, PP_PHASE_STEP, now + 12 * FAKE_MS, 4 * FAKE_MS);
+        s->batch = b;
+        for (uint32_t k = 0; k < calls; k++) {
+            s = fake_span(f, worker, PP_PHASE_TRANSFORM, now + k * 12 * FAKE_MS / calls,
+                          12 * FAKE_MS / calls);
+            s->batch = b, s->cpu_ns = s->dur_ns, s->flags = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY;
+        }
+    }
+    return f;
+}
+
+/* Whole batches are advised where the data set is asked for samples one by one, and not where it already gets
+ * the list of indices: by the cause, and by what is known of the library's code. */
+static void test_by_batch_is_advised_where_samples_are_asked_for(void **state)
+{
+    static const uint32_t calls[] = {300, 1};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct fake_run *f = table_read_in(calls[i]);
+        struct pp_report *r = report_of(f);
+        struct pp_arena arena = {0};
+        struct pp_report told = {0};
+        struct pp_costs costs = made_costs_new();
+        struct pp_op op = {.name = "TensorDataset.__getitem__",
+                           .word = "TensorDataset.__getitem__",
+                           .code = "torch/utils/data/dataset.py:TensorDataset.__getitem__",
+                           .n = 60,
+                           .cpu = 60,
+                           .share = 0.9,
+                           .share_all = 0.9};
+        assert_int_equal(r->verdict.remedy == &pp_remedies[PP_REMEDY_BY_BATCH], calls[i] > 1);
+        for (size_t k = 0; k < costs.n; k++)
+            costs.samples[k].transform_cpu = 8e6;
+        costs.whole_batches = calls[i] == 1;
+        costs.ops = (struct pp_ops){.ops = &op, .n_ops = 1, .n_loaders = 1};
+        costs.ops.loaders[0] = (struct pp_ops_loader){.judged = 1, .n = {60}, .cpu = {60}};
+        pp_ops_tell(&costs, 1, &arena, &told);
+        assert_true(told.ops->gain > 0.05);
+        assert_int_equal(told.ops->advice != NULL, calls[i] > 1);
+        costs.ops = (struct pp_ops){0};
+        pp_costs_free(&costs);
+        pp_arena_free(&arena);
+        pp_report_free(r);
+        fake_free(f);
+    }
+}
+
 /* Where the CPU time of most of the work was not read, a gain of zero is not known to be one. */
 static void test_time_that_was_not_read_has_no_gain(void **state)
 {
@@ -336,6 +398,7 @@ int main(void)
         cmocka_unit_test(test_the_loader_within_a_data_set_is_found),
         cmocka_unit_test(test_lines_are_listed_where_more_recording_is_no_help),
         cmocka_unit_test(test_widths_agree_with_shares),
+        cmocka_unit_test(test_by_batch_is_advised_where_samples_are_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

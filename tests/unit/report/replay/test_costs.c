@@ -364,6 +364,7 @@ static void check_batches_that_are_one_sample(double on_cpu)
     assert_int_equal(pp_timeline_build(&source, &tl, &err), PP_OK);
     assert_int_equal(pp_costs_read(&source, &tl, &c, &err), PP_OK);
     assert_near(c.batch_size, 100, 1e-6);
+    assert_true(c.whole_batches);
     assert_near(c.samples[0].transform_cpu, on_cpu * 0.2e6, 1);
     assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
     assert_int_equal(pp_whatif_error(&c, &off, &err), PP_OK);
