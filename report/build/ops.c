@@ -195,6 +195,9 @@ void pp_ops_tell(const struct pp_costs *c, int replayed, struct pp_arena *arena,
     r->op_samples = o->n_ops || o->step_n > 0 ? o->weighted : NAN;
     if (o->steps_known)
         list_steps(o, arena, r);
+    if (r->verdict.remedy == &pp_remedies[PP_REMEDY_SAMPLER] && pp_op_step_is_told(&o->draws))
+        r->verdict.next_step = pp_arena_printf(arena, "%s Most of it: %s, %s.", r->verdict.next_step,
+                                               o->draws.name, o->draws.place);
     if (!o->n_ops)
         return;
     if (o->missing_s > 0)

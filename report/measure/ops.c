@@ -346,6 +346,37 @@ static void add_between(struct grouping *g)
     }
 }
 
+/* ---- the sampler ---- */
+
+void pp_ops_find_draws(struct pp_ops *o, const char *sampler)
+{
+    const struct pp_stacks *s = &o->stacks;
+    const struct grouping g = {.out = o, .s = s, .v = o->view};
+    const char *module_ends = strrchr(sampler, '.'),
+               *iter = pp_arena_printf(&o->arena, "%s.__iter__", module_ends ? module_ends + 1 : sampler);
+    struct votes lines = {0};
+    double all = 0;
+    for (size_t i = 0; iter && i < s->n_samples; i++) {
+        uint32_t at = s->samples[i].frame;
+        while (at != PP_STACK_NONE &&
+               (g.v[at].kind != PP_CODE_USER ||
+                strcmp(pp_function_short(s->functions[s->frames[at].function].name), iter) != 0))
+            at = s->frames[at].parent;
+        const double each = is_dense(&s->samples[i]) ? 1.0 / PP_STACKS_DENSER : 1;
+        all += at != PP_STACK_NONE ? each : 0;
+        if (at != PP_STACK_NONE)
+            pp_ops_vote(&lines, s->frames[at].function, s->frames[at].line, each);
+    }
+    if (!lines.n)
+        return;
+    size_t hot = pp_ops_most_of(&lines, PP_STACK_NONE);
+    o->draws = (struct pp_op_step){.name = pp_ops_name(&g, lines.row[hot].a),
+                                   .place = pp_ops_place(&g, lines.row[hot].a, lines.row[hot].b),
+                                   .n = lines.row[hot].n,
+                                   .share = lines.row[hot].n / all};
+    interval_of(o->draws.share, all, &o->draws.share_low, &o->draws.share_high);
+}
+
 /* ---- all of it ---- */
 
 pp_status pp_ops_group(struct pp_ops *out, const struct pp_ops_joined *joined, double window_s,

@@ -68,6 +68,7 @@ struct pp_ops {
     size_t n_steps;
     double step_n;
     struct pp_op_step between;     /* the function below the loop over epochs; n 0: none was seen */
+    struct pp_op_step draws;       /* the line of the job's own sampler; share: of what is in it */
     int steps_known;               /* by the same measure as missing_s */
     float *frame_n, *frame_weight; /* by innermost frame, of samples of work; for pictures */
     struct pp_arena arena;

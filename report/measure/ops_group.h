@@ -53,5 +53,7 @@ const char *pp_ops_library_name(const struct grouping *g, uint32_t function);
 /* Names, place and code of operation `op` of those from first_op on; op_of: of each frame. */
 void pp_ops_describe(const struct grouping *g, size_t first_op, const uint32_t *op_of, size_t op,
                      const struct op_key *key);
+/* draws of ops, whose samples are whole: what is in __iter__ of the class, "module.Class". */
+void pp_ops_find_draws(struct pp_ops *ops, const char *sampler);
 /* One word for each: the first of its names that no other operation has. */
 void pp_ops_set_words(struct pp_ops *ops);

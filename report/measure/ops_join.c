@@ -2,7 +2,7 @@
 
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
-#include "report/measure/stack_view.h"
+#include "report/measure/ops_group.h"
 
 #define NO_PYTHON \
     20 /* times as many end in the fetch: it calls no code with frames; else they are of the hooks */
@@ -354,6 +354,9 @@ pp_status pp_ops_read(const struct pp_source *source, const struct pp_timeline *
     if (joined)
         status = pp_ops_group(out, joined, (double)(tl->end_ns - tl->start_ns) / 1e9, source->path, err);
     free(joined);
+    const char *sampler = source->meta(source->ctx, "config", "sampler");
+    if (status == PP_OK && sampler)
+        pp_ops_find_draws(out, sampler);
     return status;
 }
 

@@ -201,6 +201,30 @@ static void test_lines_are_listed_where_more_recording_is_no_help(void **state)
     }
 }
 
+/* Where the sampler is what to change, its line is said, if most of the draws are surely in one. */
+static void test_the_line_of_the_sampler_is_named(void **state)
+{
+    static const struct {
+        enum pp_remedy_id remedy;
+        double low;
+        const char *next;
+    } rows[] = {{PP_REMEDY_SAMPLER, 0.6, "Draw less. Most of it: Order.__iter__, train.py:12."},
+                {PP_REMEDY_SAMPLER, 0.4, "Draw less."},
+                {PP_REMEDY_MORE_WORKERS, 0.6, "Draw less."}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pp_arena arena = {0};
+        struct pp_report r = {.verdict = {.remedy = &pp_remedies[rows[i].remedy], .next_step = "Draw less."}};
+        struct pp_costs costs = {.ops.draws = {.name = "Order.__iter__",
+                                               .place = "train.py:12",
+                                               .n = 40,
+                                               .share_low = rows[i].low}};
+        pp_ops_tell(&costs, 0, &arena, &r);
+        assert_string_equal(r.verdict.next_step, rows[i].next);
+        pp_arena_free(&arena);
+    }
+}
+
 /* A picture's widths are of what the shares are of, with the weight of which no stack tells anything. */
 static void test_widths_agree_with_shares(void **state)
 {
@@ -398,6 +422,7 @@ int main(void)
         cmocka_unit_test(test_the_loader_within_a_data_set_is_found),
         cmocka_unit_test(test_lines_are_listed_where_more_recording_is_no_help),
         cmocka_unit_test(test_widths_agree_with_shares),
+        cmocka_unit_test(test_the_line_of_the_sampler_is_named),
         cmocka_unit_test(test_by_batch_is_advised_where_samples_are_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,6 +56,9 @@ static const struct pp_stack_function_row functions[] = {
     {.id = 24, .function = "Dataset._getitem", .file = "/v/site-packages/datasets/arrow_dataset.py"},
     {.id = 25, .function = "format_table", .file = "/v/site-packages/datasets/formatting/formatting.py"},
     {.id = 26, .function = "Table.__getitem__", .file = "/v/site-packages/datasets/table.py"},
+    {.id = 27, .function = "Order.__iter__", .file = "/home/u/train.py"},
+    {.id = 28, .function = "Order.__iter__.<locals>.<listcomp>", .file = "/home/u/train.py"},
+    {.id = 29, .function = "RandomSampler.__iter__", .file = "/v/site-packages/torch/utils/data/sampler.py"},
 };
 static const struct pp_stack_op_row members[] = {
     {.id = 1, .path = "dataset", .class = "Birds", .arguments = ""},
@@ -84,6 +87,9 @@ enum {
     FETCH = 3, /* its list of samples */
     TENSORS = 31,
     ROWS = 35,
+    DRAW = 38, /* in the line of the frame before it */
+    DRAW_TOO,
+    DRAW_OF_TORCH,
     LEAVES
 };
 static const struct pp_stack_row frames[] = {
@@ -123,6 +129,10 @@ static const struct pp_stack_row frames[] = {
     {34, 33, 24, 2880, 0},
     {ROWS, 34, 25, 660, 0},
     {36, ROWS, 26, 90, 0},
+    {37, STEP, 27, 12, 0},
+    {DRAW, 37, 28, 13, 0},
+    {DRAW_TOO, STEP, 27, 15, 0},
+    {DRAW_OF_TORCH, STEP, 29, 180, 0},
 };
 
 struct made {
@@ -553,6 +563,38 @@ static void test_a_stray_stack_has_no_phase(void **state)
     drop(&m);
 }
 
+/* Where the job's own sampler draws is known by its class; a library's has no line that a user can change. */
+static void test_the_line_that_draws(void **state)
+{
+    static const struct {
+        const char *sampler;
+        uint32_t stack;
+        size_t every; /* of the draws: in the other line */
+        int told;
+    } rows[] = {{"__main__.Order", DRAW, 10, 1},
+                {"__main__.Order", DRAW, 2, 0},
+                {"__main__.Other", DRAW, 10, 0},
+                {NULL, DRAW, 10, 0},
+                {"torch.utils.data.sampler.RandomSampler", DRAW_OF_TORCH, 1000, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct made m = make(6);
+        if (rows[i].sampler)
+            fake_text(m.run, "config", "sampler", rows[i].sampler);
+        for (uint32_t b = 1; b < 100; b++)
+            add_sample(&m, FAKE_T0 + (b * CYCLE_MS + 10) * FAKE_MS, 0,
+                       b % rows[i].every ? rows[i].stack : DRAW_TOO, 'R');
+        struct pp_ops ops = read_ops(&m);
+        assert_int_equal(pp_op_step_is_told(&ops.draws), rows[i].told);
+        if (rows[i].told) {
+            assert_string_equal(ops.draws.name, "Order.__iter__");
+            assert_string_equal(ops.draws.place, "train.py:12");
+        }
+        pp_ops_free(&ops);
+        drop(&m);
+    }
+}
+
 /* A worker that is never waited for has no share, however hot it is. */
 static void test_what_nobody_waits_for_weighs_nothing(void **state)
 {
@@ -682,6 +724,7 @@ int main(void)
         cmocka_unit_test(test_folded_code_is_its_callers),
         cmocka_unit_test(test_a_data_set_of_a_library_is_an_operation),
         cmocka_unit_test(test_a_stray_stack_has_no_phase),
+        cmocka_unit_test(test_the_line_that_draws),
         cmocka_unit_test(test_what_nobody_waits_for_weighs_nothing),
         cmocka_unit_test(test_what_runs_between_epochs_is_named),
         cmocka_unit_test(test_a_function_of_a_step_is_one),
