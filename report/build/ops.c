@@ -385,7 +385,9 @@ void pp_ops_other_way(struct pp_report *r, struct pp_arena *arena)
     struct pp_report_verdict *v = &r->verdict;
     const struct pp_report_fix *chosen = v->action.fix, *best = NULL;
     const struct pp_report_op *second, *op = hottest(r, &second);
-    int sets = chosen && chosen->effort == 0;
+    const struct pp_report_fix *unsure = chosen ? NULL : v->action.candidate;
+    int sets = chosen && chosen->effort == 0,
+        surer = unsure && unsure->effort == 0 && op && op->gain_low > 0; /* than a setting that may lose */
     double least = fmax(ELSE_LEAST, chosen ? ELSE_PART * chosen->gain : 0);
     char gain[CELL], share[CELL], rate[CELL];
     int of_others = v->l2 && strcmp(v->l2, "cpu-contended") == 0, /* whose gains are of less load */
@@ -405,7 +407,7 @@ void pp_ops_other_way(struct pp_report *r, struct pp_arena *arena)
                                        : pp_text_predicted(rate, CELL, best->samples_per_s),
                                    isnan(best->samples_per_s) ? "" : " samples/s, ",
                                    pp_text_gain(gain, CELL, best->gain, best->low, best->high));
-    else if (sets && op && !r->why_no_ops && op->gain >= least)
+    else if ((sets || surer) && op && !r->why_no_ops && op->gain >= least)
         v->other = pp_arena_printf(arena,
                                    "Make %s cheaper: it is %s of the stall, and half of it gains %s.%s%s",
                                    with_place(op, " (", ")", arena), pp_text_share(share, CELL, op->share),

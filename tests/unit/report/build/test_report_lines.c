@@ -225,6 +225,29 @@ static void test_the_line_of_the_sampler_is_named(void **state)
     }
 }
 
+/* Beside a setting that may lose stands the line of which half surely gains. */
+static void test_a_surer_line_stands_beside(void **state)
+{
+    static const double low[] = {0.1, -0.1};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct pp_arena arena = {0};
+        struct pp_report_fix workers = {.knob = "workers", .gain = 0.5, .low = -0.1};
+        struct pp_report_op op = {.name = "load",
+                                  .place = "files.py:7",
+                                  .judged = 1,
+                                  .share = 0.8,
+                                  .gain = 0.4,
+                                  .gain_low = low[i]};
+        struct pp_report r = {.ops = &op, .n_ops = 1, .verdict = {.l1 = "loader", .next_step = "Do it."}};
+        r.verdict.action.candidate = &workers;
+        pp_ops_other_way(&r, &arena);
+        assert_int_equal(r.verdict.other && strstr(r.verdict.other, "Make load (files.py:7) cheaper"),
+                         i == 0);
+        pp_arena_free(&arena);
+    }
+}
+
 /* A picture's widths are of what the shares are of, with the weight of which no stack tells anything. */
 static void test_widths_agree_with_shares(void **state)
 {
@@ -422,6 +445,7 @@ int main(void)
         cmocka_unit_test(test_the_loader_within_a_data_set_is_found),
         cmocka_unit_test(test_lines_are_listed_where_more_recording_is_no_help),
         cmocka_unit_test(test_widths_agree_with_shares),
+        cmocka_unit_test(test_a_surer_line_stands_beside),
         cmocka_unit_test(test_the_line_of_the_sampler_is_named),
         cmocka_unit_test(test_by_batch_is_advised_where_samples_are_asked_for),
     };
