@@ -17,6 +17,9 @@ refuses "a program that is not there" 2 "program not found" "$PP" resume-test --
 printf '#!/bin/sh\n' >"$T/sbatch" && chmod +x "$T/sbatch"
 refuses "a batch system" 2 "puts the job into a queue, and it runs elsewhere.*WHOLE KILLED RESUMED" "$PP" resume-test --yes -- "$T/sbatch" job.sh {dir}
 refuses "a kill at no batch" 2 "kill-at soon: the number of a batch is needed" "$PP" resume-test --yes --kill-at soon -- sh -c "touch $T/started {dir}"
+for batch in 4294967296 18446744073709551615 99999999999999999999; do
+    refuses "a kill at batch $batch" 2 "kill-at $batch: the number of a batch is needed, below 2\^32" "$PP" resume-test --yes --kill-at $batch -- sh -c "touch $T/started {dir}"
+done
 refuses "two documents at once" 2 "only one of --json" "$PP" resume-test --json --md - a.sqlite b.sqlite c.sqlite
 check "nothing was started" test ! -e "$T/started"
 

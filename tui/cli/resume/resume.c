@@ -39,8 +39,7 @@ static const struct pp_opt opts[] = {
      .help = "removes what an earlier run left, before each beginning; needed without {dir}"},
     {.name = "kills", .type = PP_OPT_INT, .offset = AT(kills), .arg = "N", .dflt = "0", .min = 0, .max = 50,
      .help = "so many kills at random batches, besides the chosen ones"},
-    {.name = "seed", .type = PP_OPT_INT, .offset = AT(seed), .arg = "S", .dflt = "1", .min = 0, .max = 1e9,
-     .help = "of the random batches"},
+    {.name = "seed", .type = PP_OPT_INT, .offset = AT(seed), .arg = "S", .dflt = "1", .min = 0, .max = 1e9, .help = "of the random batches"},
     {.name = "kill-at", .type = PP_OPT_LIST, .offset = AT(kill_at), .arg = "BATCH",
      .help = "kill behind this batch, in place of the chosen points (repeatable)"},
     {.name = "signal", .type = PP_OPT_CHOICE, .offset = AT(job.with_term), .choices = signals, .dflt = "KILL",
@@ -55,8 +54,7 @@ static const struct pp_opt opts[] = {
      .help = "compare what samples are, not only which; needed for iterable data sets"},
     {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "DIR",
      .help = "a new directory for recordings and logs (default pipeprobe-resume-test-DATE-TIME)"},
-    {.name = "keep", .type = PP_OPT_FLAG, .offset = AT(keep), .dflt = "0",
-     .help = "keep what the job wrote below {dir}"},
+    {.name = "keep", .type = PP_OPT_FLAG, .offset = AT(keep), .dflt = "0", .help = "keep what the job wrote below {dir}"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .help = "one document of schema pipeprobe.resume/1"},
     {.name = "junit", .type = PP_OPT_STRING, .offset = AT(junit), .arg = "FILE", .help = "a test case for each kill; - is stdout"},
     {.name = "md", .type = PP_OPT_STRING, .offset = AT(markdown), .arg = "FILE", .help = "Markdown, for a pull request; - is stdout"},
@@ -262,8 +260,7 @@ static pp_status run_start(struct session *s, size_t i, struct resume_ask ask, s
     int failed = d->end == RESUME_END_ITSELF && d->status != 0 && chain->starts,
         untold = st == PP_E_INCONCLUSIVE, /* it says so */
         unread = (untold || st == PP_E_SYSTEM) && !to->ranks;
-    /* Of a resumed run that cannot load its checkpoint nothing is recorded. Other kills have their answers.
-     */
+    /* A resumed run that cannot load its checkpoint records nothing. Other kills have their answers. */
     if (unread && !(failed && d->status < 128)) {
         snprintf(s->why[i], sizeof(s->why[i]), "%s%s", untold ? "" : "It cannot be told: ", err->text);
         return PP_OK;
@@ -365,8 +362,9 @@ static pp_status read_kill_at(struct session *s, struct pp_err *err)
         const char *text = s->o->kill_at.item[i];
         char *end;
         s->kill_at[i] = strtoull(text, &end, 10);
-        if (*end || *text < '0' || *text > '9')
-            return pp_fail(err, PP_E_USAGE, "--kill-at %s: the number of a batch is needed", text);
+        if (*end || *text < '0' || *text > '9' || s->kill_at[i] > UINT32_MAX)
+            return pp_fail(err, PP_E_USAGE, "--kill-at %s: the number of a batch is needed, below 2^32",
+                           text);
     }
     return PP_OK;
 }
