@@ -14,9 +14,9 @@ struct listed {
 };
 
 struct iteration {
-    uint32_t loader, epoch, first_batch;
-    size_t first_use; /* SIZE_MAX: it gave nothing */
-    size_t until;     /* the first use of any behind it */
+    uint32_t loader, epoch, first_batch, place; /* place: of those without a batch, and that behind them */
+    size_t first_use;                           /* SIZE_MAX: it gave nothing */
+    size_t until;                               /* the first use of any behind it */
     int ended;
 };
 
@@ -46,6 +46,7 @@ struct reading {
     struct loader loader[LOADERS];
     size_t loaders, main;
     int64_t pid;
+    char *place; /* where iterations of the main loader begin; NULL: not known */
     struct iteration *iteration;
     size_t iterations, iteration_room;
     uint32_t *slot; /* of each loader, and of none, EPOCHS: the iteration's number + 1; 0: there is none */
@@ -206,10 +207,8 @@ static struct iteration *iteration_of(struct reading *g, uint32_t loader, uint32
         g->no_memory = 1;
         return NULL;
     }
-    g->iteration[g->iterations] = (struct iteration){.loader = loader,
-                                                     .epoch = epoch,
-                                                     .first_batch = PP_NO_BATCH,
-                                                     .first_use = SIZE_MAX};
+    g->iteration[g->iterations] = (struct iteration){
+        .loader = loader, .epoch = epoch, .first_batch = PP_NO_BATCH, .place = epoch, .first_use = SIZE_MAX};
     *slot = (uint32_t)++g->iterations;
     return &g->iteration[g->iterations - 1];
 }
@@ -226,7 +225,22 @@ static void find_iterations(struct reading *g)
             return;
         it->first_batch = u->first_batch < it->first_batch ? u->first_batch : it->first_batch;
         it->first_use = i < it->first_use ? i : it->first_use;
+        it->place = UINT32_MAX;
     }
+}
+
+/* A loader that is made for an epoch of which nothing is left has no use: it is one that begins where the
+ * main one does, which is known at the second call. */
+static void note_place(void *ctx, const struct pp_fact_row *f)
+{
+    struct reading *g = ctx;
+    size_t of = loader_of(g, f->pid, f->loader);
+    if (f->pid != g->pid || !g->loaders || strcmp(f->key, "place") != 0)
+        return;
+    if (of == g->main && !g->place)
+        g->no_memory |= !(g->place = strdup(f->value));
+    else if (of == g->loaders && of < LOADERS && g->place && strcmp(f->value, g->place) == 0)
+        g->loader[g->loaders++] = (struct loader){.pid = f->pid, .loader = f->loader};
 }
 
 /* Of an iteration without a batch there is a fact. */
@@ -297,7 +311,7 @@ static void note_content(void *ctx, const struct pp_content_row *c)
 }
 
 PP_BY(by_batch, struct listed, batch)
-PP_BY_BOTH(by_first, struct iteration, first_batch, epoch)
+PP_BY_BOTH(by_first, struct iteration, first_batch, place)
 
 /* By their first batch; their slots say so. */
 static void sort_iterations(struct reading *g)
@@ -524,6 +538,8 @@ static pp_status read_source(const struct pp_source *source, struct pp_resume_ru
     find_iterations(&g);
     if (g.used && out->finished && g.iterations)
         g.iteration[g.iterations - 1].ended = 1;
+    READ(each_fact, note_place);
+    READ(each_fact, note_place);
     READ(each_fact, note_first_batch);
     sort_iterations(&g);
     if (g.status == PP_OK && source->each_order)
@@ -546,16 +562,10 @@ static pp_status read_source(const struct pp_source *source, struct pp_resume_ru
     out->idle = !g.loaders && !g.lost && (out->failed || (out->finished && out->restored == 1));
     for (size_t i = 0; i < g.saves; i++)
         free(g.save[i].path);
-    free(g.save);
-    free(g.use);
-    free(g.used);
-    free(g.iteration);
-    free(g.slot);
-    free(g.listed);
-    free(g.token);
-    free(g.content);
-    free(g.hash);
-    free(g.files);
+    void *const owned[] = {g.save,   g.use,   g.used,    g.iteration, g.place, g.slot,
+                           g.listed, g.token, g.content, g.hash,      g.files};
+    for (size_t i = 0; i < sizeof(owned) / sizeof(*owned); i++)
+        free(owned[i]);
     return g.status == PP_OK && g.no_memory
                ? pp_fail(err, PP_E_NO_MEMORY, "no memory for the samples of %s, or too many of them",
                          source->path)

@@ -8,6 +8,8 @@ import truth
 
 ap = argparse.ArgumentParser()
 ap.add_argument("--fix", action="store_true", help="the position is in samples of all ranks")
+ap.add_argument("--one-order", action="store_true", help="of all epochs")
+ap.add_argument("--keep-loaders", action="store_true", help="each epoch has a DataLoader, and all of them stay")
 ap.add_argument("--epochs", type=int, default=2)
 ap.add_argument("--global-batch", type=int, default=16)
 ap.add_argument("--step-ms", type=float, default=15)
@@ -30,12 +32,13 @@ if os.path.exists("ckpt.pt"):
     c = torch.load("ckpt.pt")
     start, done, samples = c["epoch"], c["done"], c["samples"]
     truth.resumed(c["step"])
-step = 0
+step, loaders = 0, []
 for epoch in range(start, a.epochs):
-    order = torch.randperm(800, generator=torch.Generator().manual_seed(epoch)).tolist()
+    order = torch.randperm(800, generator=torch.Generator().manual_seed(0 if a.one_order else epoch)).tolist()
     at = (samples if a.fix else done * each * world) if epoch == start else 0
     mine = order[at:][rank::world]
-    for i, (x, ids) in enumerate(DataLoader(data, batch_size=each, sampler=mine, num_workers=1), done if epoch == start else 0):
+    loaders = (loaders if a.keep_loaders else []) + [DataLoader(data, batch_size=each, sampler=mine, num_workers=1)]
+    for i, (x, ids) in enumerate(loaders[-1], done if epoch == start else 0):
         model(x).mean().backward()
         truth.used(ids, epoch=epoch)
         time.sleep(a.step_ms / 1e3)
