@@ -174,6 +174,7 @@ static void fill_answer(struct judging *j, const struct pp_resume_start *s, cons
                                       : pp_arena_printf(&j->out->arena, "rank %lld has",
                                                         (long long)s->rank[c->rank].rank);
     j->text[PP_RESUME_FACT_RIGHT_AGAIN] = again_text(j, control, c);
+    j->text[PP_RESUME_FACT_HOW_FAILED] = s->failed;
 }
 
 static const char *line_of(const struct pp_resume_start *s, size_t rank)
@@ -222,19 +223,17 @@ static int judge_start(struct judging *j, const struct pp_resume_start *s, size_
         return 0;
     fill_answer(j, s, &c);
     int at_end = control->rank[0].finished && s->rank[0].finished; /* there is nothing left to do */
-    if (c.first == PP_RESUME_NOWHERE && (c.compared > 0 || at_end)) {
-        if (s->failed)
-            leave_untold(
-                j, pp_arena_printf(&j->out->arena,
-                                   "It cannot be told: %zu batches of the resumed run are right, then it %s.",
-                                   c.compared, s->failed));
-        else
-            conclude(j);
-        return !s->failed;
-    }
     if (c.first == PP_RESUME_NOWHERE) {
-        leave_untold(j, "It cannot be told: behind the checkpoint there is no batch that both runs have.");
-        return 0;
+        const char *why =
+            s->failed
+                ? pp_arena_printf(&j->out->arena,
+                                  "It cannot be told: %zu batches of the resumed run are right, then it %s.",
+                                  c.compared, s->failed)
+            : c.compared > 0 || at_end
+                ? NULL
+                : "It cannot be told: behind the checkpoint there is no batch that both runs have.";
+        leave_untold(j, why); /* NULL: it can be told */
+        return !why;
     }
     forget_facts(j);
     resume_measure(control, s, &c, &j->out->arena, j->number, j->text);

@@ -19,8 +19,7 @@
 struct pp_resume_start {
     struct pp_resume_run *rank;
     size_t ranks;
-    const char
-        *failed; /* "failed with exit status 1": how it ended, if not well; NULL: not known, or it did */
+    const char *failed; /* "failed with exit status 1": how it ended; NULL: well, or not known */
 };
 
 /* A start that was killed, and those that resumed it, each but the last killed as well. */

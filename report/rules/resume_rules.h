@@ -65,6 +65,7 @@
     FACT(UNTIL, "until", NULL, NONE) \
     FACT(WHO, "who", NULL, NONE) \
     FACT(RIGHT_AGAIN, "right_again", NULL, NONE) \
+    FACT(HOW_FAILED, "how_failed", NULL, NONE) \
     FACT(RESUMED_AT, "resumed_at", NULL, COUNT) \
     FACT(COMPARED, "compared", NULL, COUNT) \
     FACT(EPOCHS_BEHIND, "epochs_behind", NULL, COUNT)
