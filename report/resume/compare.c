@@ -3,7 +3,7 @@
 
 /* ---- where an iteration stands ---- */
 
-enum { NEEDLE = 64, LEAST = 8 };
+enum { NEEDLE = 64, STEPS = 512 }; /* within which two that are alike have as many samples */
 
 /* The needle stands at that place, up to the end of either. */
 static int stands_at(const struct pp_resume_run *a, struct pp_resume_spot at, const uint64_t *needle,
@@ -39,9 +39,9 @@ struct pp_resume_spot pp_resume_place(const struct pp_resume_run *a, const struc
     if (due.iteration < a->iterations && stands_at(a, due, needle, of->tokens, 1))
         return due;
     if (due.iteration < a->iterations)
-        at = search_iteration(a, due.iteration, needle, of->tokens, LEAST);
+        at = search_iteration(a, due.iteration, needle, of->tokens, RESUME_LEAST);
     for (size_t i = 0; i < a->iterations && at.iteration == PP_RESUME_NOWHERE; i++)
-        at = search_iteration(a, i, needle, of->tokens, LEAST);
+        at = search_iteration(a, i, needle, of->tokens, RESUME_LEAST);
     return at;
 }
 
@@ -156,11 +156,6 @@ static void compare_rank(const struct pp_resume_run *a, const struct pp_resume_r
     c->compared = least_of(c->compared, n);
 }
 
-static int is_whole(const struct pp_resume_run *r, size_t i)
-{
-    return i < r->iterations && (r->iteration[i].ended || i + 1 < r->iterations);
-}
-
 /* Steps of `step` batches, one after the other. */
 struct walk {
     const struct pp_resume_run *run;
@@ -180,25 +175,15 @@ static int walk_step(struct walk *w)
     return 1;
 }
 
-/* Both by a step at least, up to where they have as many samples. 0: there is no such place. */
-static int walk_on(struct walk *x, struct walk *y)
-{
-    int more;
-    do
-        more = walk_step(x->tokens <= y->tokens ? x : y);
-    while (more && x->tokens != y->tokens);
-    return more;
-}
-
-/* Both have the same samples from there on, up to where they are as many. */
+/* Both have the same samples from there on, up to where they are as many, which is soon or never. */
 static int go_on_alike(struct walk a, size_t at, struct walk r, size_t from)
 {
+    int more = 1;
     a.batch = at;
     r.batch = from;
-    int more = walk_on(&a, &r);
-    while (more && a.tokens < LEAST)
-        more = walk_on(&a, &r);
-    return more && a.set == r.set;
+    for (int k = 0; more && k < STEPS && (a.tokens != r.tokens || a.tokens < RESUME_LEAST); k++)
+        more = walk_step(a.tokens <= r.tokens ? &a : &r);
+    return more && a.tokens == r.tokens && a.tokens >= RESUME_LEAST && a.set == r.set;
 }
 
 /* The epoch that r's first iteration with a batch is, number `first`: one that it stands in at another place,
@@ -230,7 +215,7 @@ static int use_both(struct pp_resume_tally *t, struct walk x, struct walk y, siz
     while (first < r->iterations && !r->iteration[first].n)
         first++;
     size_t e = epoch_of_first(x, y, from, first);
-    while (is_whole(a, e + k) && is_whole(r, first + k))
+    while (resume_is_whole(a, e + k) && resume_is_whole(r, first + k))
         k++;
     if (!r->finished || (!a->finished && first + k < r->iterations))
         a_end = k > 0               ? a->iteration[e + k - 1].first + a->iteration[e + k - 1].n
@@ -288,10 +273,10 @@ int resume_compare_worlds(const struct pp_resume_start *control, const struct pp
                       all_r = {.run = &r, .step = (size_t)(r.world > 0 ? r.world : 1)};
     struct walk x = all_a, y = all_r;
     size_t agreed = x.batch = from * world;
-    while (ok && c->first == PP_RESUME_NOWHERE && walk_on(&x, &y))
-        if (x.set != y.set)
+    while (ok && c->first == PP_RESUME_NOWHERE && walk_step(x.tokens <= y.tokens ? &x : &y))
+        if (x.tokens == y.tokens && x.set != y.set)
             note_difference(c, agreed / world, 0);
-        else
+        else if (x.tokens == y.tokens)
             agreed = x.batch;
     c->compared = x.batch / world - from;
     ok = ok && use_both(&t, all_a, all_r, from * world, &c->until);

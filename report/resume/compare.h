@@ -10,10 +10,16 @@
  * Eight samples in a row decide, or all that there are. */
 
 #define PP_RESUME_NOWHERE SIZE_MAX
+enum { RESUME_LEAST = 8 };
 
 static inline size_t least_of(size_t a, size_t b)
 {
     return a < b ? a : b;
+}
+
+static inline int resume_is_whole(const struct pp_resume_run *r, size_t i)
+{
+    return i < r->iterations && (r->iteration[i].ended || i + 1 < r->iterations);
 }
 
 /* In an iteration of the reference, behind `offset` of its tokens. */

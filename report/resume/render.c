@@ -24,8 +24,7 @@ int pp_resume_junit(void *resume, FILE *out)
             fputs(a->kind == PP_RESUME_DIFFERS ? "<failure message=\"" : "<skipped message=\"", out);
             pp_text_put_xml(a->sentence, out);
             fputs("\">", out);
-            for (size_t k = 0; a->culprit && k < 4;
-                 k++) { /* "restarted: It begins again. h.py:4. Save ..." */
+            for (size_t k = 0; a->culprit && k < 4; k++) { /* "restarted: It begins again. h.py:4" */
                 const char *const text[] = {a->culprit, a->culprit_sentence, a->line, a->fix};
                 pp_text_put_xml(text[k], out);
                 fputs(!text[k] || k == 3 ? "" : k == 0 ? ": " : "\n", out);

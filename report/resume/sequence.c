@@ -307,11 +307,8 @@ void pp_resume_free(struct pp_resume_run *r)
 {
     for (size_t i = 0; i < r->iterations; i++)
         free(r->iteration[i].line);
-    free(r->checkpoint);
-    free(r->batch);
-    free(r->token);
-    free(r->file);
-    free(r->iteration);
-    free(r->save);
+    void *const owned[] = {r->checkpoint, r->batch, r->token, r->file, r->iteration, r->save};
+    for (size_t i = 0; i < sizeof(owned) / sizeof(*owned); i++)
+        free(owned[i]);
     *r = (struct pp_resume_run){0};
 }
