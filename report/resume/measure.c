@@ -3,11 +3,12 @@
 /* What is looked at: one rank, the first iterations with a batch, and where they stand. */
 struct matter {
     const struct pp_resume_run *a, *r;
-    struct pp_resume_spot due, at; /* where it should begin, and where it does */
-    size_t from, first;            /* in batches of a; iteration of r with its first batch */
+    size_t from; /* in batches of a */
     double *number;
     const char **text;
     struct pp_arena *arena;
+    struct pp_resume_spot due, at; /* where it should begin, and where it does */
+    size_t first;                  /* iteration of r with its first batch */
 };
 
 #define FACT(name) m->number[PP_RESUME_FACT_##name]
@@ -106,10 +107,22 @@ static void measure_later(struct matter *m)
                                       : m->r->iteration[which].sampler_epoch;
         }
     }
-    if (sticks) {
-        FACT(STICKS) = (double)sticks;
-        FACT(STUCK) = (double)stuck;
+    FACT(STICKS) = sticks ? (double)sticks : NAN;
+    FACT(STUCK) = sticks ? (double)stuck : NAN;
+}
+
+/* All epochs have one order, and two of them at least are whole. */
+static int are_alike(const struct pp_resume_run *a)
+{
+    const struct pp_resume_iteration *one = a->iteration;
+    size_t whole = 0;
+    for (const struct pp_resume_iteration *it = one; it < one + a->iterations; it++) {
+        if (memcmp(a->token + one->first_token, a->token + it->first_token,
+                   least_of(one->tokens, it->tokens) * sizeof(*a->token)) != 0)
+            return 0;
+        whole += it->tokens == one->tokens && resume_is_whole(a, (size_t)(it - one));
     }
+    return whole > 1 && one->tokens >= RESUME_LEAST;
 }
 
 /* Samples that are in the order of another epoch, or in none. */
@@ -122,23 +135,20 @@ static void measure_order(struct matter *m)
     FACT(EPOCH) = (double)e;
     FACT(SAMPLER_EPOCH) = is->sampler_epoch;
     FACT(SAMPLER_EPOCH_BEFORE) = was->sampler_epoch;
+    /* Those before stand elsewhere, wherever that is; else it only began too early. */
+    int elsewhere = is->workers > 0 && got[0].order != due[0].order;
+    for (size_t k = 1; elsewhere && (double)k <= most && k + 1 < is->n && m->from + 1 < m->a->n; k++)
+        if (got[k].order == due[0].order && got[k + 1].order == due[1].order &&
+            (!m->from || got[k - 1].order != due[-1].order))
+            FACT(EARLY) = (double)k;
     if (m->at.iteration == PP_RESUME_NOWHERE) {
-        const struct pp_resume_iteration *one = m->a->iteration;
-        size_t both = m->a->iterations > 1 ? least_of(one[0].tokens, one[1].tokens) : 0;
         FACT(NEW_ORDER) = 1;
-        if (m->r->persistent && both > 1 &&
-            memcmp(m->a->token + one[0].first_token, m->a->token + one[1].first_token,
-                   both * sizeof(*m->a->token)) == 0)
-            FACT(ALIKE) = 1;
-        for (size_t k = 1; (double)k <= most && k + 1 < is->n && m->from + 1 < m->a->n; k++)
-            if (got[k].order == due[0].order && got[k + 1].order == due[1].order)
-                FACT(EARLY) = (double)k;
+        FACT(ALIKE) = m->r->persistent && are_alike(m->a) ? 1 : NAN;
     } else if (m->at.iteration == e && m->at.offset != m->due.offset) {
-        const struct pp_resume_iteration *it = &m->a->iteration[m->due.iteration];
         double shift = (double)m->at.offset - (double)m->due.offset;
-        uint32_t full = 1, last = it->n ? m->a->batch[it->first + it->n - 1].n : 1;
-        for (size_t k = 0; k < it->n; k++)
-            full = m->a->batch[it->first + k].n > full ? m->a->batch[it->first + k].n : full;
+        uint32_t full = 1, last = was->n ? m->a->batch[was->first + was->n - 1].n : 1;
+        for (size_t k = 0; k < was->n; k++)
+            full = m->a->batch[was->first + k].n > full ? m->a->batch[was->first + k].n : full;
         double ahead = shift / full;
         FACT(SHIFT) = shift;
         FACT(BACK) = shift < 0 ? -shift : NAN;
@@ -176,13 +186,9 @@ void resume_measure(const struct pp_resume_start *control, const struct pp_resum
                     const struct resume_compared *c, struct pp_arena *arena, double *number,
                     const char **text)
 {
-    struct matter matter = {.a = &control->rank[c->rank],
-                            .r = &start->rank[c->rank],
-                            .from = c->from,
-                            .number = number,
-                            .text = text,
-                            .arena = arena},
-                  *m = &matter;
+    struct matter
+        matter = {&control->rank[c->rank], &start->rank[c->rank], c->from, number, text, arena, {0}, {0}, 0},
+        *m = &matter;
     FACT(REPEATED) = c->repeated > 0 ? c->repeated : NAN;
     FACT(LEFT_OUT) = c->left_out > 0 ? c->left_out : NAN;
     FACT(MOVED) = c->repeated + c->left_out;

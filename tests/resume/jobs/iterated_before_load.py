@@ -6,12 +6,13 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import truth
 
-N, B = 240, 8
 ap = argparse.ArgumentParser()
 ap.add_argument("--bug", default="")
 ap.add_argument("--epochs", type=int, default=3)
 ap.add_argument("--step-ms", type=float, default=15)
+ap.add_argument("--batch", type=int, default=8)
 a = ap.parse_args()
+N, B = 240, a.batch
 
 class Data(Dataset):
     def __len__(self):

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -19,6 +20,9 @@ enum how {
     RIGHT_DROPS, /* takes batches from the epoch's beginning, and drops them */
     RESTARTS,
     EARLY,    /* two batches of elsewhere, then the right place */
+    EARLY_0,  /* two large ones, of the beginning of all */
+    EARLY_NO, /* one, and there are no workers that could have been ahead */
+    BACK,     /* two batches too early */
     OVER_END, /* in the next epoch, behind its first batches */
     EPOCH_0,  /* the sampler's epoch counts from 0, at the right place */
     EPOCH_NEXT,
@@ -47,7 +51,10 @@ enum how {
     HOWS
 };
 static const char *const culprit[HOWS] = {
-    [EARLY] = "restarted",
+    [EARLY] = "iterated-early",
+    [EARLY_0] = "iterated-early",
+    [EARLY_NO] = "rng-mid-epoch",
+    [BACK] = "skip-wrong",
     [OVER_END] = "skip-wrong",
     [RESTARTS] = "restarted",
     [EPOCH_0] = "sampler-epoch",
@@ -76,9 +83,9 @@ static const char *const culprit[HOWS] = {
 };
 
 struct job {
-    uint64_t n, seed;          /* samples of a rank and epoch */
-    uint32_t b, epochs, every; /* samples of a batch; batches from save to save */
-    uint32_t ranks, lag;
+    uint64_t n, seed;           /* samples of a rank and epoch */
+    uint32_t b, epochs, every;  /* samples of a batch; batches from save to save */
+    uint32_t ranks, lag, alike; /* alike: epochs from the first on that have its order */
     size_t kill;
 };
 
@@ -168,11 +175,17 @@ static void put_run(struct writing *w, size_t most)
 {
     size_t done = 0;
     for (uint32_t e = 0; e < w->j->epochs && done < most; e++) {
-        done += put_epoch(w, e, 0, 0, most - done, done);
+        done += put_epoch(w, e < w->j->alike ? 0 : e, 0, 0, most - done, done);
         if (w->run->iteration[w->run->iterations - 1].ended && !(done % (w->j->every ? w->j->every : 1)))
             assert_true(pp_resume_save_here(w->run, 1, 0));
     }
     w->run->finished = done < most || done == w->j->epochs * epoch_batches(w->j);
+}
+
+/* Batches before the right place. */
+static uint32_t stale(enum how how)
+{
+    return how == EARLY_NO ? 1 : 2;
 }
 
 /* Behind c batches. */
@@ -197,8 +210,8 @@ static void put_resumed(struct writing *w, enum how how, size_t c)
         uint64_t from = first ? at : how == STICKS ? at : 0;
         if (how == BEGINS_EPOCH)
             from = 0;
-        if (first && how == EARLY)
-            from -= (uint64_t)2 * j->b;
+        if (first && (how == EARLY || how == EARLY_0 || how == EARLY_NO || how == BACK))
+            from -= (uint64_t)stale(how) * j->b;
         if (first && how == OVER_END)
             continue;
         if (k == e + 1 && how == OVER_END)
@@ -224,6 +237,7 @@ static void put_resumed(struct writing *w, enum how how, size_t c)
 
 static struct pp_resume made;
 static struct pp_resume_run runs[3][RANKS_MOST];
+static const char *failed; /* how the resumed run did */
 
 static void forget(void)
 {
@@ -235,7 +249,7 @@ static void forget(void)
 
 static const struct pp_resume_answer *judge(uint32_t ranks, uint32_t then)
 {
-    const struct pp_resume_start starts[] = {{runs[1], ranks, NULL}, {runs[2], then, NULL}},
+    const struct pp_resume_start starts[] = {{runs[1], ranks, NULL}, {runs[2], then, failed}},
                                  control = {runs[0], ranks, NULL};
     const struct pp_resume_chain chain = {.name = "k1", .start = starts, .starts = 2};
     struct pp_err err;
@@ -249,6 +263,8 @@ static struct job draw_job(enum how how)
 {
     struct job j = {.n = 300 + draw(100), .b = 4 + draw(5), .epochs = 4, .every = 5, .ranks = 1 + draw(2)};
     j.seed = draw(1 << 30);
+    if (how == EARLY_0)
+        j.b = 32, j.n *= 8;
     if (how == RANK_OF_0)
         j.ranks = 2;
     if (how != SHORT && how != OTHER_TAIL)
@@ -344,6 +360,10 @@ static void put_stream(const struct job *j, enum how how, size_t c)
                 run->batch[i].trained = 1;
             pp_resume_finish(run, 0);
         }
+    for (uint32_t r = 0; r < j->ranks && how == EARLY_NO; r++)
+        for (int i = 0; i < 3; i++)
+            for (size_t k = 0; k < runs[i][r].iterations; k++)
+                runs[i][r].iteration[k].workers = 0;
     (void)c;
 }
 
@@ -374,8 +394,9 @@ static void test_each_culprit_is_named(void **s)
                     }
                 if (how == BUFFER || how == OTHER_DROPPED)
                     w.run->token[3] = 6000;
-                for (uint32_t k = 0; how == EARLY && k < 2 * j.b; k++)
-                    w.run->token[k] = sample_of(&j, 77, r, k);
+                int early = how == EARLY || how == EARLY_0 || how == EARLY_NO;
+                for (uint32_t k = 0; early && k < stale((enum how)how) * j.b; k++)
+                    w.run->token[k] = sample_of(&j, how == EARLY_0 ? 0 : 77, r, k);
                 pp_resume_finish(w.run, j.lag);
             }
             if (how == TORN)
@@ -807,6 +828,93 @@ static void test_a_checkpoint_that_another_thread_writes(void **s)
     }
 }
 
+/* Workers that stay have the epoch in which they were started, where all epochs of a stream have one order,
+ * and nothing else tells why the resumed run has another one. */
+static void test_workers_that_keep_their_epoch(void **s)
+{
+    static const struct {
+        uint32_t alike; /* epochs of the uninterrupted run that have one order, of four */
+        int stream;
+        double workers, buffer; /* of the resumed run */
+        const char *culprit;
+    } cases[] = {{4, 1, 2, NAN, "sampler-epoch"}, {4, 0, 2, NAN, "rng-mid-epoch"},
+                 {4, 1, 4, NAN, "worker-split"},  {4, 1, 2, 64, "buffer-lost"},
+                 {2, 1, 2, NAN, "buffer-lost"},   {1, 1, 2, NAN, "buffer-lost"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        state = i + 1;
+        struct job j = draw_job(NEW_ORDER);
+        j.ranks = 1;
+        j.alike = cases[i].alike;
+        size_t c = put_before(&j);
+        struct pp_resume_run *run = &runs[2][0];
+        struct writing w = {.j = &j, .run = run};
+        *run = new_run(0, 1);
+        put_resumed(&w, NEW_ORDER, c);
+        run->token[3] = 6000;
+        pp_resume_finish(run, j.lag);
+        for (int k = 0; k < 3; k++) {
+            runs[k][0].stream = cases[i].stream;
+            runs[k][0].persistent = 1;
+        }
+        run->buffer = cases[i].buffer;
+        for (size_t k = 0; k < run->iterations; k++)
+            run->iteration[k].workers = cases[i].workers;
+        const struct pp_resume_answer *a = judge(1, 1);
+        if (!a->culprit || strcmp(a->culprit, cases[i].culprit) != 0)
+            fail_msg("case %zu: %s, %s", i, a->sentence, a->culprit ? a->culprit : "nothing");
+        forget();
+    }
+}
+
+/* Batches of two samples, and of the resumed run an odd one at first: they never line up, and where it stands
+ * is looked for a bounded number of batches behind each of the others. */
+static void test_sizes_that_never_line_up(void **s)
+{
+    enum { N = 100000, C = 100, BOUND_S = 4 };
+    for (int i = 0; i < 3; i++) {
+        struct pp_resume_run *run = &runs[i][0];
+        *run = new_run(0, 1);
+        assert_non_null(pp_resume_iterate(run));
+        for (uint64_t k = i == 2 ? C : 0; k < (i == 1 ? C + 5 : N); k++) {
+            const uint64_t sample[] = {2 * k + (i == 2), 2 * k + 1 + (i == 2), 2 * k + 2};
+            const struct pp_resume_batch b = {.n = i == 2 && k == C ? 3 : 2, .trained = 1};
+            assert_true(pp_resume_take(run, &b, sample, NULL));
+            if (i == 1 && k + 1 == C)
+                assert_true(pp_resume_save_here(run, 0, 0));
+        }
+        pp_resume_finish(run, 0);
+    }
+    clock_t began = clock();
+    const struct pp_resume_answer *a = judge(1, 1);
+    assert_string_equal(a->kind_name, "not-exact");
+    assert_true(clock() - began < (clock_t)BOUND_S * CLOCKS_PER_SEC);
+    forget();
+}
+
+/* What the resumed run did is judged, right or wrong, and how it ended is said. */
+static void test_how_a_resumed_run_failed_is_said(void **s)
+{
+    static const enum how hows[] = {RIGHT, BEGINS_EPOCH};
+    failed = "failed with exit status 1: the disk is full";
+    for (int i = 0; i < 3; i++) {
+        state = 12;
+        struct job j = draw_job(RIGHT);
+        j.ranks = 1;
+        size_t c = put_before(&j);
+        struct writing w = {.j = &j, .run = &runs[2][0]};
+        runs[2][0] = new_run(0, 1);
+        if (i < 2)
+            put_resumed(&w, hows[i], c);
+        w.run->finished = 0;
+        pp_resume_finish(w.run, j.lag);
+        const struct pp_resume_answer *a = judge(1, 1);
+        assert_string_equal(a->kind_name, i == 1 ? "not-exact" : "cannot-be-told");
+        assert_non_null(strstr(a->sentence, "failed with exit status 1: the disk is full."));
+        forget();
+    }
+    failed = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -824,6 +932,9 @@ int main(void)
         cmocka_unit_test(test_killed_in_a_save_with_a_batch_in_hand),
         cmocka_unit_test(test_bytes_that_are_not_seeded),
         cmocka_unit_test(test_a_checkpoint_that_another_thread_writes),
+        cmocka_unit_test(test_workers_that_keep_their_epoch),
+        cmocka_unit_test(test_sizes_that_never_line_up),
+        cmocka_unit_test(test_how_a_resumed_run_failed_is_said),
     };
     return cmocka_run_group_tests_name("resume", tests, NULL, NULL);
 }
