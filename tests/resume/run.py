@@ -42,7 +42,7 @@ CASES = [
     Case("directory_order", "directory-order", kill=38, content=True),
     Case("stream_restarts", "restarted", kill=38, content=True),
     Case("world_size", "world-size", kill=28, ranks=2, ranks_after=4),
-    Case("world_size", "world-size", bug="--one-order --keep-loaders", fix="--one-order --keep-loaders --fix", kill=42, ranks=2, ranks_after=4, named="nothing-left"),
+    Case("world_size", "world-size", bug="--one-order --keep-loaders --epochs 4", fix="--one-order --keep-loaders --epochs 4 --fix", kill=42, ranks=2, ranks_after=4, named="nothing-left"),
     Case("accelerate_epoch_twice", "epoch-twice", fix=None, kill=38, frameworks=("accelerate",)),
     Case("set_epoch_from_0", "sampler-epoch", kill=38, ranks=2),
     Case("datasets_second_resume", "skip-wrong", fix="", kill=None, content=True, frameworks=("datasets", "torchdata"), overlays=("datasets-5.0.0",)),
