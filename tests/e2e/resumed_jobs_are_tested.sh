@@ -85,7 +85,7 @@ right drops --resume-with "echo nothing left to do in {dir}"
 like "a resumed run that has nothing to do" "$rc $(json "$OUT" '$.sentence')" "^3 It cannot be told: a run of the job ended by itself without a batch: nothing left to do in "
 resume unsaved --kill-at 32 --junit "$T/unsaved.xml"
 like "no checkpoint" "$rc $(json "$OUT" '$.sentence')" "^3 .*no checkpoint was seen in 75 batches"
-like "and as JUnit" "$(cat "$T/unsaved.xml")" 'tests="1" failures="0" skipped="1".*no checkpoint was seen in 75 batches'
+like "and as JUnit" "$(tr "\n" " " <"$T/unsaved.xml")" 'tests="1" failures="0" skipped="1".*no checkpoint was seen in 75 batches'
 resume unseeded --kill-at 32
 like "an order that is not reproducible" "$rc $(json "$OUT" '$.sentence')" "^3 .*not reproducible even without a kill: two uninterrupted runs differ from batch 0 on"
 resume fails --kill-at 32
