@@ -183,7 +183,7 @@ loaders() {
             skip "$job" "$(tail -n 1 "$T/import")"
             continue
         fi
-        echo "# $job: $("$PYTHON" -c 'import importlib.metadata as m, sys; d = m.packages_distributions()[sys.argv[1].split(".")[0]][0]; print(d, m.version(d))' "$(module_of "$job")")"
+        echo "# $job: $("$PYTHON" -c 'import importlib.metadata as m, sys; name = sys.argv[1]; d = sorted(m.packages_distributions()[name.split(".")[0]], key=lambda d: name.split(".")[-1] not in d)[0]; print(d, m.version(d))' "$(module_of "$job")")"
         loader_of "$job" transform 60 '^(transform|loader)$'
         [ -n "$why" ] || loader_of "$job" storage 60 '^storage$'
         loader_of "$job" bound 15

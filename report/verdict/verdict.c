@@ -77,6 +77,11 @@ static int blames_a_wait(const struct pp_rule *cause)
            (blocked && blocked->compare == PP_AT_LEAST);
 }
 
+static int is_of(const struct pp_rule *cause, const struct pp_rule *rules, size_t n)
+{
+    return cause >= rules && cause < rules + n;
+}
+
 /* Where the trainer hardly waits, what stretches its steps is a want of CPU. Without an owner of the stalls,
  * the replay may still know it. */
 const struct pp_rule *pp_judge_cause(const struct pp_facts *f)
@@ -92,12 +97,9 @@ const struct pp_rule *pp_judge_cause(const struct pp_facts *f)
     int reads = f->metric[PP_METRIC_OWNER] == PP_PHASE_READ && f->metric[PP_METRIC_OWNER_BLOCKED] >= 0.5;
     if (threads && reads && strcmp(threads->l1, "storage") != 0) /* the reads' own spans know better */
         return cause;
-    return threads && (!cause || hands_over || blames_a_wait(cause)) ? threads : cause;
-}
-
-static int is_of(const struct pp_rule *cause, const struct pp_rule *rules, size_t n)
-{
-    return cause >= rules && cause < rules + n;
+    int untold = f->metric[PP_METRIC_UNNAMED] >= 1 - PP_LEAST_EXPLAINED && cause &&
+                 is_of(cause, pp_cause_rules_shares, pp_cause_rules_shares_n);
+    return threads && (!cause || hands_over || untold || blames_a_wait(cause)) ? threads : cause;
 }
 
 static void show_cause(const struct judge *j, const struct pp_rule *rule)

@@ -208,10 +208,31 @@ static void rows_of_a_stranger_do_no_harm(void **state)
     fake_free(f);
 }
 
+/* Ranges that say what a hundredth of the workers' time is leave the cause to the looks. */
+static void looks_speak_where_ranges_tell_little(void **state)
+{
+    (void)state;
+    struct fake_run *f = waiting(0.2, 0);
+    uint32_t worker = fake_thread(f, PP_LANE_WORKER, "of process");
+    f->thread[worker].pid = 70, f->thread[worker].tid = 75;
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        struct pp_span *s = fake_span(f, worker, PP_PHASE_TRANSFORM,
+                                      FAKE_T0 + b * CYCLE_MS * FAKE_MS + 5 * FAKE_MS, FAKE_MS / 3);
+        s->batch = b, s->cpu_ns = s->dur_ns, s->flags = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY;
+    }
+    looks.threads = pool, looks.n = 4, looks.stepping = "RRRR", looks.stalled = "ffrf";
+    struct pp_report *r = judged(f);
+    if (!r->verdict.l1 || strcmp(r->verdict.l1, "storage") != 0)
+        fail_msg("%s", r->verdict.sentence);
+    pp_report_free(r);
+    fake_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(looks_in_stalls_give_the_cause),
+        cmocka_unit_test(looks_speak_where_ranges_tell_little),
         cmocka_unit_test(steps_that_wait_for_the_lock_say_so),
         cmocka_unit_test(looks_tell_more_than_who_is_not_at_work),
         cmocka_unit_test(without_looks_nothing_is_known),
