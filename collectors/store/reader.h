@@ -89,9 +89,10 @@ pp_status pp_reader_each_chunk_end_after(struct pp_reader *r, int64_t *last_id, 
                                          void *ctx, struct pp_err *err);
 
 /* The roll-up: what ended in one second of CLOCK_MONOTONIC on one thread, per phase. Several parts of one
- * (second, thread, phase) may come; they add up. hist is valid during the call. */
+ * (second, thread, phase) may come; they add up. samples: what its spans stand for, which may be many each; n
+ * where they have no numbers. hist is valid during the call. */
 struct pp_second_row {
-    uint64_t second, n, total_ns, max_ns, cpu_ns, run_delay_ns, bytes, cache_hit_kib;
+    uint64_t second, n, samples, total_ns, max_ns, cpu_ns, run_delay_ns, bytes, cache_hit_kib;
     uint32_t thread;
     unsigned phase;
     const uint8_t *hist;

@@ -91,17 +91,21 @@ pp_status pp_reader_each_chunk_end_after(struct pp_reader *r, int64_t *last_id, 
 pp_status pp_reader_each_second_after(struct pp_reader *r, int64_t *last_id, pp_second_fn *fn, void *ctx,
                                       struct pp_err *err)
 {
-    struct query q = reader_query_of(
-        r,
-        "SELECT second, thread, phase, n, total_ns, max_ns, cpu_ns, run_delay_ns, bytes, cache_hit_kib, hist, rowid FROM rollup_second"
-        " WHERE rowid > ? ORDER BY rowid",
-        PP_ROW(v_int((uint64_t)*last_id)));
+    char sql[256];
+    int counts = !sqlite3_table_column_metadata(r->db, "main", "rollup_second", "samples", NULL, NULL, NULL,
+                                                NULL, NULL);
+    snprintf(sql, sizeof(sql),
+             "SELECT second, thread, phase, n, total_ns, max_ns, cpu_ns, run_delay_ns, bytes, cache_hit_kib,"
+             " hist, rowid, %s FROM rollup_second WHERE rowid > ? ORDER BY rowid",
+             counts ? "samples" : "0"); /* an older file has none */
+    struct query q = reader_query_of(r, sql, PP_ROW(v_int((uint64_t)*last_id)));
     while (query_row(&q)) {
         struct pp_second_row s = {
             .second = col_num(&q, 0),
             .thread = (uint32_t)col_num(&q, 1),
             .phase = (unsigned)col_num(&q, 2),
             .n = col_num(&q, 3),
+            .samples = col_num(&q, col_num(&q, 12) ? 12 : 3),
             .total_ns = col_num(&q, 4),
             .max_ns = col_num(&q, 5),
             .cpu_ns = col_num(&q, 6),

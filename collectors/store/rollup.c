@@ -140,7 +140,7 @@ struct pp_rollup *pp_rollup_new(sqlite3 *db)
     r->at = malloc(BATCH_SLOTS * sizeof(*r->at));
     r->blob = malloc(HIST_BYTES_MAX);
     if (r->batches && r->at && r->blob &&
-        sqlite3_prepare_v3(db, "INSERT INTO rollup_second VALUES(?,?,?,?,?,?,?,?,?,?,?)", -1,
+        sqlite3_prepare_v3(db, "INSERT INTO rollup_second VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", -1,
                            SQLITE_PREPARE_PERSISTENT, &r->second, NULL) == SQLITE_OK &&
         prepare_batch(db, 1, &r->batch) == SQLITE_OK &&
         prepare_batch(db, ROWS_AT_ONCE, &r->many_batches) == SQLITE_OK) {
@@ -293,6 +293,7 @@ static int flush_second(struct pp_rollup *r)
                                        s->cache_hit_kib};
             bind_all(r->second, 1, column, 10);
             sqlite3_bind_blob(r->second, 11, r->blob, (int)encode_hist(p, r->blob), SQLITE_STATIC);
+            sqlite3_bind_int64(r->second, 12, (sqlite3_int64)s->samples);
             memset(&p->sums, 0, sizeof(p->sums));
             code = run_statement(r->second);
         }

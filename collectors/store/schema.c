@@ -73,7 +73,7 @@ const char pp_schema_tables[] =
      * phase), over (batch, phase). A row that is appended costs a third of one looked up and changed. */
     "CREATE TABLE rollup_second(second INTEGER NOT NULL, thread INTEGER NOT NULL, phase INTEGER NOT NULL, n INTEGER NOT NULL,"
     " total_ns INTEGER NOT NULL, max_ns INTEGER NOT NULL, cpu_ns INTEGER NOT NULL, run_delay_ns INTEGER NOT NULL, bytes INTEGER NOT NULL,"
-    " cache_hit_kib INTEGER NOT NULL, hist BLOB NOT NULL);"
+    " cache_hit_kib INTEGER NOT NULL, hist BLOB NOT NULL, samples INTEGER);"
     "CREATE TABLE rollup_batch(batch INTEGER NOT NULL, phase INTEGER NOT NULL, n INTEGER NOT NULL, samples INTEGER NOT NULL,"
     " total_ns INTEGER NOT NULL, max_ns INTEGER NOT NULL, cpu_ns INTEGER NOT NULL, run_delay_ns INTEGER NOT NULL, bytes INTEGER NOT NULL,"
     " first_start_ns INTEGER NOT NULL, last_end_ns INTEGER NOT NULL);"

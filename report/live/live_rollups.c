@@ -42,13 +42,20 @@ static void add_work(struct pp_live_totals *sum, unsigned phase, uint64_t n)
         sum->work_n[i] += works[i] == phase ? n : 0;
 }
 
+/* What a part counts: samples where single ones are worked on, else spans. */
+static uint64_t pieces_of(const struct pp_second_row *row)
+{
+    return row->phase >= PP_PHASE_READ && row->phase <= PP_PHASE_TRANSFORM ? row->samples : row->n;
+}
+
 static void total_of_part(struct pp_live *l, struct live_second *s, const struct pp_second_row *row)
 {
     long thread = live_thread_row(l, row->thread);
     if (thread < 0)
         return;
-    add_total(&l->totals.phase[l->threads[thread].lane][row->phase], row->n, row->total_ns, row->bytes);
-    add_work(&l->totals, row->phase, row->n);
+    add_total(&l->totals.phase[l->threads[thread].lane][row->phase], pieces_of(row), row->total_ns,
+              row->bytes);
+    add_work(&l->totals, row->phase, pieces_of(row));
     if (row->phase == PP_PHASE_READ) {
         s->cache_hit_bytes += row->cache_hit_kib << 10;
         l->totals.cache_hit_bytes += row->cache_hit_kib << 10;
@@ -214,9 +221,9 @@ static void add_sums(struct pp_live *l, struct live_second *s, const struct pp_s
     case PP_PHASE_COLLECTIVE:
         s->step_ns += row->total_ns;
         break; /* the rest of a step's time: other ranks are no wait for data */
-    case PP_PHASE_TRANSFORM: s->work_n[LIVE_TRANSFORMED] += row->n; return;
-    case PP_PHASE_DECODE: s->work_n[LIVE_DECODED] += row->n; return;
-    case PP_PHASE_READ: s->work_n[LIVE_READ] += row->n; return;
+    case PP_PHASE_TRANSFORM: s->work_n[LIVE_TRANSFORMED] += row->samples; return;
+    case PP_PHASE_DECODE: s->work_n[LIVE_DECODED] += row->samples; return;
+    case PP_PHASE_READ: s->work_n[LIVE_READ] += row->samples; return;
     default: return;
     }
     note_stall(l, s);
@@ -233,7 +240,7 @@ void live_add_part(void *ctx, const struct pp_second_row *row)
     s->parts[s->n++] = (struct live_part){
         .thread = row->thread,
         .phase = row->phase,
-        .n = row->n,
+        .n = pieces_of(row),
         .total_ns = row->total_ns,
         .max_ns = row->max_ns,
         .cpu_ns = row->cpu_ns,

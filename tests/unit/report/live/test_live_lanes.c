@@ -167,6 +167,42 @@ static void a_worker_in_a_long_read_keeps_its_lane(void **state)
     }
 }
 
+/* One span may stand for many samples that take microseconds each: samples are counted, and their time is of
+ * one. Spans without a number, as of an imported trace, count as one each. */
+static void a_span_of_many_samples_counts_them(void **state)
+{
+    for (int counted = 0; counted <= 1; counted++) {
+        struct pp_store *s = begin();
+        struct pp_live *l;
+        double samples = counted ? 40 : 1;
+        thread_row(s, WORKER0, PP_LANE_WORKER, "python", TRAINER_PID + 1);
+        for (uint32_t i = 0; i < 4; i++) {
+            struct pp_span span = {.start_ns = T0 + i * S + MS,
+                                   .dur_ns = 800 * MS,
+                                   .phase = PP_PHASE_TRANSFORM,
+                                   .batch = i,
+                                   .sample = counted ? 40 : PP_NO_SAMPLE,
+                                   .flags = counted ? PP_SPAN_COUNT : 0};
+            assert_int_equal(pp_store_append(s, WORKER0, &span, 1), PP_OK);
+            put(s, TRAINER, PP_PHASE_DATA_WAIT, T0 + i * S, 900 * MS, PP_NO_SAMPLE, i);
+        }
+        pp_store_meta_num(s, "run", "ended_mono_ns", (double)(T0 + 4 * S), "ns");
+        assert_int_equal(pp_store_finish(s, NULL), PP_OK);
+        pp_store_close(s);
+        assert_int_equal(pp_live_open(store_path, &l, NULL), PP_OK);
+        at(l, UINT64_MAX, 4);
+        near(snap.samples_per_s, samples, 0.01);
+        near(snap.workers[0].samples_per_s, samples, 0.01);
+        near(snap.rate_series[snap.n_series - 1], samples, 0.01);
+        near(pp_live_totals(l)->samples, 4 * samples, 0);
+        for (size_t i = 0; i < snap.n_stages; i++)
+            if (snap.stages[i].phase == PP_PHASE_TRANSFORM)
+                near(snap.stages[i].mean_ns, 800e6 / samples, 1);
+        pp_live_close(l);
+        unlink(store_path);
+    }
+}
+
 /* PyTorch says that an epoch ended when it has no more batches: that brings none. */
 static void an_epochs_end_is_no_batch(void **state)
 {
@@ -205,6 +241,7 @@ int main(void)
         STORE_TEST(a_worker_of_every_epoch_is_one_lane),
         STORE_TEST(lanes_are_joined_as_the_file_grows),
         STORE_TEST(a_worker_in_a_long_read_keeps_its_lane),
+        STORE_TEST(a_span_of_many_samples_counts_them),
         STORE_TEST(an_epochs_end_is_no_batch),
     };
     return cmocka_run_group_tests_name("live_lanes", tests, NULL, NULL);
