@@ -91,13 +91,12 @@ pp_status pp_reader_each_chunk_end_after(struct pp_reader *r, int64_t *last_id, 
 pp_status pp_reader_each_second_after(struct pp_reader *r, int64_t *last_id, pp_second_fn *fn, void *ctx,
                                       struct pp_err *err)
 {
-    char sql[256];
-    int counts = !sqlite3_table_column_metadata(r->db, "main", "rollup_second", "samples", NULL, NULL, NULL,
-                                                NULL, NULL);
+    char sql[256]; /* an older file does not count them */
+    int lacks = sqlite3_table_column_metadata(r->db, "main", "rollup_second", "samples", 0, 0, 0, 0, 0);
     snprintf(sql, sizeof(sql),
              "SELECT second, thread, phase, n, total_ns, max_ns, cpu_ns, run_delay_ns, bytes, cache_hit_kib,"
              " hist, rowid, %s FROM rollup_second WHERE rowid > ? ORDER BY rowid",
-             counts ? "samples" : "0"); /* an older file has none */
+             lacks ? "0" : "samples");
     struct query q = reader_query_of(r, sql, PP_ROW(v_int((uint64_t)*last_id)));
     while (query_row(&q)) {
         struct pp_second_row s = {

@@ -11,8 +11,17 @@
 
 #define LIVE_SECOND_NS UINT64_C(1000000000)
 
-/* Work on single samples; the last of it that there is counts the samples. */
-enum { LIVE_TRANSFORMED, LIVE_DECODED, LIVE_READ, LIVE_WORKS };
+/* Samples transformed, decoded and read; the last work that there is counts them. */
+enum { LIVE_WORKS = 1 + PP_PHASE_TRANSFORM - PP_PHASE_READ };
+static inline void live_count_work(uint64_t work_n[LIVE_WORKS], unsigned phase, uint64_t n)
+{
+    if (phase >= PP_PHASE_READ && phase <= PP_PHASE_TRANSFORM)
+        work_n[PP_PHASE_TRANSFORM - phase] += n;
+}
+static inline uint64_t live_samples(const uint64_t work_n[LIVE_WORKS])
+{
+    return work_n[0] ? work_n[0] : work_n[1] ? work_n[1] : work_n[2];
+}
 
 /* What one thread spent in one phase, of spans that ended in one second. */
 struct live_part {

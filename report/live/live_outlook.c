@@ -63,7 +63,7 @@ void live_put_debt(const struct pp_live *l, struct pp_live_snapshot *out)
         /* Batches that the workers finished and the trainer took in a second. A batch is finished by its
          * collate; where there is none, by its last sample. */
         const struct live_second *sec = live_second_at(l, (out->at_s + 1 - (uint64_t)s));
-        double collated = 0, samples = 0;
+        double collated = 0;
         for (uint32_t i = 0; i < sec->n; i++) {
             const struct live_part *p = &sec->parts[i];
             long row = live_thread_row(l, p->thread);
@@ -74,9 +74,7 @@ void live_put_debt(const struct pp_live *l, struct pp_live_snapshot *out)
             else if (p->phase == PP_PHASE_COLLATE)
                 collated += (double)p->n;
         }
-        for (int i = 0; i < LIVE_WORKS && samples <= 0; i++)
-            samples = (double)sec->work_n[i];
-        made += l->usual[PP_PHASE_COLLATE].n ? collated : samples / l->batch_size;
+        made += l->usual[PP_PHASE_COLLATE].n ? collated : (double)live_samples(sec->work_n) / l->batch_size;
         out->buffer_drain_per_s = (taken - made) / s;
         if (taken - made < DEBT_LEAST + DEBT_SPREAD * sqrt(taken))
             continue;

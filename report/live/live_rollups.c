@@ -24,22 +24,12 @@ static void add_total(struct pp_live_total *to, uint64_t n, uint64_t total_ns, u
 static void count_samples(const struct pp_live *l, struct pp_live_totals *sum)
 {
     const struct pp_live_total *trainer = sum->phase[PP_LANE_TRAINER];
-    double samples = NAN;
+    uint64_t samples = live_samples(sum->work_n);
     sum->batches = 0;
     for (unsigned phase = 0; phase < PP_PHASE_COUNT; phase++)
         sum->batches += live_takes_batch(l, phase) ? (double)trainer[phase].n : 0;
-    for (int i = 0; i < LIVE_WORKS && isnan(samples); i++)
-        samples = sum->work_n[i] ? (double)sum->work_n[i] : NAN;
-    if (isnan(samples))
-        samples = sum->batches * l->batch_size;
-    sum->samples = fmax(sum->samples, samples); /* of a number and NAN, the number */
-}
-
-static void add_work(struct pp_live_totals *sum, unsigned phase, uint64_t n)
-{
-    static const pp_phase works[LIVE_WORKS] = {PP_PHASE_TRANSFORM, PP_PHASE_DECODE, PP_PHASE_READ};
-    for (int i = 0; i < LIVE_WORKS; i++)
-        sum->work_n[i] += works[i] == phase ? n : 0;
+    /* of a number and NAN, the number */
+    sum->samples = fmax(sum->samples, samples ? (double)samples : sum->batches * l->batch_size);
 }
 
 /* What a part counts: samples where single ones are worked on, else spans. */
@@ -55,7 +45,7 @@ static void total_of_part(struct pp_live *l, struct live_second *s, const struct
         return;
     add_total(&l->totals.phase[l->threads[thread].lane][row->phase], pieces_of(row), row->total_ns,
               row->bytes);
-    add_work(&l->totals, row->phase, pieces_of(row));
+    live_count_work(l->totals.work_n, row->phase, pieces_of(row));
     if (row->phase == PP_PHASE_READ) {
         s->cache_hit_bytes += row->cache_hit_kib << 10;
         l->totals.cache_hit_bytes += row->cache_hit_kib << 10;
@@ -91,7 +81,7 @@ void pp_live_totals_add(const struct pp_live *l, uint64_t s, struct pp_live_tota
         if (row < 0)
             continue;
         add_total(&sum->phase[l->threads[row].lane][p->phase], p->n, p->total_ns, p->bytes);
-        add_work(sum, p->phase, p->n);
+        live_count_work(sum->work_n, p->phase, p->n);
     }
     for (int i = 0; i <= PP_LIVE_WAIT_BOUNDS; i++)
         sum->waits[i] += sec->waits[i];
@@ -221,10 +211,7 @@ static void add_sums(struct pp_live *l, struct live_second *s, const struct pp_s
     case PP_PHASE_COLLECTIVE:
         s->step_ns += row->total_ns;
         break; /* the rest of a step's time: other ranks are no wait for data */
-    case PP_PHASE_TRANSFORM: s->work_n[LIVE_TRANSFORMED] += row->samples; return;
-    case PP_PHASE_DECODE: s->work_n[LIVE_DECODED] += row->samples; return;
-    case PP_PHASE_READ: s->work_n[LIVE_READ] += row->samples; return;
-    default: return;
+    default: live_count_work(s->work_n, row->phase, row->samples); return;
     }
     note_stall(l, s);
 }

@@ -136,11 +136,8 @@ static void put_stages(struct pp_live *l, const struct window *w, struct pp_live
 /* Samples a lane finished: those that went through its last work on single samples. */
 static uint64_t samples_of(const struct sums sum[PP_PHASE_COUNT])
 {
-    static const pp_phase last[] = {PP_PHASE_TRANSFORM, PP_PHASE_DECODE, PP_PHASE_READ};
-    for (size_t i = 0; i < sizeof(last) / sizeof(*last); i++)
-        if (sum[last[i]].n)
-            return sum[last[i]].n;
-    return 0;
+    return live_samples(
+        (const uint64_t[]){sum[PP_PHASE_TRANSFORM].n, sum[PP_PHASE_DECODE].n, sum[PP_PHASE_READ].n});
 }
 
 static pp_phase main_phase(const struct pp_live *l, size_t row, uint64_t s)
@@ -342,10 +339,7 @@ static pp_status look_back(struct pp_live *l, unsigned window_s, struct pp_live_
         out->wait_series[i] = (float)live_wait_share(l, s);
         const struct live_second *sec = live_second_at(l, s);
         double seconds = covered(l, s);
-        uint64_t samples = 0;
-        for (int k = 0; k < LIVE_WORKS && !samples; k++)
-            samples = sec->work_n[k];
-        out->rate_series[i] = seconds > 0 ? (float)((double)samples / seconds) : NAN;
+        out->rate_series[i] = seconds > 0 ? (float)((double)live_samples(sec->work_n) / seconds) : NAN;
     }
     out->stall_before_s = stall_from(l, out, -1);
     out->stall_after_s = stall_from(l, out, 1);
