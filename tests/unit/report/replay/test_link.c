@@ -15,14 +15,18 @@ struct storage {
     const char *name;
     double computed;         /* by the workers' children, of the time of reads */
     double link_ns_per_byte; /* of a link that serves one request after another; 0: none */
-    double request_bytes;    /* a file is read in requests of as many; 0: in one */
+    double request_bytes;    /* a file is read in requests of as many; 0: in one, or all at once */
     double own_ns_per_byte;  /* of each read's own connection */
     double read_ns,
-        tail; /* of a read, whatever its size; the part of the reads that take eight times as long */
+        tail,   /* of a read, whatever its size; the part of the reads that take eight times as long */
+        jitter; /* by so large a part at most they take longer or shorter */
     double decode_ns_per_byte;
     double least_bytes, most_bytes;
     double
         pause_ns; /* on average, behind every eighth read of a worker: a batch is collated and handed over */
+    double late_ns; /* at most: a worker's thread goes on later than its read ends */
+    int ahead;      /* every second read finds what the one before brought too */
+    int apart;      /* the workers begin one after the other, evenly within a read's time */
 };
 
 struct worker {
@@ -34,8 +38,8 @@ static double request(const struct storage *s, struct worker *w, double *link_fr
 {
     double bytes = s->request_bytes > 0 && w->left > s->request_bytes ? s->request_bytes : w->left,
            end = w->at;
-    if (w->left == w->bytes)
-        end += s->read_ns * (u < s->tail ? 8 : 1);
+    if (w->left >= w->bytes)
+        end += s->read_ns * (u < s->tail ? 8 : 1 + s->jitter * (2 * u - 1));
     end += s->own_ns_per_byte * bytes;
     if (s->link_ns_per_byte > 0)
         end = *link_free = fmax(end, *link_free) + s->link_ns_per_byte * bytes;
@@ -49,6 +53,8 @@ static void simulate(const struct storage *s, int workers, uint64_t seed, struct
     struct worker w[MOST_WORKERS] = {{0}};
     struct pp_rng rng = pp_rng_key(seed, 0, 0, 0);
     double link_free = 0;
+    for (int k = 0; k < workers && s->apart; k++)
+        w[k].at = s->read_ns * k / workers;
     for (size_t n = 0; n < READS;) {
         struct worker *next = w;
         for (int k = 1; k < workers; k++)
@@ -57,8 +63,12 @@ static void simulate(const struct storage *s, int workers, uint64_t seed, struct
             next->bytes = next->left = floor(s->least_bytes *
                                              pow(s->most_bytes / s->least_bytes, pp_rng_unit(&rng)));
             next->began = next->at;
+            if (s->ahead)
+                next->left *= next->reads % 2 ? 0 : 2;
         }
-        next->at = request(s, next, &link_free, pp_rng_unit(&rng));
+        if (next->left > 0)
+            next->at = request(s, next, &link_free, pp_rng_unit(&rng));
+        next->at += next->left > 0 ? 0 : 1e3 + s->late_ns * pp_rng_unit(&rng);
         if (next->left > 0)
             continue;
         out[n++] = (struct pp_cost_sample){.read_start_ns = (uint64_t)next->began + 1000000,
@@ -159,6 +169,21 @@ static void test_reads_of_their_own_are_no_link(void **state)
             }
 }
 
+/* What the whole judgement of the storage says: bytes/s of all reads; 0: no limit of them. */
+static double limit_of(const struct storage *s, int workers, uint64_t seed)
+{
+    static struct pp_cost_sample samples[READS];
+    struct pp_costs c = {.samples = samples, .n = READS, .workers = workers};
+    struct pp_err err;
+    simulate(s, workers, seed, samples);
+    c.window_ns = (double)samples[READS - 1].read_end_ns;
+    c.samples_per_s = READS * 1e9 / c.window_ns;
+    assert_int_equal(pp_storage_read(&c, &err), PP_OK);
+    free(c.outages);
+    return c.bandwidth;
+}
+
+#define EVEN .least_bytes = 266240, .most_bytes = 266240, .pause_ns = 1e5
 #define ONE_SIZE .least_bytes = 266240, .most_bytes = 266240, .pause_ns = 4e6
 
 /* Reads of one size: the more of them are under way the slower each is, or it is not. */
@@ -203,10 +228,40 @@ static void test_reads_of_one_size_slow_each_other(void **state)
             }
 }
 
+/* Reads of one size that all take equally long, because as many as ever are under way: a link spaces them
+ * anew, and reads of their own keep their distance. */
+static void test_a_line_forgets_what_delayed_it(void **state)
+{
+    static const struct {
+        struct storage storage;
+        int most_workers;
+    } rows[] = {{{"a link", .link_ns_per_byte = 40, EVEN}, 8},
+                {{"a link, and threads that go on late", .link_ns_per_byte = 40, .late_ns = 1e6, EVEN}, 8},
+                {{"a link, read ahead", .link_ns_per_byte = 40, .late_ns = 4e5, .ahead = 1, EVEN}, 8},
+                {{"latency, begun apart", .read_ns = 20e6, .jitter = 0.005, .apart = 1, EVEN}, 8},
+                {{"latency", .read_ns = 20e6, EVEN}, 8},
+                {{"latency that varies by 1 %", .read_ns = 20e6, .jitter = 0.01, EVEN}, 8},
+                {{"latency that varies by 5 %", .read_ns = 20e6, .jitter = 0.05, EVEN}, 8},
+                {{"latency that varies by 20 %", .read_ns = 20e6, .jitter = 0.2, EVEN}, 8},
+                {{"latency that varies by half", .read_ns = 20e6, .jitter = 0.5, EVEN}, 8},
+                {{"a connection each", .own_ns_per_byte = 80, .jitter = 0.05, EVEN}, 8}};
+    for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++)
+        for (int workers = 2; workers <= rows[k].most_workers; workers *= 2)
+            for (uint64_t seed = 1; seed <= 50; seed++) {
+                const struct storage *s = &rows[k].storage;
+                double wanted = s->link_ns_per_byte > 0 ? 1e9 / s->link_ns_per_byte : 0,
+                       got = limit_of(s, workers, seed);
+                if (fabs(got - wanted) > 0.05 * wanted)
+                    fail_msg("%s, %d workers, seed %d: %.0f, not %.0f bytes/s", s->name, workers, (int)seed,
+                             got, wanted);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reads_of_one_size_slow_each_other),
+        cmocka_unit_test(test_a_line_forgets_what_delayed_it),
         cmocka_unit_test(test_a_shared_link_is_found),
         cmocka_unit_test(test_reads_of_their_own_are_no_link),
     };
