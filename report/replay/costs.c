@@ -127,11 +127,14 @@ static void add_worker_span(struct pp_costs_pass *p, struct pp_costs_worker *w, 
     }
     if (s->phase == PP_PHASE_READ)
         add_read(p, w, s);
-    /* where this worker reads nothing, a sample begins with the first of its other stages; samples that stand
-       in one span may have been read before */
-    int unread = !w->hand.read_end_ns || (s->flags & PP_SPAN_COUNT);
+    /* where this worker reads nothing, or not for this sample, it begins with the first of its other stages;
+       samples that stand in one span may have been read before */
+    int counts = (s->flags & PP_SPAN_COUNT) != 0,
+        another = !counts && s->sample != PP_NO_SAMPLE && w->hand.sample != PP_NO_SAMPLE &&
+                  s->sample != w->hand.sample,
+        unread = another || counts || !w->hand.read_end_ns;
     if ((s->phase == PP_PHASE_DECODE || s->phase == PP_PHASE_TRANSFORM) && unread &&
-        s->phase <= w->hand.reached)
+        (another || s->phase <= w->hand.reached))
         finish_sample(p, w);
     if ((s->phase == PP_PHASE_DECODE || s->phase == PP_PHASE_TRANSFORM) && !w->busy && unread)
         begin_sample(p, w, s);

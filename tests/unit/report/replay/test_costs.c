@@ -380,6 +380,54 @@ static void a_sample_that_is_a_batch_is_split(void **state)
     check_batches_that_are_one_sample(1);
 }
 
+/* A worker reads for its first sample alone, as one that imports a module there does: the others begin with
+ * their own work, and none takes as long as all. */
+static void samples_without_a_read_are_samples(void **state)
+{
+    enum { OF_BATCH = 8 };
+    struct fake_run *f = calloc(1, sizeof(*f));
+    struct pp_costs c;
+    struct pp_timeline tl;
+    struct pp_err err = {0};
+    assert_non_null(f);
+    fake_num(f, "config", "num_workers", "1", NULL);
+    fake_num(f, "config", "workers", "1", NULL);
+    fake_text(f, "config", "source", "pytorch");
+    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "trainer"),
+             worker = fake_thread(f, PP_LANE_WORKER, "worker 0");
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        uint64_t now = FAKE_T0 + b * 20 * FAKE_MS;
+        struct pp_span *s = fake_span(f, trainer, PP_PHASE_DATA_WAIT, now, 16 * FAKE_MS);
+        s->batch = b;
+        s->sample = OF_BATCH;
+        s->flags = PP_SPAN_COUNT;
+        s = fake_span(f, trainer, PP_PHASE_STEP, now + 16 * FAKE_MS, 4 * FAKE_MS);
+        s->batch = b;
+        if (b == WARMUP) {
+            s = fake_span(f, worker, PP_PHASE_READ, now, FAKE_MS / 100);
+            s->batch = b;
+            s->sample = b * OF_BATCH;
+        }
+        for (uint32_t k = 0; k < OF_BATCH; k++) {
+            s = fake_span(f, worker, PP_PHASE_TRANSFORM, now + k * 2 * FAKE_MS + FAKE_MS / 50,
+                          2 * FAKE_MS - FAKE_MS / 50);
+            s->batch = b;
+            s->sample = b * OF_BATCH + k;
+            s->cpu_ns = s->dur_ns;
+            s->flags = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY;
+        }
+    }
+    struct pp_source source = fake_source(f);
+    assert_int_equal(pp_timeline_build(&source, &tl, &err), PP_OK);
+    assert_int_equal(pp_costs_read(&source, &tl, &c, &err), PP_OK);
+    assert_true(c.n >= (JUDGED - 2) * OF_BATCH);
+    for (size_t i = 0; i < c.n; i++)
+        assert_near(c.samples[i].transform_cpu, 1.98e6, 1e3);
+    pp_costs_free(&c);
+    pp_timeline_free(&tl);
+    fake_free(f);
+}
+
 /* 24 other threads for one CPU: more than the usual most. */
 static void a_very_busy_machine_is_replayed(void **state)
 {
@@ -534,6 +582,7 @@ int main(void)
         cmocka_unit_test(the_start_of_a_job_is_no_load),
         cmocka_unit_test(what_hand_overs_may_slow_is_bounded_by_their_cost),
         cmocka_unit_test(a_sample_that_is_a_batch_is_split),
+        cmocka_unit_test(samples_without_a_read_are_samples),
         cmocka_unit_test(a_step_has_threads),
         cmocka_unit_test(a_very_busy_machine_is_replayed),
         cmocka_unit_test(batches_without_a_size_are_what_is_made_for_them),
