@@ -161,7 +161,8 @@ pp_status pp_memory_check(const struct pp_source *source, struct pp_memory_growt
         int copies = own->pid && (rises(own, &mean, &low, &high) || slope_of(own, &mean, &low, &high)),
             known = slope_of(anon, copies ? &all : &mean, copies ? &side : &low, copies ? &side : &high);
         const struct series *s = copies ? own : anon;
-        double watched_s = (double)(s->last_ns - s->first_ns) * (1 - LEFT_OUT) / 1e9;
+        /* Copying begins at once, and only buffers fill at first. */
+        double watched_s = (double)(s->last_ns - s->first_ns) * (copies ? 1 : 1 - LEFT_OUT) / 1e9;
         if (!copies && !known)
             continue;
         out->processes++;

@@ -116,6 +116,8 @@ static void look(const struct pp_stacks *s, const char *none, struct pp_frame_vi
     const struct pp_stack_function *function = &s->functions[f->function];
     enum pp_code_kind kind = pp_code_kind(function);
     uint32_t caller = own->above;
+    if (own->user != PP_STACK_NONE && strcmp(last_name(function->name), "<lambda>") == 0)
+        kind = PP_CODE_FOLDED; /* the line of the function that has it says more */
     own->above = kind == PP_CODE_FOLDED ? caller : i;
     own->kind = (uint8_t)kind;
     if (is_fetch(function)) {
