@@ -110,14 +110,17 @@ static void say_what_lacks(struct pp_report *r, struct pp_arena *arena)
     /* On a GPU a line that waits for it has most of the time, and says nothing. */
     const struct pp_report_step_line *line = r->n_step_lines ? r->step_lines : NULL;
     line = line && !batches && !r->gpu && !r->has_step && line->low >= PP_LARGE_LINE ? line : NULL;
-    v->remedy = &pp_remedies[batches ? PP_REMEDY_MORE_BATCHES : PP_REMEDY_ANNOTATE];
+    v->remedy = &pp_remedies[batches ? PP_REMEDY_MORE_BATCHES
+                             : line  ? PP_REMEDY_MAIN_LINE
+                                     : PP_REMEDY_ANNOTATE];
     char share[32];
     /* of a loop without a loader: its line, and what a loader would do for it */
     v->next_step =
         line
             ? pp_arena_printf(
                   arena,
-                  "See what takes most of the main thread's time: %s, %s, %s. If it makes batches, make it cheaper, or let the workers of a DataLoader make them during the steps.",
+                  "%.*s: %s, %s, %s. If it makes batches, make it cheaper, or let the workers of a DataLoader make them during the steps.",
+                  (int)strlen(v->remedy->sentence) - 1, v->remedy->sentence,
                   line->callee ? line->callee : line->name, line->place,
                   pp_text_share(share, sizeof(share), line->share))
             : v->remedy->sentence;
@@ -165,7 +168,9 @@ void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
         return;
     if (v->action.amount)
         v->action.depends = pp_arena_printf(arena, "depends on how much: pipeprobe whatif %s --set %s",
-                                            pp_text_file(r->path), v->action.amount);
+                                            pp_text_file(r->path),
+                                            pp_text_is_shell_word(v->action.amount) ? v->action.amount
+                                                                                    : "op=NAME:0.5");
     else if ((v->remedy == &pp_remedies[PP_REMEDY_KEEP_WORKERS_PREFETCH] ||
               v->remedy == &pp_remedies[PP_REMEDY_PREFETCH_ACROSS] ||
               v->remedy == &pp_remedies[PP_REMEDY_ONE_LOADER] ||

@@ -121,6 +121,7 @@ enum pp_metric_from {
     X(G_CPUS, "g_cpus", "replay: gain of exclusive CPUs", GAIN, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
     X(CPUS_LEAD, "cpus_lead", "replay: exclusive CPUs vs. 25 % less work", SHARE, REPLAY) \
     X(CPUS_LEAVE, "cpus_leave", "replay: stall left with exclusive CPUs", SHARE, REPLAY) \
+    X(WORKERS_WORK, "workers_work", "replay: more workers vs. half of the work", SHARE, REPLAY) \
     X(WORKERS_LEAD, "workers_lead", "replay: more workers vs. exclusive CPUs", SHARE, REPLAY) \
     X(G_CPUS_WORKERS, "g_cpus_workers", "replay: exclusive CPUs, a worker each", GAIN, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
     X(G_INFLIGHT, "g_inflight", "replay: gain of reads in flight", GAIN, REPLAY) \
@@ -143,8 +144,8 @@ enum pp_metric_from {
     X(READ_TAIL, "read_tail", "blocked in reads, p99 / p50", FACTOR, REPLAY) \
     X(READ_BURST, "read_burst", "slow reads at the same time", SHARE, REPLAY) \
     X(SHARD_SKEW, "shard_skew", "slowest part of the data / median", FACTOR, REPLAY) \
-    X(WORK_TAIL, "work_tail", "CPU time of samples, p99 / p50", FACTOR, REPLAY) \
-    X(SAMPLE_TAIL, "sample_tail", "time of samples, p99 / p50", FACTOR, REPLAY) \
+    X(WORK_TAIL, "work_tail", "CPU time of the dearest samples over the median", FACTOR, REPLAY) \
+    X(SAMPLE_TAIL, "sample_tail", "time of the slowest samples over the median", FACTOR, REPLAY) \
     X(SLOWEST, "slowest", "the slowest samples", NONE, COSTS) \
     X(WORKER_SKEW, "worker_skew", "slowest worker / median", FACTOR, REPLAY) \
     X(READ_SERIAL, "read_serial", "times of reads follow bytes", FACTOR, REPLAY) \
@@ -166,6 +167,7 @@ enum pp_metric_from {
     X(DRIFT, "drift", "median read after / before a change", FACTOR, REPLAY) \
     X(STREAMED, "streamed", "one thread reads for all workers", FACTOR, REPLAY) \
     X(REMOTE_FLIGHT, "remote_flight", "requests in flight", FACTOR, REPLAY) \
+    X(REMOTE_EACH, "remote_each", "requests of a sample, where they are several", FACTOR, REPLAY) \
     X(REMOTE_NEEDED, "remote_needed", "requests in flight needed", COUNT, REPLAY) \
     X(REMOTE_TIME, "remote_time", "time of a request", NS, REPLAY) \
     X(REMOTE_FIRST, "remote_first", "of it: to the first byte", NS, REPLAY) \

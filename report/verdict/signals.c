@@ -370,6 +370,7 @@ static void add_gains(struct pp_signals *s)
     m[PP_METRIC_G_HOSTS] = gain_of(s, "hosts");
     m[PP_METRIC_CPUS_LEAD] = (1 + gain_of(s, "cpus")) / (1 + (isnan(less_work) ? 0 : less_work)) - 1;
     m[PP_METRIC_WORKERS_LEAD] = (1 + gain_of(s, "workers")) / (1 + gain_of(s, "cpus")) - 1;
+    m[PP_METRIC_WORKERS_WORK] = (1 + gain_of(s, "workers")) / (1 + gain_of(s, "work")) - 1;
     const struct pp_fix *unpickle = pp_signals_fix(s, "unpickle");
     m[PP_METRIC_G_UNPICKLE] = unpickle && unpickle->cost != PP_AN_AMOUNT ? unpickle->p.gain : 0;
     m[PP_METRIC_LEAD_UNPICKLE] = lead_of(s, "unpickle");

@@ -64,8 +64,12 @@
 /* clang-format on */
 
 #define IN_THE_TRAINER BELOW(NUM_WORKERS, 1, "no worker process")
+/* A worker more takes a CPU of its own; where that gains much less than half of the work, CPUs are what
+ * lacks. */
+#define MORE_THAN_LESS_WORK \
+    AT_LEAST(WORKERS_WORK, -0.12, "half of the work gains no more than an eighth beyond it")
 #define NO_WORKERS \
-    "num_workers=0. The training thread makes each batch itself, mostly in {owner}, and only {busy_cpus} of the CPUs are in use[ by {cpu_users}]"
+    "num_workers=0. The training process makes each batch itself, mostly in {owner}, and only {busy_cpus} of the CPUs are in use[ by {cpu_users}]"
 #define TOO_FEW_WORKERS \
     "there are too few workers. The {workers|worker is|workers are all} busy with {owner}, while only {busy_cpus} of the CPUs are in use[ by {cpu_users}]"
 #define CONTENTION \
@@ -74,11 +78,11 @@
     .said = \
         "threads take turns. In the stalls {threads_locked} of those at work wait for the interpreter's lock (GIL), and more threads gain nothing", \
     .remedy = PP_REMEDY_LOCK
-#define TWO_KINDS 8, "an exponential distribution has 6.6; above it there are two kinds of samples"
+#define TWO_KINDS 8, "an exponential distribution has 7.6 at most; above it there are two kinds of samples"
 #define NOT_ALL_WORK 0.03, "where no order of delivery gains, the work is what is slow"
 #define SLOW_SAMPLES \
     .said = \
-        "a few samples are slow. The slowest 1 % take {sample_tail} times the median, and the batches behind them wait[. The slowest: {slowest}]", \
+        "a few samples are slow. The slowest take {sample_tail} times as long as the median, and the batches behind them wait[. The slowest: {slowest}]", \
     .remedy = PP_REMEDY_OUT_OF_ORDER
 #define LATE_FOR_CPUS \
     "CPUs are short. {others} take {contended} of them, and finished batches are late on their way to the trainer"

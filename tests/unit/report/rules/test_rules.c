@@ -137,7 +137,7 @@ static void test_every_remedy_is_reached(void **state)
 {
     static const enum pp_remedy_id by_code[] = {
         PP_REMEDY_ERRORS_FIRST, PP_REMEDY_SUBPROCESSES, PP_REMEDY_MORE_DATA,
-        PP_REMEDY_ANNOTATE,     PP_REMEDY_MORE_BATCHES,
+        PP_REMEDY_ANNOTATE,     PP_REMEDY_MORE_BATCHES, PP_REMEDY_MAIN_LINE,
     };
     int reached[PP_REMEDIES] = {0};
     size_t n;
