@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """pack_stallbench.py KEEP... OUT: recordings of field jobs as StallBench has them. KEEP are the directories of `run.py --quick --keep`; of a job that was
 recorded several times, the recording with the least load by other programs is taken. Each goes to OUT/NAME.sqlite.gz without this machine's paths, host
-and other programs' names, and labels.json says what is true of it. DATA in the environment: where run.py had its data.
+and other programs' names, and labels.json says what is true of it. DATA in the environment: where run.py had its data. It is run by the jobs' Python.
 
 A stall is in when its intervention, measured in the same session, gained at least 20 %; a control is in as it is. What pipeprobe says decides nothing."""
 import gzip
@@ -32,7 +32,7 @@ LINES = {
 
 
 def cleaned(text, data):
-    for what, by in ((data, "/data"), (TOP, "/pipeprobe"), (socket.gethostname(), "host")):
+    for what, by in ((data, "/data"), (TOP, "/pipeprobe"), (sys.prefix, "/venv"), (sys.base_prefix, "/usr"), (socket.gethostname(), "host")):
         text = text.replace(what, by) if what else text
     text = re.sub(r"/\S*(?=/python/attach/)", "/pipeprobe", text)
     return re.sub(r"^[^()]* \(\w+\), (?=[0-9.]+ % of the CPUs)", "another program (user), ", text)
