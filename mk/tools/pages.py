@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """make pages OLD=PROGRAM: docs/internals/pages.md and its pictures, of the same recordings by an old program and by this one.
 
-The recordings are those of tests/recordings and samples/stallbench. Needs chromium and Pillow. A picture shows the page at 1280 px before and after, at 390 px before, and after in dark; a palette keeps it small.
+The recordings are those of tests/recordings. Needs chromium and Pillow. A picture shows the page at 1280 px before and after, at 390 px before, and after in dark; a palette keeps it small.
 """
 import argparse
 import gzip
@@ -32,8 +32,8 @@ COLOURS = ["#ffffff", "#eef0f2", "#b9bec5", "#d68896", "#5b6470", "#1c2024", "#3
 INTRO = """# First pages, before and after
 
 Eight recordings as they were reported on 27 November 2026 (commit bfc6c41d) and as they are now: the text of `pipeprobe report FILE` at 80 columns, and the
-top of the page (`-o page.html`): at 1280 px before and after, at 390 px before, and after in dark. The recordings are in the repository (tests/recordings,
-samples/stallbench; recorded beside other load). `make pages OLD=PROGRAM` makes this page again, and a test holds the texts after to the program.
+top of the page (`-o page.html`): at 1280 px before and after, at 390 px before, and after in dark. The recordings are in the repository (tests/recordings, made
+beside other load). `make pages OLD=PROGRAM` makes this page again, and a test holds the texts after to the program.
 What the parts of the page show: [report formats](../reference/report-formats.md).
 """
 
@@ -72,7 +72,7 @@ def unpack(root, recording):
     if os.path.exists(kept := os.path.join(root, "tests/recordings", recording)):
         shutil.copy(kept, recording)
     else:
-        with gzip.open(os.path.join(root, "samples/stallbench", recording + ".gz")) as packed, open(recording, "wb") as out:
+        with gzip.open(os.path.join(root, "tests/recordings", recording + ".gz")) as packed, open(recording, "wb") as out:
             shutil.copyfileobj(packed, out)
 
 

@@ -431,7 +431,8 @@ void pp_ops_read_less(const struct pp_costs *c, struct pp_arena *arena, struct p
     if (!read || !op || op->path || op->low < HALF || op->advice || v->remedy != &pp_remedies[PP_REMEDY_OP])
         return; /* a member of a transform reads nothing */
     pp_op_scale(&k, c, pp_ops_find(&c->ops, op->word, strlen(op->word)), LEAST_READ);
-    if (!(op->gain_low > 0) || pp_whatif(c, &k, &p, &why) != PP_OK)
+    if (!((isnan(op->gain_low) ? op->gain : op->gain_low) > 0) || /* a glance has no intervals */
+        pp_whatif(c, &k, &p, &why) != PP_OK)
         return;
     pp_changes_put_first(
         &(struct pp_report_fix){.remedy = row,

@@ -9,7 +9,7 @@ names=$(sed -n 's/^## \([a-z_]*\):.*/\1/p' "$PAGE")
 is "eight recordings" "$(wc -w <<<"$names")" 8
 pictures=()
 for name in $names; do
-    if [ -e "tests/recordings/$name.sqlite" ]; then cp "tests/recordings/$name.sqlite" "$T"; else gzip -dc "samples/stallbench/$name.sqlite.gz" >"$T/$name.sqlite"; fi
+    if [ -e "tests/recordings/$name.sqlite" ]; then cp "tests/recordings/$name.sqlite" "$T"; else gzip -dc "tests/recordings/$name.sqlite.gz" >"$T/$name.sqlite"; fi
     (cd "$T" && "$PP" report "$name.sqlite") | sed 's/ *$//' >"$T/now"
     if [ -n "${PP_GOLDEN_UPDATE:-}" ]; then
         sed -E 's/^(.)/    \1/' "$T/now" >"$T/block"
