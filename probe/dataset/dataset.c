@@ -35,13 +35,8 @@ static pp_status look(struct pp_dataset_place *p, struct pp_listing *listing, st
                       struct pp_err *err)
 {
     struct root_listing l = {.place = p, .out = listing};
-    const struct pp_each each = {.n = 1,
-                                 .threads = 1,
-                                 .piece = list_root,
-                                 .ctx = &l,
-                                 .opts = p->opts,
-                                 .what = "listing images",
-                                 .done = &l.found};
+    const struct pp_each each = {
+        .n = 1, .piece = list_root, .ctx = &l, .opts = p->opts, .what = "listing images", .done = &l.found};
     const struct pp_open o = {.name = p->spec, .how = PP_OPEN_DIRECTORY, .attempt = "open the directory"};
     pp_status st = pp_storage_attach(p->spec, &p->storage, err);
     if (st == PP_OK)

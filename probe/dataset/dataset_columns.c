@@ -10,7 +10,6 @@
 
 #include <malloc.h>
 
-enum { OPENING_THREADS = 8 };
 #define NONE SIZE_MAX
 #define KEEP_PAGES ((uint64_t)64 << 20) /* bytes of decoded pages */
 
@@ -385,8 +384,7 @@ static pp_status columns_open(struct pp_dataset_place *place, struct pp_dataset 
     c->kind = place->format->kind;
     c->storage = place->storage;
     c->keep_open = pp_storage_flags(place->storage) & PP_STORAGE_LOCAL ? pp_each_descriptors() : UINT64_MAX;
-    struct pp_each each = {.threads = OPENING_THREADS,
-                           .piece = open_table,
+    struct pp_each each = {.piece = open_table,
                            .ctx = c,
                            .opts = place->opts,
                            .what = "reading what the files hold"};

@@ -12,10 +12,6 @@
 
 #include <malloc.h>
 
-/* Listing waits more than it computes; eight threads keep a mount with 3 ms look-ups busy and do not crowd
- * two cores. */
-enum { LISTING_THREADS = 8 };
-
 struct folder_dir {
     char *rel;
     int64_t label;
@@ -197,13 +193,8 @@ static pp_status list_classes(const struct pp_dataset_opts *opts, struct folder 
     struct lister l = {.root = &f->root_dir,
                        .classes = &f->class_names,
                        .walk = calloc(n + 1, sizeof(*l.walk))};
-    const struct pp_each each = {.n = n,
-                                 .threads = LISTING_THREADS,
-                                 .piece = list_class,
-                                 .ctx = &l,
-                                 .opts = opts,
-                                 .what = "listing images",
-                                 .done = &l.found};
+    const struct pp_each each = {
+        .n = n, .piece = list_class, .ctx = &l, .opts = opts, .what = "listing images", .done = &l.found};
     pp_status st = l.walk ? pp_each_run(&each, err)
                           : pp_fail(err, PP_E_NO_MEMORY, "no memory to list %zu classes", n);
     if (st != PP_OK)

@@ -11,7 +11,7 @@
 
 #include <malloc.h>
 
-enum { PROBE_BYTES = 4096, OPENING_THREADS = 8 };
+enum { PROBE_BYTES = 4096 };
 static const char index_name[] = "index.json";
 
 struct mds {
@@ -307,12 +307,8 @@ static pp_status find_shards(struct mds *m, const struct pp_dataset_opts *opts, 
     size_t n = m->index.shards;
     int any = 0;
     struct finding f = {.m = m, .bytes = calloc(n, sizeof(*f.bytes))};
-    const struct pp_each each = {.n = n,
-                                 .threads = OPENING_THREADS,
-                                 .piece = find_shard,
-                                 .ctx = &f,
-                                 .opts = opts,
-                                 .what = "looking for shards"};
+    const struct pp_each each = {
+        .n = n, .piece = find_shard, .ctx = &f, .opts = opts, .what = "looking for shards"};
     m->packed = calloc(n, 1);
     pp_status st = m->packed && f.bytes ? pp_each_run(&each, err)
                                         : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu shards", n);

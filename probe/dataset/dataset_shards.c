@@ -8,9 +8,6 @@
 
 #include <malloc.h>
 
-/* Building an index waits for the disk; loading one waits for look-ups. */
-enum { OPENING_THREADS = 8 };
-
 struct shard {
     struct pp_object file; /* not open: each read opens it */
     uint64_t first;        /* dataset index of its first sample */
@@ -287,8 +284,7 @@ pp_status pp_shards_open(const struct pp_dataset_place *place, const struct pp_s
     s->index_dir = place->options->shards.index_dir;
     s->stream = kind->streams && place->options->shards.stream;
     s->keep_open = pp_storage_flags(place->storage) & PP_STORAGE_LOCAL ? pp_each_descriptors() : UINT64_MAX;
-    struct pp_each each = {.threads = OPENING_THREADS,
-                           .piece = open_shard,
+    struct pp_each each = {.piece = open_shard,
                            .ctx = s,
                            .opts = place->opts,
                            .what = s->stream ? "looking for shards" : "indexing shards"};

@@ -301,7 +301,6 @@ static pp_status synthetic_open(struct pp_dataset_place *place, struct pp_datase
     y->base.storage = &m->base;
     y->made = m;
     const struct pp_each each = {.n = spec.unique,
-                                 .threads = 8,
                                  .piece = make_image,
                                  .ctx = m,
                                  .opts = place->opts,

@@ -64,12 +64,11 @@ int pp_has_suffix(const char *name, const char *suffixes);
 /* ---- every file, by several threads ----
  *
  * Start-up work shared out: many small pieces (list a class, index a shard, make an
- * image) done by several threads while the opening thread reports progress. Threads help even on one core,
- * for on a slow mount the time goes into waiting. */
+ * image) done by up to eight threads while the opening thread reports progress. Threads help even on one
+ * core, for on a slow mount the time goes into waiting. */
 
 struct pp_each {
-    uint64_t n;  /* pieces */
-    int threads; /* at most this many, and never more than n */
+    uint64_t n;                                                    /* pieces */
     pp_status (*piece)(void *ctx, uint64_t i, struct pp_err *err); /* any thread; each i once */
     void *ctx;
     /* progress, as opts->progress wants it */
