@@ -279,7 +279,7 @@ int pp_dataset_streams(const struct pp_dataset *d)
 
 enum pp_content pp_dataset_content(const struct pp_dataset *d)
 {
-    return d->ops->content;
+    return d->content;
 }
 
 uint64_t pp_dataset_len(const struct pp_dataset *d)
@@ -363,7 +363,7 @@ pp_status pp_dataset_row_bytes(const struct pp_dataset *d, size_t sample_limit, 
     struct pp_sample s = {.limit = sample_limit};
     struct pp_err why = {0};
     *out = PP_TEXT_ROW;
-    if (d->ops->content == PP_CONTENT_TEXT)
+    if (d->content == PP_CONTENT_TEXT)
         return PP_OK;
     pp_status first = pp_dataset_read(d, 0, &s, err), st = first;
     for (uint64_t i = 1; st != PP_OK && i < TRIED && i < d->len; i++)

@@ -208,14 +208,11 @@ static void columns_close(struct pp_dataset *d)
     pp_shard_names_free(&c->names);
 }
 
-#define COLUMNS_OPS \
-    .read = columns_read, .path = columns_path, .describe = columns_describe, \
-    .footprint = columns_footprint, .close = columns_close
-static const struct pp_dataset_ops ops_of[] = {
-    [PP_CONTENT_IMAGE] = {.content = PP_CONTENT_IMAGE, COLUMNS_OPS},
-    [PP_CONTENT_TOKENS] = {.content = PP_CONTENT_TOKENS, COLUMNS_OPS},
-    [PP_CONTENT_TEXT] = {.content = PP_CONTENT_TEXT, COLUMNS_OPS},
-};
+static const struct pp_dataset_ops columns_ops = {.read = columns_read,
+                                                  .path = columns_path,
+                                                  .describe = columns_describe,
+                                                  .footprint = columns_footprint,
+                                                  .close = columns_close};
 
 /* ---- which columns ---- */
 
@@ -370,7 +367,7 @@ static pp_status use_columns(struct columns *c, const char *feature, const char 
     if (st == PP_OK && c->base.len == 0)
         st = pp_fail(err, PP_E_EMPTY, "no sample in %s: its %zu file%s no rows", spec, c->names.n,
                      c->names.n == 1 ? " holds" : "s hold");
-    c->base.ops = &ops_of[c->choice.content];
+    c->base.content = c->choice.content;
     return st;
 }
 
@@ -379,7 +376,7 @@ static pp_status columns_open(struct pp_dataset_place *place, struct pp_dataset 
     struct columns *c = calloc(1, sizeof(*c));
     if (!c)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
-    c->base.ops = &ops_of[PP_CONTENT_IMAGE];
+    c->base.ops = &columns_ops;
     *out = &c->base;
     c->kind = place->format->kind;
     c->storage = place->storage;

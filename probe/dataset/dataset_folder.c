@@ -127,7 +127,6 @@ static int64_t folder_label(const struct pp_dataset *d, uint64_t index)
 }
 
 static const struct pp_dataset_ops folder_ops = {
-    .content = PP_CONTENT_IMAGE,
     .read = folder_read,
     .path = folder_path,
     .label = folder_label,

@@ -195,20 +195,13 @@ static void mds_close(struct pp_dataset *d)
     free(m->packed);
 }
 
-#define MDS_OPS \
-    .read = mds_read, .path = mds_path, .describe = mds_describe, .footprint = mds_footprint, \
-    .close = mds_close
-static const struct pp_dataset_ops image_ops = {.content = PP_CONTENT_IMAGE, MDS_OPS},
-                                   token_ops = {.content = PP_CONTENT_TOKENS, MDS_OPS};
+static const struct pp_dataset_ops mds_ops = {.read = mds_read,
+                                              .path = mds_path,
+                                              .describe = mds_describe,
+                                              .footprint = mds_footprint,
+                                              .close = mds_close};
 
 /* ---- columns ---- */
-
-static int is_one_of(const char *word, const char *const *list)
-{
-    while (*list && strcmp(*list, word) != 0)
-        list++;
-    return *list != NULL;
-}
 
 /* "ndarray:uint16:2048" and the like: tokens of 2 or 4 bytes, the same number in each sample. */
 static int is_tokens(const struct pp_mds_column *c)
@@ -223,8 +216,7 @@ static int is_tokens(const struct pp_mds_column *c)
 
 static int is_image(const struct pp_mds_column *c)
 {
-    static const char *const images[] = {"jpeg", "png", "webp", NULL};
-    return is_one_of(c->encoding, images);
+    return pp_text_has_word("jpeg png webp", c->encoding);
 }
 
 static int is_bytes(const struct pp_mds_column *c)
@@ -236,8 +228,7 @@ static int is_bytes(const struct pp_mds_column *c)
 static pp_status find_columns(struct mds *m, const char *feature, const char *spec, struct pp_err *err)
 {
     static int (*const kinds[])(const struct pp_mds_column *c) = {is_image, is_bytes, is_tokens};
-    static const char *const with_sign[] = {"int", "int8", "int16", "int32", "int64", NULL};
-    static const char *const without[] = {"uint8", "uint16", "uint32", "uint64", NULL};
+    static const char with_sign[] = "int int8 int16 int32 int64", without[] = "uint8 uint16 uint32 uint64";
     const struct pp_mds_column *column = m->index.column;
     size_t n = m->index.columns;
     char columns[200] = "";
@@ -259,13 +250,13 @@ static pp_status find_columns(struct mds *m, const char *feature, const char *sp
             "%s has no column with an image (jpeg, png, bytes) or tokens of one size (its columns are %s): record your "
             "own loader with 'pipeprobe exec -- python train.py'",
             spec, columns);
-    m->base.ops = is_tokens(&column[m->content]) ? &token_ops : &image_ops;
+    m->base.content = is_tokens(&column[m->content]) ? PP_CONTENT_TOKENS : PP_CONTENT_IMAGE;
     for (const char *const *name = pp_label_names; *name && m->label == NONE; name++)
         for (size_t i = 0; i < n; i++)
-            if (strcmp(column[i].name, *name) == 0 &&
-                (is_one_of(column[i].encoding, with_sign) || is_one_of(column[i].encoding, without))) {
+            if (strcmp(column[i].name, *name) == 0 && (pp_text_has_word(with_sign, column[i].encoding) ||
+                                                       pp_text_has_word(without, column[i].encoding))) {
                 m->label = i;
-                m->label_signed = is_one_of(column[i].encoding, with_sign);
+                m->label_signed = pp_text_has_word(with_sign, column[i].encoding);
             }
     return PP_OK;
 }
@@ -332,7 +323,7 @@ static pp_status mds_open(struct pp_dataset_place *place, struct pp_dataset **ou
     struct mds *m = calloc(1, sizeof(*m));
     if (!m)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
-    m->base.ops = &image_ops;
+    m->base.ops = &mds_ops;
     *out = &m->base;
     m->storage = place->storage;
     m->remote = pp_storage_request_bytes(place->storage) > 0;

@@ -158,8 +158,8 @@ static int64_t shards_label(const struct pp_dataset *d, uint64_t index)
 }
 
 #define SHARDS_OPS \
-    .content = PP_CONTENT_IMAGE, .read = shards_read, .path = shards_path, .label = shards_label, \
-    .describe = shards_describe, .footprint = shards_footprint, .close = shards_close
+    .read = shards_read, .path = shards_path, .label = shards_label, .describe = shards_describe, \
+    .footprint = shards_footprint, .close = shards_close
 static const struct pp_dataset_ops shards_ops = {SHARDS_OPS},
                                    stream_ops = {SHARDS_OPS, .stream = pp_shards_stream};
 

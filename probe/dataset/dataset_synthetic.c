@@ -134,7 +134,6 @@ static void synthetic_close(struct pp_dataset *d)
 }
 
 static const struct pp_dataset_ops synthetic_ops = {
-    .content = PP_CONTENT_IMAGE,
     .read = synthetic_read,
     .path = synthetic_path,
     .label = synthetic_label,

@@ -96,7 +96,6 @@ static void tokens_close(struct pp_dataset *d)
 }
 
 static const struct pp_dataset_ops tokens_ops = {
-    .content = PP_CONTENT_TOKENS,
     .read = tokens_read,
     .path = tokens_path,
     .describe = tokens_describe,
@@ -219,6 +218,7 @@ static pp_status tokens_open(struct pp_dataset_place *place, struct pp_dataset *
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
     }
     t->base.ops = &tokens_ops;
+    t->base.content = PP_CONTENT_TOKENS;
     *out = &t->base;
     t->window = o->window ? (uint64_t)o->window : DEFAULT_WINDOW;
     pp_status st = open_file(t, place->storage, err);

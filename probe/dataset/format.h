@@ -45,7 +45,6 @@ struct pp_dataset_place {
 };
 
 struct pp_dataset_ops {
-    enum pp_content content;
     /* index is below len; c is for the storage (NULL: read for no sample) */
     pp_status (*read)(const struct pp_dataset *d, uint64_t index, const struct pp_read_context *c,
                       struct pp_sample *s, struct pp_err *err);
@@ -81,6 +80,7 @@ struct pp_dataset {
     const struct pp_dataset_format *format; /* the opener fills these two */
     struct pp_storage *storage;
     uint64_t len;
+    enum pp_content content; /* images, unless its format says another */
     struct pp_warnings warnings;
 };
 

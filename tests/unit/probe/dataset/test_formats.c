@@ -105,8 +105,7 @@ static pp_status lines_stream(const struct pp_dataset *d, const struct pp_stream
     return PP_OK;
 }
 
-static const struct pp_dataset_ops lines_ops = {.content = PP_CONTENT_TOKENS,
-                                                .read = lines_read,
+static const struct pp_dataset_ops lines_ops = {.read = lines_read,
                                                 .path = lines_path,
                                                 .describe = lines_describe,
                                                 .footprint = lines_footprint,
@@ -120,6 +119,7 @@ static pp_status lines_open(struct pp_dataset_place *p, struct pp_dataset **out,
     int64_t skipped = 0;
     struct lines *l = calloc(1, sizeof(*l));
     l->base.ops = &lines_ops;
+    l->base.content = PP_CONTENT_TOKENS;
     l->path = strdup(p->spec);
     pp_status st = pp_storage_open(p->storage, &(struct pp_open){.name = p->spec, .attempt = "open"},
                                    &l->file, err);
