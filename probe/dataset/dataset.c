@@ -227,13 +227,14 @@ void pp_dataset_close(struct pp_dataset *d)
     free(d);
 }
 
-int pp_files_probe(const struct pp_dataset_place *place, const struct pp_shard_files *files, const char *noun)
+int pp_files_probe(const struct pp_dataset_place *place, struct pp_err *why)
 {
+    const struct pp_shard_files *files = place->format->files;
     const struct pp_listing *l = place->listing;
     const struct pp_foreign *is = place->foreign;
-    size_t n = strlen(noun);
+    size_t n = strlen(files->what);
     if (place->info.kind == PP_PLACE_OBJECT)
-        return is && strncmp(is->noun, noun, n) == 0 ? 95 : 0;
+        return is && strncmp(is->noun, files->what, n) == 0 ? 95 : 0;
     if (place->info.kind != PP_PLACE_DIRECTORY) {
         int named = files->in_pattern ? strstr(place->spec, files->in_pattern) != NULL
                                       : files->is(place->spec);
@@ -242,7 +243,7 @@ int pp_files_probe(const struct pp_dataset_place *place, const struct pp_shard_f
     for (size_t i = 0; i < l->others.n; i++) {
         const char *name = l->others.bytes + l->others.at[i];
         is = files->is(name) ? pp_foreign_look(place->storage, &place->root, name) : NULL;
-        if (is && strncmp(is->noun, noun, n) == 0)
+        if (is && strncmp(is->noun, files->what, n) == 0)
             return l->images.n == 0 && l->subdirs.n == 0 ? 90 : 10;
     }
     return 0;

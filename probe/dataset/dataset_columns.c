@@ -15,7 +15,6 @@
 
 /* A kind of file: what the three formats at the end differ in. */
 struct kind {
-    const char *what; /* "Parquet": for sentences, and how the row of foreign.c begins */
     struct pp_shard_files files;
     pp_table_opener *open;
 };
@@ -181,9 +180,10 @@ static void columns_describe(const struct pp_dataset *d, char *buf, size_t size)
     pp_text_counted(samples, sizeof(samples), (double)d->len, "row", "rows");
     pp_text_counted(files, sizeof(files), (double)c->names.n, "file", "files");
     if (c->choice.parts == 1)
-        snprintf(buf, size, "%s, %s in %s, column %s", c->kind->what, samples, files, part_of(c, 0)->name);
+        snprintf(buf, size, "%s, %s in %s, column %s", c->kind->files.what, samples, files,
+                 part_of(c, 0)->name);
     else
-        snprintf(buf, size, "%s, %s in %s, %zu columns of numbers", c->kind->what, samples, files,
+        snprintf(buf, size, "%s, %s in %s, %zu columns of numbers", c->kind->files.what, samples, files,
                  c->choice.parts);
 }
 
@@ -399,12 +399,6 @@ static pp_status columns_open(struct pp_dataset_place *place, struct pp_dataset 
     return st == PP_OK ? use_columns(c, place->options->feature, place->spec, err) : st;
 }
 
-static int columns_probe(const struct pp_dataset_place *place, struct pp_err *why)
-{
-    const struct kind *kind = place->format->kind;
-    return pp_files_probe(place, &kind->files, kind->what);
-}
-
 /* ---- the formats ---- */
 
 /* Hugging Face's image columns ({bytes, path}) are the bytes within. */
@@ -426,12 +420,16 @@ static int is_hdf5(const char *name)
     return pp_has_suffix(name, ".h5 .hdf5 .he5");
 }
 
-static const struct kind parquet = {"Parquet", {.noun = ".parquet", .is = is_parquet}, pp_parquet_open},
-                         arrow = {"Arrow", {.noun = ".arrow", .is = is_arrow}, pp_arrow_open},
-                         hdf5 = {"HDF5", {.noun = ".h5", .is = is_hdf5}, pp_hdf5_open};
+static const struct kind parquet = {{"Parquet", ".parquet", is_parquet, NULL}, pp_parquet_open},
+                         arrow = {{"Arrow", ".arrow", is_arrow, NULL}, pp_arrow_open},
+                         hdf5 = {{"HDF5", ".h5", is_hdf5, NULL}, pp_hdf5_open};
 
-#define COLUMNS_FORMAT .shares = "feature", .probe = columns_probe, .open = columns_open
-const struct pp_dataset_format
-    pp_format_parquet = {.name = "parquet", .help = ".parquet files", .kind = &parquet, COLUMNS_FORMAT},
-    pp_format_arrow = {.name = "arrow", .help = ".arrow files", .kind = &arrow, COLUMNS_FORMAT},
-    pp_format_hdf5 = {.name = "hdf5", .help = ".h5 files", .kind = &hdf5, COLUMNS_FORMAT};
+#define COLUMNS_FORMAT(of) \
+    .files = &of.files, .kind = &of, .shares = "feature", .probe = pp_files_probe, .open = columns_open
+const struct pp_dataset_format pp_format_parquet = {.name = "parquet",
+                                                    .help = ".parquet files",
+                                                    COLUMNS_FORMAT(parquet)},
+                               pp_format_arrow = {.name = "arrow",
+                                                  .help = ".arrow files",
+                                                  COLUMNS_FORMAT(arrow)},
+                               pp_format_hdf5 = {.name = "hdf5", .help = ".h5 files", COLUMNS_FORMAT(hdf5)};

@@ -21,7 +21,7 @@ struct shards {
     const struct pp_storage *storage;
     uint64_t keep_open; /* the first so many shards stay open */
     const struct pp_shard_kind *kind;
-    void *kept; /* the kind's */
+    char *feature; /* --feature; NULL: none */
     /* during open only */
     const char *spec, *index_dir;
     int stream;
@@ -93,7 +93,7 @@ static pp_status shards_read(const struct pp_dataset *d, uint64_t index,
     if (!all->kind->unwrap)
         return PP_OK;
     struct pp_err why;
-    st = all->kind->unwrap(all->kept, s, &why);
+    st = all->kind->unwrap(all->feature, s, &why);
     if (st == PP_OK && s->size == 0)
         st = pp_fail(&why, PP_E_EMPTY, "holds an image of 0 bytes");
     if (st == PP_OK)
@@ -147,8 +147,7 @@ static void shards_close(struct pp_dataset *d)
     }
     free(s->shard);
     pp_shard_names_free(&s->names);
-    if (s->kind->release)
-        s->kind->release(s->kept);
+    free(s->feature);
 }
 
 static int64_t shards_label(const struct pp_dataset *d, uint64_t index)
@@ -266,13 +265,13 @@ static pp_status number_samples(struct shards *s, struct pp_err *err)
                    s->base.warnings.n ? s->base.warnings.text[0] : "its shards are empty");
 }
 
-pp_status pp_shards_open(const struct pp_dataset_place *place, const struct pp_shard_kind *kind, void *kept,
-                         struct pp_dataset **out, struct pp_err *err)
+pp_status pp_shards_open(struct pp_dataset_place *place, struct pp_dataset **out, struct pp_err *err)
 {
+    const struct pp_shard_kind *kind = place->format->kind;
+    const char *feature = place->options->feature;
     struct shards *s = calloc(1, sizeof(*s));
-    if (!s) {
-        if (kind->release)
-            kind->release(kept);
+    if (!s || (feature && !(s->feature = strdup(feature)))) {
+        free(s);
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
     }
     s->base.ops = kind->streams ? &stream_ops : &shards_ops;
@@ -280,7 +279,6 @@ pp_status pp_shards_open(const struct pp_dataset_place *place, const struct pp_s
     s->storage = place->storage;
     s->spec = place->spec;
     s->kind = kind;
-    s->kept = kept;
     s->index_dir = place->options->shards.index_dir;
     s->stream = kind->streams && place->options->shards.stream;
     s->keep_open = pp_storage_flags(place->storage) & PP_STORAGE_LOCAL ? pp_each_descriptors() : UINT64_MAX;
@@ -288,7 +286,7 @@ pp_status pp_shards_open(const struct pp_dataset_place *place, const struct pp_s
                            .ctx = s,
                            .opts = place->opts,
                            .what = s->stream ? "looking for shards" : "indexing shards"};
-    pp_status st = pp_shard_names(place->storage, place->spec, s->kind->files, &s->names, err);
+    pp_status st = pp_shard_names(place->storage, place->spec, place->format->files, &s->names, err);
     if (st != PP_OK)
         return st;
     s->shard = calloc(s->names.n, sizeof(*s->shard));
@@ -309,15 +307,9 @@ static const struct pp_shard_kind tar_kind = {
     .piece = "member",
     .left_out =
         "%s: %u key%s no usable image (.jpg .jpeg .png .webp, below 4 GiB, not a link, not sparse) and %s left out",
-    .files = &pp_tar_files,
     .build = pp_shard_index_build,
     .streams = 1,
 };
-
-static pp_status shards_open(struct pp_dataset_place *place, struct pp_dataset **out, struct pp_err *err)
-{
-    return pp_shards_open(place, &tar_kind, NULL, out, err);
-}
 
 /* A directory of shards and nothing else is beyond doubt; among other things they count when no format finds
  * more. */
@@ -353,8 +345,10 @@ const struct pp_dataset_format pp_format_shards = {
     .name = "webdataset",
     .help = ".tar shards",
     .noun = "tar shards",
+    .files = &pp_tar_files,
+    .kind = &tar_kind,
     .probe = shards_probe,
-    .open = shards_open,
+    .open = pp_shards_open,
     .opts = shards_opts,
     .stream_opts = stream_opts,
 };

@@ -13,19 +13,17 @@ struct pp_shard_kind {
     const char *what, *piece; /* "tar archive", "member": for sentences */
     const char *left_out; /* format of the warning: the path, how many (unsigned), " has" or "s have", "is" or
                              "are" */
-    const struct pp_shard_files *files;
     pp_shard_index_builder *build;
     size_t tail; /* bytes behind an entry that are read with it */
     int streams; /* pp_shards_stream takes it */
-    /* From the bytes of an entry, tail included, to those of its sample: sets data, size and label of s. A
-     * sentence begins behind the name of the record. NULL: they are the same. Any thread. */
-    pp_status (*unwrap)(const void *kept, struct pp_sample *s, struct pp_err *err);
-    void (*release)(void *kept); /* or NULL */
+    /* From the bytes of an entry, tail included, to those of its sample: sets data, size and label of s.
+     * feature: --feature, or NULL. A sentence begins behind the name of the record. NULL: they are the same.
+     * Any thread. */
+    pp_status (*unwrap)(const char *feature, struct pp_sample *s, struct pp_err *err);
 };
 
-/* The .open of a format of shards. kept: the kind's, taken over, also on failure. */
-pp_status pp_shards_open(const struct pp_dataset_place *place, const struct pp_shard_kind *kind, void *kept,
-                         struct pp_dataset **out, struct pp_err *err);
+/* The .open of a format of shards, whose .kind is one of these. */
+pp_status pp_shards_open(struct pp_dataset_place *place, struct pp_dataset **out, struct pp_err *err);
 
 /* The .stream of their ops. */
 pp_status pp_shards_stream(const struct pp_dataset *d, const struct pp_stream_opts *opts,

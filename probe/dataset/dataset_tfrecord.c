@@ -322,12 +322,12 @@ static pp_status build_index(const struct pp_object *shard, const char *path, co
 
 /* ---- samples ---- */
 
-static pp_status unwrap_record(const void *kept, struct pp_sample *s, struct pp_err *err)
+static pp_status unwrap_record(const char *feature, struct pp_sample *s, struct pp_err *err)
 {
     struct pp_tf_image image;
     if (!checks(s->buf, s->size, s->buf + s->size)) /* the 4 bytes behind a record are its checksum */
         return pp_fail(err, PP_E_CORRUPT, "is damaged: its checksum does not match");
-    pp_status st = pp_tf_example_image(s->buf, s->size, kept, &image, err);
+    pp_status st = pp_tf_example_image(s->buf, s->size, feature, &image, err);
     if (st != PP_OK)
         return st;
     s->data = image.data;
@@ -340,22 +340,16 @@ static const struct pp_shard_kind tfrecord_kind = {
     .what = "TFRecord file",
     .piece = "record",
     .left_out = "%s: %u record%s 2 GiB and more and %s left out",
-    .files = &pp_tfrecord_files,
     .build = build_index,
     .tail = PP_TFRECORD_TAIL,
     .unwrap = unwrap_record,
-    .release = free,
 };
 
 /* ---- the format ---- */
 
 static pp_status tfrecord_open(struct pp_dataset_place *place, struct pp_dataset **out, struct pp_err *err)
 {
-    const char *wanted = place->options->feature;
-    char *feature = wanted ? strdup(wanted) : NULL;
-    if (wanted && !feature)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
-    pp_status st = pp_shards_open(place, &tfrecord_kind, feature, out, err);
+    pp_status st = pp_shards_open(place, out, err);
     if (st != PP_OK)
         return st;
     /* Records that hold no image are said now, and not as an error of each. Damage is the sample's. */
@@ -366,11 +360,6 @@ static pp_status tfrecord_open(struct pp_dataset_place *place, struct pp_dataset
     if (st != PP_E_UNSUPPORTED || !strstr(why.text, "features are"))
         return PP_OK;
     return pp_fail(err, st, "%s", why.text);
-}
-
-static int tfrecord_probe(const struct pp_dataset_place *place, struct pp_err *why)
-{
-    return pp_files_probe(place, &pp_tfrecord_files, "TFRecord");
 }
 
 /* clang-format off */
@@ -386,7 +375,9 @@ const struct pp_dataset_format pp_format_tfrecord = {
     .help = "TFRecord files",
     .shares = "index-dir",
     .noun = "TFRecord files",
-    .probe = tfrecord_probe,
+    .files = &pp_tfrecord_files,
+    .kind = &tfrecord_kind,
+    .probe = pp_files_probe,
     .open = tfrecord_open,
     .opts = tfrecord_rows,
 };

@@ -84,13 +84,16 @@ struct pp_dataset {
     struct pp_warnings warnings;
 };
 
+struct pp_shard_files; /* shard_names.h */
+
 struct pp_dataset_format {
     const char *name;   /* stored in recordings: "webdataset" */
     const char *help;   /* what a place of this format is: ".tar shards" */
     const char *noun;   /* what its options are for: "tar shards"; NULL: it has none */
     const char *shares; /* options of other formats that it takes too: "feature index-dir"; NULL: none */
     int no_place;       /* the spec names nothing in a storage: probe is not asked */
-    const void *kind;   /* the format's own, for hooks that several formats share */
+    const struct pp_shard_files *files; /* its places are such files; NULL: or others */
+    const void *kind;                   /* the format's own, for hooks that several formats share */
 
     /* How sure the format is that place is its own: 0 no, 100 beyond doubt; a guess by suffix is 60 to 80.
      * With 0 it may say in why what is wrong with a place that is nearly its own. */
@@ -126,11 +129,9 @@ struct pp_dataset_format {
 /* The i-th format, in the order of options; NULL behind the last. */
 const struct pp_dataset_format *pp_dataset_format_at(size_t i);
 
-/* A .probe of formats whose files are known by their names and by what they begin with, which a row of
- * foreign.c says whose noun begins with `noun`: such a file, a directory, a pattern or a list of them. */
-struct pp_shard_files;
-int pp_files_probe(const struct pp_dataset_place *place, const struct pp_shard_files *files,
-                   const char *noun);
+/* A .probe of formats whose files are known by their names and by what they begin with, which foreign.c says:
+ * such a file, a directory, a pattern or a list of them. */
+int pp_files_probe(const struct pp_dataset_place *place, struct pp_err *why);
 
 /* Names under which a column of whole numbers is the label, in the order in which they are asked; ends with
  * NULL. */

@@ -30,9 +30,7 @@ static int is_tfrecord_shard(const char *name)
     return pp_is_tfrecord(name) || (of && of[4] && of[4 + strspn(of + 4, "0123456789")] == '\0');
 }
 
-const struct pp_shard_files pp_tfrecord_files = {.noun = ".tfrecord",
-                                                 .is = is_tfrecord_shard,
-                                                 .in_pattern = ".tfrec"};
+const struct pp_shard_files pp_tfrecord_files = {"TFRecord", ".tfrecord", is_tfrecord_shard, ".tfrec"};
 
 int pp_is_shard_spec(const char *spec)
 {

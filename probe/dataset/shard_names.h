@@ -7,6 +7,7 @@
 
 /* What is a shard in a directory. */
 struct pp_shard_files {
+    const char *what; /* "TFRecord": how its row of foreign.c begins; NULL: the names say enough */
     const char *noun; /* ".tar" */
     int (*is)(const char *name);
     const char *in_pattern; /* what a pattern or a list of them contains; NULL: it ends as they do */
