@@ -171,22 +171,9 @@ static void warn_of_splits(struct folder *f)
                 first, f->root, first);
 }
 
-/* A file that is no image, for the sentence when there is none. */
-struct other {
-    char name[PP_WALK_EXAMPLE]; /* from the root */
-    int tells;                  /* pp_foreign_tells */
-};
-
-static struct other found_other(const char *name, int tells)
-{
-    struct other o = {.tells = tells};
-    snprintf(o.name, sizeof(o.name), "%s", name);
-    return o;
-}
-
-/* Every class into f->dir; *others counts the files that are no images. Nothing found is no failure here. */
-static pp_status list_classes(const struct pp_dataset_opts *opts, struct folder *f, struct other *seen,
-                              uint64_t *others, struct pp_err *err)
+/* Every class into f->dir, and what is no image to *others. Nothing found is no failure here. */
+static pp_status list_classes(const struct pp_dataset_opts *opts, struct folder *f, struct pp_others *others,
+                              struct pp_err *err)
 {
     size_t n = f->class_names.n, dirs = 0, empty = 0, first_empty = 0;
     struct lister l = {.root = &f->root_dir,
@@ -203,9 +190,7 @@ static pp_status list_classes(const struct pp_dataset_opts *opts, struct folder 
         dirs += walk->n;
         if (walk->images == 0 && empty++ == 0)
             first_empty = i;
-        if (walk->others && (*others == 0 || walk->example_tells > seen->tells))
-            *seen = found_other(walk->example, walk->example_tells);
-        *others += walk->others;
+        pp_others_add(others, walk->others.n, NULL, walk->others.example, walk->others.tells);
     }
     f->dir = malloc((dirs + 1) * sizeof(*f->dir)); /* + 1: room for a flat root */
     if (!f->dir) {
@@ -236,26 +221,27 @@ out:
     return st;
 }
 
-static pp_status fail_empty(const struct folder *f, const char *example, uint64_t others, struct pp_err *err)
+static pp_status fail_empty(const struct folder *f, const struct pp_others *others, struct pp_err *err)
 {
-    const struct pp_foreign *foreign = others ? pp_foreign_look(f->root_dir.storage, &f->root_dir, example)
-                                              : NULL;
+    const char *example = others->example;
+    const struct pp_foreign *foreign = others->n ? pp_foreign_look(f->root_dir.storage, &f->root_dir, example)
+                                                 : NULL;
     if (foreign && foreign->role == PP_FOREIGN_READ)
         return pp_fail(err, PP_E_EMPTY, "%s holds no image, and no sample in its %s files (such as %s): %s",
                        f->root, foreign->noun, example, foreign->advice);
     if (foreign)
         return pp_fail(err, PP_E_EMPTY, "%s holds %s files (such as %s), which pipeprobe does not read: %s",
                        f->root, foreign->noun, example, foreign->advice);
-    if (others == 0 && f->class_names.n == 0)
+    if (others->n == 0 && f->class_names.n == 0)
         return pp_fail(err, PP_E_EMPTY, "%s is empty: there is nothing to read", f->root);
-    if (others == 0)
+    if (others->n == 0)
         return pp_fail(err, PP_E_EMPTY, "no image below %s: its %zu directories hold no files", f->root,
                        f->class_names.n);
     return pp_fail(
         err, PP_E_EMPTY,
         "no image below %s: found %llu other file%s (such as %s) in %zu class director%s; images are known by .jpg, .jpeg, .png or "
         ".webp; for other data, record your own loader with 'pipeprobe exec -- python train.py'",
-        f->root, (unsigned long long)others, others == 1 ? "" : "s", example, f->class_names.n,
+        f->root, (unsigned long long)others->n, others->n == 1 ? "" : "s", example, f->class_names.n,
         f->class_names.n == 1 ? "y" : "ies");
 }
 
@@ -309,8 +295,7 @@ static pp_status folder_open(struct pp_dataset_place *place, struct pp_dataset *
         free(flat);
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
     }
-    struct other seen = found_other(root->example, root->example_tells);
-    uint64_t others = root->others.n;
+    struct pp_others others = root->found;
     struct pp_warnings *w = &f->base.warnings;
     f->base.ops = &folder_ops;
     *out = &f->base;
@@ -320,12 +305,12 @@ static pp_status folder_open(struct pp_dataset_place *place, struct pp_dataset *
     root->subdirs = (struct pp_names){0};
     for (size_t n = strlen(f->root); n > 1 && f->root[n - 1] == '/'; n--)
         f->root[n - 1] = '\0';
-    pp_status st = list_classes(place->opts, f, &seen, &others, err);
+    pp_status st = list_classes(place->opts, f, &others, err);
     if (st != PP_OK)
         goto out;
     size_t images = root->images.n, classes = f->class_names.n;
     if (f->base.len == 0 && images == 0) {
-        st = fail_empty(f, seen.name, others, err);
+        st = fail_empty(f, &others, err);
     } else if (f->base.len == 0) { /* one directory without labels */
         if (classes == 1)
             pp_warn(w, "%s/%s holds no image and is not used as a class", f->root,

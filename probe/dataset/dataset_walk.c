@@ -68,6 +68,15 @@ static void sort_names(struct pp_names *names)
         names->at = at, names->n_cap = names->n;
 }
 
+void pp_others_add(struct pp_others *to, uint64_t n, const char *dir, const char *name, int tells)
+{
+    if (n && (to->n == 0 || tells > to->tells)) {
+        int size = snprintf(to->example, sizeof(to->example), "%s%s%s", dir ? dir : "", dir ? "/" : "", name);
+        to->tells = size < (int)sizeof(to->example) ? tells : 0;
+    }
+    to->n += n;
+}
+
 void pp_listing_free(struct pp_listing *l)
 {
     pp_names_free(&l->images);
@@ -96,11 +105,7 @@ static pp_status sort_entry(void *ctx, const struct pp_entry *e, struct pp_err *
         failed = add_name(&out->images, e->name);
         atomic_fetch_add_explicit(l->found, 1, memory_order_relaxed);
     } else {
-        int telling = pp_foreign_tells(e->name);
-        if (out->others.n == 0 || telling > out->example_tells) {
-            snprintf(out->example, sizeof(out->example), "%.*s", (int)sizeof(out->example) - 1, e->name);
-            out->example_tells = telling;
-        }
+        pp_others_add(&out->found, 1, NULL, e->name, pp_foreign_tells(e->name));
         failed = add_name(&out->others, e->name);
     }
     return failed ? pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu names", out->images.n + 1) : PP_OK;
@@ -155,11 +160,7 @@ static int keep_listing(struct walker *w, size_t i, struct pp_listing *l)
 {
     struct pp_walk *out = w->out;
     const char *rel = w->node[i].rel;
-    if (l->others.n && (out->others == 0 || l->example_tells > out->example_tells)) {
-        int n = snprintf(out->example, sizeof(out->example), "%s/%s", rel, l->example);
-        out->example_tells = n < (int)sizeof(out->example) ? l->example_tells : 0;
-    }
-    out->others += l->others.n;
+    pp_others_add(&out->others, l->found.n, rel, l->found.example, l->found.tells);
     for (size_t k = 0; k < l->subdirs.n; k++) {
         char *below;
         if (asprintf(&below, "%s/%s", rel, l->subdirs.bytes + l->subdirs.at[k]) < 0 ||

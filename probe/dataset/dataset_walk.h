@@ -20,11 +20,19 @@ struct pp_names {
 };
 void pp_names_free(struct pp_names *names);
 
+/* Files that are no images, for the sentence that says what was found. */
+struct pp_others {
+    uint64_t n;
+    char example[512]; /* one of them: that whose name says most */
+    int tells;         /* pp_foreign_tells of it */
+};
+/* Adds n files, of which one is called so in dir (NULL: the name is from the same place). */
+void pp_others_add(struct pp_others *to, uint64_t n, const char *dir, const char *name, int tells);
+
 struct pp_listing {
     struct pp_names images, subdirs; /* each in byte order, which for UTF-8 is Python's order by code point */
     struct pp_names others;          /* other files, in any order */
-    char example[256]; /* name of one of the others, for the sentence that says what was found */
-    int example_tells; /* pp_foreign_tells of it: the one that says most is kept */
+    struct pp_others found;          /* the same */
 };
 void pp_listing_free(struct pp_listing *l);
 
@@ -32,8 +40,6 @@ void pp_listing_free(struct pp_listing *l);
  * progress line. */
 pp_status pp_list(const struct pp_object *dir, const char *name, atomic_uint_least64_t *found,
                   struct pp_listing *out, struct pp_err *err);
-
-enum { PP_WALK_EXAMPLE = 512 };
 
 /* Images of one directory below a class. */
 struct pp_walk_dir {
@@ -44,9 +50,8 @@ struct pp_walk_dir {
 struct pp_walk {
     struct pp_walk_dir *dir; /* those with images, in byte order of rel */
     size_t n;
-    uint64_t images, others;
-    char example[PP_WALK_EXAMPLE]; /* as above, with its path from the root */
-    int example_tells;
+    uint64_t images;
+    struct pp_others others;     /* by their paths from the root */
     struct pp_warnings warnings; /* directories that could not be listed, links to themselves */
 };
 void pp_walk_free(struct pp_walk *w);
