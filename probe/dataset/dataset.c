@@ -73,12 +73,11 @@ static pp_status fail_unknown(const struct pp_dataset_place *p, struct pp_err *e
 {
     const struct pp_dataset_format *f, *last = NULL;
     char kinds[320] = "";
-    size_t n = 0;
     for (size_t i = 0; (f = pp_dataset_format_at(i)); i++) {
         if (f->no_place)
             continue;
-        if (last && n < sizeof(kinds))
-            n += (size_t)snprintf(kinds + n, sizeof(kinds) - n, "%s, ", last->help);
+        if (last)
+            pp_text_add(kinds, sizeof(kinds), "%s, ", last->help);
         last = f;
     }
     const struct pp_foreign *foreign = pp_foreign_look(p->storage, NULL, p->spec);

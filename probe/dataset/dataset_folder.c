@@ -82,15 +82,12 @@ static void folder_path(const struct pp_dataset *d, uint64_t index, char *buf, s
 static void folder_describe(const struct pp_dataset *d, char *buf, size_t size)
 {
     char files[32], classes[32];
-    pp_text_count(files, sizeof(files), (double)d->len);
-    size_t n_classes = folder_of(d)->class_names.n;
-    pp_text_count(classes, sizeof(classes), (double)n_classes);
+    pp_text_counted(files, sizeof(files), (double)d->len, "file", "files");
+    pp_text_counted(classes, sizeof(classes), (double)folder_of(d)->class_names.n, "class", "classes");
     if (folder_of(d)->flat)
-        snprintf(buf, size, "image folder, %s file%s without class directories (every label is -1)", files,
-                 d->len == 1 ? "" : "s");
+        snprintf(buf, size, "image folder, %s without class directories (every label is -1)", files);
     else
-        snprintf(buf, size, "image folder, %s file%s in %s class%s", files, d->len == 1 ? "" : "s", classes,
-                 n_classes == 1 ? "" : "es");
+        snprintf(buf, size, "image folder, %s in %s", files, classes);
 }
 
 static uint64_t names_footprint(const struct pp_names *names)
@@ -154,14 +151,10 @@ static pp_status list_class(void *ctx, uint64_t i, struct pp_err *err)
  * one that was meant. */
 static void warn_of_splits(struct folder *f)
 {
-    static const char *const splits[] = {"train",      "training", "val", "valid",
-                                         "validation", "test",     "dev", NULL};
     const char *first = NULL;
     for (size_t i = 0; i < f->class_names.n; i++) {
-        const char *name = f->class_names.bytes + f->class_names.at[i], *const *s = splits;
-        while (*s && strcmp(*s, name) != 0)
-            s++;
-        if (!*s)
+        const char *name = f->class_names.bytes + f->class_names.at[i];
+        if (!pp_text_has_word("train training val valid validation test dev", name))
             return;
         first = first && strncmp(first, "train", 5) == 0 ? first : name;
     }
@@ -251,7 +244,6 @@ static pp_status judge_decoders(struct folder *f, const char *const *decoders, s
 {
     uint64_t count[PP_IMAGE_KINDS + 1] = {0}, lost = 0;
     char decoded[64] = "", what[200] = "", files[32], all[32];
-    size_t n = 0, m = 0;
     for (size_t i = 0; i < f->n_dirs; i++)
         for (size_t k = 0; k < f->dir[i].images.n; k++)
             count[pp_image_kind_by_name(f->dir[i].images.bytes + f->dir[i].images.at[k])]++;
@@ -259,15 +251,14 @@ static pp_status judge_decoders(struct folder *f, const char *const *decoders, s
         const char *name = pp_image_kind_name((enum pp_image_kind)kind), *const *d = decoders;
         while (*d && strcmp(*d, name) != 0)
             d++;
-        if (*d && n < sizeof(decoded))
-            n += (size_t)snprintf(decoded + n, sizeof(decoded) - n, "%s%s", n ? ", " : "", name);
+        if (*d)
+            pp_text_add(decoded, sizeof(decoded), "%s%s", decoded[0] ? ", " : "", name);
         if (*d || count[kind] == 0)
             continue;
-        if (m < sizeof(what))
-            m += (size_t)snprintf(what + m, sizeof(what) - m, "%s%s of %s files %s %s", m ? ", " : "",
-                                  pp_text_count(files, sizeof(files), (double)count[kind]),
-                                  pp_text_count(all, sizeof(all), (double)f->base.len),
-                                  count[kind] == 1 ? "is" : "are", name);
+        pp_text_add(what, sizeof(what), "%s%s of %s files %s %s", what[0] ? ", " : "",
+                    pp_text_count(files, sizeof(files), (double)count[kind]),
+                    pp_text_count(all, sizeof(all), (double)f->base.len), count[kind] == 1 ? "is" : "are",
+                    name);
         lost += count[kind];
     }
     if (lost == f->base.len)

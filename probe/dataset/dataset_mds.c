@@ -170,10 +170,10 @@ static void mds_describe(const struct pp_dataset *d, char *buf, size_t size)
 {
     const struct mds *m = mds_of(d);
     char samples[32], shards[32];
-    snprintf(buf, size, "MDS, %s sample%s in %s shard%s%s, column %s",
-             pp_text_count(samples, sizeof(samples), (double)d->len), d->len == 1 ? "" : "s",
-             pp_text_count(shards, sizeof(shards), (double)m->index.shards), m->index.shards == 1 ? "" : "s",
-             m->spool ? " (compressed)" : "", m->index.column[m->content].name);
+    pp_text_counted(samples, sizeof(samples), (double)d->len, "sample", "samples");
+    pp_text_counted(shards, sizeof(shards), (double)m->index.shards, "shard", "shards");
+    snprintf(buf, size, "MDS, %s in %s%s, column %s", samples, shards, m->spool ? " (compressed)" : "",
+             m->index.column[m->content].name);
 }
 
 static uint64_t mds_footprint(const struct pp_dataset *d)

@@ -118,15 +118,12 @@ static void shards_path(const struct pp_dataset *d, uint64_t index, char *buf, s
 static void shards_describe(const struct pp_dataset *d, char *buf, size_t size)
 {
     char samples[32], shards[32];
-    uint64_t n = pp_shards_count(d);
-    pp_text_count(samples, sizeof(samples), (double)d->len);
-    pp_text_count(shards, sizeof(shards), (double)n);
+    pp_text_counted(samples, sizeof(samples), (double)d->len, "sample", "samples");
+    pp_text_counted(shards, sizeof(shards), (double)pp_shards_count(d), "shard", "shards");
     if (d->len == 0)
-        snprintf(buf, size, "%s, %s shard%s to be streamed (not indexed)", d->format->name, shards,
-                 n == 1 ? "" : "s");
+        snprintf(buf, size, "%s, %s to be streamed (not indexed)", d->format->name, shards);
     else
-        snprintf(buf, size, "%s, %s sample%s in %s shard%s", d->format->name, samples, d->len == 1 ? "" : "s",
-                 shards, n == 1 ? "" : "s");
+        snprintf(buf, size, "%s, %s in %s", d->format->name, samples, shards);
 }
 
 static uint64_t shards_footprint(const struct pp_dataset *d)

@@ -204,8 +204,7 @@ static pp_status fail_unknown_key(const char *name, struct pp_err *err)
     char all[128] = "";
     for (size_t i = 0; i < KEYS; i++) {
         names[i] = keys[i].name;
-        size_t n = strlen(all);
-        snprintf(all + n, sizeof(all) - n, "%s%s", i ? " " : "", keys[i].name);
+        pp_text_add(all, sizeof(all), "%s%s", i ? " " : "", keys[i].name);
     }
     const char *near = pp_nearest(name, names);
     if (near)

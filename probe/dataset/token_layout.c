@@ -1,4 +1,5 @@
 #include "probe/dataset/token_layout.h"
+#include "probe/base/bytes.h"
 #include "probe/base/err.h"
 
 #include <ctype.h>
@@ -205,14 +206,6 @@ static const struct {
              {"int64", 0}, {"float64", 0}, {"float32", 0}, {"uint16", 2}};
 enum { TYPES = sizeof(types) / sizeof(*types) };
 
-static uint64_t little(const uint8_t *at, size_t n)
-{
-    uint64_t v = 0;
-    while (n-- > 0)
-        v = v << 8 | at[n];
-    return v;
-}
-
 int pp_is_megatron_index(const uint8_t *head, size_t size)
 {
     return size >= sizeof(megatron_magic) && memcmp(head, megatron_magic, sizeof(megatron_magic)) == 0;
@@ -221,13 +214,11 @@ int pp_is_megatron_index(const uint8_t *head, size_t size)
 static pp_status read_number(const struct pp_object *o, const char *name, uint64_t at, size_t n,
                              uint64_t *out)
 {
-    uint8_t bytes[8];
+    uint8_t bytes[8] = {0};
     struct pp_read r = {.name = name, .offset = at, .size = n, .buf = bytes, .cap = sizeof(bytes)};
     pp_status st = pp_object_read_at(o, &r, NULL);
-    if (st == PP_OK && r.got < n)
-        st = PP_E_CORRUPT;
-    *out = st == PP_OK ? little(r.data, n) : 0;
-    return st;
+    *out = pp_le64(bytes);
+    return st == PP_OK && r.got < n ? PP_E_CORRUPT : st;
 }
 
 /* The tokens lie in one piece from byte 0 of the .bin to its end. */
@@ -275,7 +266,7 @@ pp_status pp_megatron_read(const struct pp_storage *storage, const char *idx, co
         st = pp_fail(err, PP_E_CORRUPT, "%s is truncated at byte %zu", idx, r.got);
         goto out;
     }
-    unsigned long long version = (unsigned long long)little(r.data + 9, 8);
+    unsigned long long version = (unsigned long long)pp_le64(r.data + 9);
     uint8_t type = r.data[17];
     if (version != 1) {
         st = pp_fail(err, PP_E_UNSUPPORTED, "%s has version %llu: version 1 is read", idx, version);
@@ -290,8 +281,8 @@ pp_status pp_megatron_read(const struct pp_storage *storage, const char *idx, co
     }
     out->token_bytes = types[type].bytes;
     out->tokens = bin_size / (unsigned)out->token_bytes;
-    out->sequences = little(r.data + 18, 8);
-    uint64_t documents = little(r.data + 26, 8), room = (info.size - HEADER) / SIZE_BYTES;
+    out->sequences = pp_le64(r.data + 18);
+    uint64_t documents = pp_le64(r.data + 26), room = (info.size - HEADER) / SIZE_BYTES;
     if (out->sequences == 0)
         st = pp_fail(err, PP_E_EMPTY, "%s lists no sequence", idx);
     else if (out->sequences > room || documents > room ||
