@@ -220,7 +220,8 @@ void pp_dataset_close(struct pp_dataset *d)
 {
     if (!d)
         return;
-    d->ops->close(d);
+    if (d->ops->close)
+        d->ops->close(d);
     pp_storage_detach(d->storage);
     pp_warnings_free(&d->warnings);
     free(d);

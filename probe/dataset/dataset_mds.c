@@ -359,21 +359,17 @@ static pp_status mds_open(struct pp_dataset_place *place, struct pp_dataset **ou
 static int mds_probe(const struct pp_dataset_place *place, struct pp_err *why)
 {
     uint8_t head[PROBE_BYTES];
-    struct pp_object o;
     size_t n = strlen(place->spec), m = sizeof(index_name) - 1;
     int found = 0, itself = place->info.kind == PP_PLACE_OBJECT && n > m &&
                             strcmp(place->spec + n - m, index_name) == 0 && place->spec[n - m - 1] == '/';
     const char *name = itself ? place->spec : index_name;
-    struct pp_read r = {.name = name, .size = sizeof(head), .buf = head, .cap = sizeof(head)};
-    const struct pp_open open = {.dir = itself ? NULL : &place->root, .name = name, .attempt = "open"};
     const struct pp_names *others = place->info.kind == PP_PLACE_DIRECTORY ? &place->listing->others : NULL;
     for (size_t i = 0; others && i < others->n && !found; i++)
         found = strcmp(others->bytes + others->at[i], index_name) == 0;
-    if ((!itself && !found) || pp_storage_open(place->storage, &open, &o, NULL) != PP_OK)
+    if (!itself && !found)
         return 0;
-    found = pp_object_read_at(&o, &r, NULL) == PP_OK && memmem(r.data, r.got, "\"mds\"", 5);
-    pp_object_close(&o);
-    return found ? 95 : 0;
+    size_t got = pp_read_head(place->storage, itself ? NULL : &place->root, name, head, sizeof(head));
+    return memmem(head, got, "\"mds\"", 5) ? 95 : 0;
 }
 
 const struct pp_dataset_format pp_format_mds = {

@@ -129,17 +129,12 @@ static uint64_t synthetic_footprint(const struct pp_dataset *d)
     return bytes;
 }
 
-static void synthetic_close(struct pp_dataset *d)
-{
-}
-
 static const struct pp_dataset_ops synthetic_ops = {
     .read = synthetic_read,
     .path = synthetic_path,
     .label = synthetic_label,
     .describe = synthetic_describe,
     .footprint = synthetic_footprint,
-    .close = synthetic_close,
 };
 
 /* ---- the SPEC ---- */

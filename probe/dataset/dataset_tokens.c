@@ -122,19 +122,13 @@ static pp_status lay_out_megatron(struct tokens *t, const struct pp_storage *sto
     struct pp_megatron m;
     uint8_t head[PP_MEGATRON_MAGIC];
     char *idx = with_ending(t->path, ".idx");
-    struct pp_object o = {0};
-    struct pp_read r = {.name = idx, .size = sizeof(head), .buf = head, .cap = sizeof(head)};
     if (!idx)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", t->path);
-    pp_status st = pp_storage_open(storage, &(struct pp_open){.name = idx, .attempt = "open"}, &o, NULL);
-    if (st == PP_OK)
-        st = pp_object_read_at(&o, &r, NULL);
-    pp_object_close(&o);
-    if (st != PP_OK || !pp_is_megatron_index(head, r.got)) {
+    if (!pp_is_megatron_index(head, pp_read_head(storage, NULL, idx, head, sizeof(head)))) {
         free(idx);
         return PP_E_NOT_FOUND;
     }
-    st = pp_megatron_read(storage, idx, t->path, t->file_size, &m, err);
+    pp_status st = pp_megatron_read(storage, idx, t->path, t->file_size, &m, err);
     if (st == PP_OK && token_bytes && token_bytes != m.token_bytes)
         st = pp_fail(err, PP_E_USAGE, "--token-bytes %d: %s says that its tokens have %d bytes", token_bytes,
                      idx, m.token_bytes);

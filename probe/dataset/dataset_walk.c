@@ -26,6 +26,19 @@ int pp_has_image_extension(const char *name)
     return pp_image_kind_by_name(name) != PP_IMAGE_KINDS;
 }
 
+size_t pp_read_head(const struct pp_storage *s, const struct pp_object *dir, const char *name, uint8_t *head,
+                    size_t size)
+{
+    struct pp_object o;
+    struct pp_read r = {.name = name, .size = size, .buf = head, .cap = size};
+    pp_status st = pp_storage_open(s, &(struct pp_open){.dir = dir, .name = name, .attempt = "open"}, &o,
+                                   NULL);
+    if (st == PP_OK)
+        st = pp_object_read_at(&o, &r, NULL);
+    pp_object_close(&o);
+    return st == PP_OK ? r.got : 0;
+}
+
 void pp_names_free(struct pp_names *names)
 {
     free(names->bytes);

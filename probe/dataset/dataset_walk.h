@@ -62,6 +62,11 @@ void pp_walk_free(struct pp_walk *w);
 pp_status pp_walk_tree(const struct pp_object *root, const char *top, atomic_uint_least64_t *found,
                        struct pp_walk *out, struct pp_err *err);
 
+/* The first bytes of an object, at most size: how many; 0: it cannot be read, or is empty. dir as in struct
+ * pp_open. */
+size_t pp_read_head(const struct pp_storage *s, const struct pp_object *dir, const char *name, uint8_t *head,
+                    size_t size);
+
 int pp_has_image_extension(const char *name); /* torchvision's IMG_EXTENSIONS, in any case */
 /* Whether name ends in one of the words of suffixes: ".jpg .jpeg". ASCII case ignored. */
 int pp_has_suffix(const char *name, const char *suffixes);

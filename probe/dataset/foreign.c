@@ -125,17 +125,10 @@ const struct pp_foreign *pp_foreign_look(const struct pp_storage *s, const struc
                                          const char *name)
 {
     uint8_t head[PP_FOREIGN_HEAD];
-    struct pp_object o = {0};
     struct pp_place_info info;
     const struct pp_foreign *found = NULL;
-    const struct pp_open open = {.dir = dir, .name = name, .attempt = "open"};
-    struct pp_read r = {.name = name, .size = sizeof(head), .buf = head, .cap = sizeof(head)};
-    if (pp_storage_stat(s, dir, name, "stat", &info, NULL) == PP_OK && info.kind == PP_PLACE_OBJECT &&
-        pp_storage_open(s, &open, &o, NULL) == PP_OK) {
-        if (pp_object_read_at(&o, &r, NULL) == PP_OK)
-            found = pp_foreign_by_bytes(head, r.got);
-        pp_object_close(&o);
-    }
+    if (pp_storage_stat(s, dir, name, "stat", &info, NULL) == PP_OK && info.kind == PP_PLACE_OBJECT)
+        found = pp_foreign_by_bytes(head, pp_read_head(s, dir, name, head, sizeof(head)));
     return found ? found : by_name(name);
 }
 

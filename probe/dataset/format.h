@@ -57,7 +57,7 @@ struct pp_dataset_ops {
      * NULL: d is read by index alone. */
     pp_status (*stream)(const struct pp_dataset *d, const struct pp_stream_opts *opts, struct pp_stream **out,
                         struct pp_err *err);
-    void (*close)(struct pp_dataset *d);
+    void (*close)(struct pp_dataset *d); /* NULL: there is nothing more to release */
 };
 
 /* A format's stream embeds struct pp_stream as its first member and is allocated by its opener, which sets
