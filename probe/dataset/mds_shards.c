@@ -71,10 +71,6 @@ static pp_status read_columns(struct parsing *p, const json_t *shard, size_t i, 
     return PP_OK;
 }
 
-/* ---- columns ----
- *
- * ---- shards ---- */
-
 /* A file of the index: below its directory, whatever the index says. *out NULL: there is none. */
 static pp_status read_file(const struct parsing *p, const json_t *file, char **out, struct pp_err *err)
 {
@@ -295,8 +291,6 @@ struct pp_mds_spool {
     unsigned char *state; /* enum state, by shard */
     char **why;           /* of the broken ones */
 };
-
-/* ---- the file ---- */
 
 /* One file without a name, in the directory where indexes are kept. */
 static pp_status make_file(struct pp_mds_spool *s, const char *index_dir, struct pp_err *err)

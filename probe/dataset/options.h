@@ -16,8 +16,8 @@ struct pp_shards_opts {
 
 struct pp_tokens_opts {
     int64_t window;      /* tokens per sample; 0: 1025 (1024 + the next token). Windows begin every window - 1
-                          * tokens:      neighbours share one, so that each token but the first is a target once; a
-                          * tail      shorter      than a window is left out */
+                          * tokens: neighbours share one, so that each token but the first is a target once; a
+                          * tail shorter than a window is left out */
     int64_t token_bytes; /* 2 or 4 for .bin; 0: 2; .npy says its own (uint16, uint32, int32) */
 };
 

@@ -255,13 +255,7 @@ struct kept {
     struct timespec used;
 };
 
-static int by_age(const void *a, const void *b)
-{
-    const struct timespec *x = &((const struct kept *)a)->used, *y = &((const struct kept *)b)->used;
-    if (x->tv_sec != y->tv_sec)
-        return x->tv_sec < y->tv_sec ? -1 : 1;
-    return (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
-}
+PP_BY_BOTH(by_age, struct kept, used.tv_sec, used.tv_nsec)
 
 void pp_shard_cache_trim(uint64_t most_bytes)
 {

@@ -232,7 +232,6 @@ static pp_status take_late(struct reader *r, struct pp_err *err)
 
 /* The next sample, and where it began. PP_END after the last. After PP_E_TRANSIENT or PP_E_NO_MEMORY the next
  * call tries the same sample again, after any other failure it goes on with the next shard. */
-/*KEEPCOMMENT*/
 static pp_status read_next(struct reader *r, struct read_sample *h, struct place *where, struct pp_err *err)
 {
     if (r->late != PP_OK)
@@ -275,7 +274,7 @@ static pp_status read_next(struct reader *r, struct read_sample *h, struct place
 
 /* ---- the shuffle buffer ---- */
 
-static struct ledger_entry *ledger_of(struct shard_stream *st, uint64_t number)
+static struct ledger_entry *ledger_of(const struct shard_stream *st, uint64_t number)
 {
     return &st->ledger[number % (2 * st->capacity + 1)];
 }
@@ -413,8 +412,8 @@ static pp_status stream_next(struct pp_stream *base, struct pp_sample *s, char *
 static void stream_cursor(const struct pp_stream *base, struct pp_stream_cursor *out)
 {
     const struct shard_stream *st = (const struct shard_stream *)base;
-    const struct ledger_entry *e = &st->ledger[st->oldest % (2 * st->capacity + 1)];
-    const struct place *place = st->oldest == st->next_number ? &st->reader.at : &e->place;
+    const struct place *place = st->oldest == st->next_number ? &st->reader.at
+                                                              : &ledger_of(st, st->oldest)->place;
     *out = (struct pp_stream_cursor){.shard = place->position,
                                      .offset = place->offset,
                                      .delivered = st->delivered,
@@ -494,11 +493,10 @@ static const struct pp_stream_ops shard_stream_ops = {.next = stream_next,
                                                       .close = stream_close,
                                                       .begun = stream_begun};
 
-pp_status pp_shards_stream(const struct pp_dataset *d, const struct pp_stream_opts *opts,
-                           struct pp_stream **out, struct pp_err *err)
+pp_status pp_shards_stream(const struct pp_dataset *d, const struct pp_stream_opts *o, struct pp_stream **out,
+                           struct pp_err *err)
 {
-    struct pp_stream_opts o = *opts;
-    pp_status s = check_opts(d, &o, err);
+    pp_status s = check_opts(d, o, err);
     if (s != PP_OK)
         return s;
     struct shard_stream *st = calloc(1, sizeof(*st));
@@ -508,8 +506,8 @@ pp_status pp_shards_stream(const struct pp_dataset *d, const struct pp_stream_op
     st->begun_at = UINT64_MAX;
     uint64_t shards = pp_shards_count(d);
     st->dataset = d;
-    st->opts = o;
-    st->capacity = o.shuffle_buffer > 0 ? o.shuffle_buffer : 1;
+    st->opts = *o;
+    st->capacity = o->shuffle_buffer > 0 ? o->shuffle_buffer : 1;
     st->order = malloc(shards * sizeof(*st->order));
     st->held = calloc(st->capacity, sizeof(*st->held));
     st->ledger = calloc(2 * st->capacity + 1, sizeof(*st->ledger));
@@ -521,27 +519,23 @@ pp_status pp_shards_stream(const struct pp_dataset *d, const struct pp_stream_op
     for (uint64_t i = 0; i < shards; i++)
         st->order[i] = i;
     for (size_t i = 0; i < st->capacity; i++)
-        st->held[i].sample.bytes.limit = o.sample_limit;
-    int resumed = o.from.shard || o.from.offset;
-    st->reader = (struct reader){
-        .dataset = d,
-        .order = st->order,
-        .shards = shards,
-        .step = o.world_size,
-        .at = {.position = resumed ? o.from.shard : o.rank, .offset = o.from.offset},
-    };
-    if (o.leased) {
-        st->reader.order = st->added;
-        st->reader.shards = 0;
-        st->reader.step = 1;
-        st->reader.at.position = 0;
-    }
-    if (o.shuffle_shards)
+        st->held[i].sample.bytes.limit = o->sample_limit;
+    int resumed = o->from.shard || o->from.offset;
+    st->reader = (struct reader){.dataset = d, .step = 1}; /* leased: shards are added */
+    if (!o->leased)
+        st->reader = (struct reader){
+            .dataset = d,
+            .order = st->order,
+            .shards = shards,
+            .step = o->world_size,
+            .at = {.position = resumed ? o->from.shard : o->rank, .offset = o->from.offset},
+        };
+    if (o->shuffle_shards)
         shuffle_shards(st);
-    st->rng = pp_rng_key(o.seed, o.epoch, o.rank, SHUFFLE_STREAM + (resumed ? o.from.delivered : 0));
-    st->delivered = o.from.delivered;
-    st->oldest = st->next_number = o.from.number;
-    st->to_skip = o.skip;
+    st->rng = pp_rng_key(o->seed, o->epoch, o->rank, SHUFFLE_STREAM + (resumed ? o->from.delivered : 0));
+    st->delivered = o->from.delivered;
+    st->oldest = st->next_number = o->from.number;
+    st->to_skip = o->skip;
     *out = &st->base;
     return PP_OK;
 }
