@@ -57,11 +57,8 @@ pp_status pp_storage_wrap_faults(struct pp_storage *inner, const struct pp_read_
     if (!f)
         return PP_OK;
     struct faulty *s = malloc(sizeof(*s));
-    if (!s) {
-        pp_storage_detach(inner);
-        *out = NULL;
+    if (!s)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to inject faults into reads");
-    }
     *s = (struct faulty){.base = *inner, .faults = f};
     s->base.ops = &faulty_ops;
     s->base.inner = inner;

@@ -14,6 +14,7 @@ struct pp_read_faults {
     void (*after)(void *ctx, const struct pp_read_context *c, struct pp_read *r);
 };
 
-/* Takes inner over: it is detached with *out, or now on failure. f is borrowed; NULL: *out is inner. */
+/* Takes inner over: it is detached with *out, which is inner itself after a failure. f is borrowed; NULL:
+ * *out is inner. */
 pp_status pp_storage_wrap_faults(struct pp_storage *inner, const struct pp_read_faults *f,
                                  struct pp_storage **out, struct pp_err *err);

@@ -137,20 +137,13 @@ pp_status pp_storage_wrap_model(struct pp_storage *inner, const struct pp_storag
     *out = inner;
     if (!m)
         return PP_OK;
-    pp_status st = PP_OK;
+    if (inner->request_bytes)
+        return pp_fail(err, PP_E_USAGE,
+                       "--like %s is for local data, and these are behind requests already; leave it out",
+                       m->name);
     struct modelled *s = calloc(1, sizeof(*s));
     if (!s)
-        st = pp_fail(err, PP_E_NO_MEMORY, "no memory to model a storage");
-    else if (inner->request_bytes)
-        st = pp_fail(err, PP_E_USAGE,
-                     "--like %s is for local data, and these are behind requests already; leave it out",
-                     m->name);
-    if (st != PP_OK) {
-        free(s);
-        pp_storage_detach(inner);
-        *out = NULL;
-        return st;
-    }
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to model a storage");
     s->base = *inner;
     s->base.ops = &model_ops;
     s->base.flags &= ~(unsigned)(PP_STORAGE_PAGE_CACHE | PP_STORAGE_BORROWS);

@@ -22,7 +22,7 @@ const struct pp_storage_model *pp_storage_model_at(size_t i);
 /* ns to the first byte of the read numbered `draw`: the same for the same number. */
 double pp_storage_model_first_ns(const struct pp_storage_model *m, uint64_t draw);
 
-/* PP_E_USAGE: inner is made of requests itself. Takes inner over: it is detached with *out, or now on
- * failure. m NULL: *out is inner. */
+/* PP_E_USAGE: inner is made of requests itself. Takes inner over, as pp_storage_wrap_faults does. m NULL:
+ * *out is inner. */
 pp_status pp_storage_wrap_model(struct pp_storage *inner, const struct pp_storage_model *m,
                                 struct pp_storage **out, struct pp_err *err);

@@ -312,8 +312,6 @@ pp_status pp_storage_wrap_cache(struct pp_storage *inner, const char *place, con
         st = pp_cache_ring_open(o, place, &c->ring, err);
     if (st != PP_OK) {
         free(c);
-        pp_storage_detach(inner);
-        *out = NULL;
         return st;
     }
     c->base = (struct pp_storage){.ops = &cached_ops,

@@ -47,8 +47,8 @@ struct pp_cache_opts {
     enum pp_cache_policy_id policy;
 };
 
-/* Takes inner over: it is detached with *out, or now on failure. place: of the data set. o NULL: *out is
- * inner. The directory is opened here; failures are those of pp_cache_dir_open. */
+/* Takes inner over: it is detached with *out, which is inner itself after a failure. place: of the data set.
+ * o NULL: *out is inner. The directory is opened here; failures are those of pp_cache_dir_open. */
 pp_status pp_storage_wrap_cache(struct pp_storage *inner, const char *place, const struct pp_cache_opts *o,
                                 struct pp_storage **out, struct pp_err *err);
 
