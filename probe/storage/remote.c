@@ -24,7 +24,7 @@ struct object {
     char etag[PP_HTTP_ETAG], modified[40];
     uint8_t *whole;           /* of a server that ignores ranges; set once */
     struct pp_remote *remote; /* whose budget whole is of */
-    char name[];
+    char *name;
 };
 
 static struct object *object_of(const struct pp_object *o)
@@ -61,15 +61,16 @@ char *pp_remote_join(const struct pp_object *dir, const char *name)
     return asprintf(&whole, "%s%s%s", parent, slash, name) < 0 ? NULL : whole;
 }
 
-pp_status pp_remote_object(struct pp_object *out, const char *name, struct pp_err *err)
+pp_status pp_remote_object(struct pp_object *out, const struct pp_object *dir, const char *name,
+                           struct pp_err *err)
 {
-    size_t size = strlen(name) + 1;
-    struct object *o = calloc(1, sizeof(*o) + size);
-    if (!o)
+    struct object *o = calloc(1, sizeof(*o));
+    if (!o || !(o->name = pp_remote_join(dir, name))) {
+        free(o);
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", name);
+    }
     pthread_mutex_init(&o->lock, NULL);
     o->size = PP_SIZE_UNKNOWN;
-    memcpy(o->name, name, size);
     out->state = o;
     return PP_OK;
 }
@@ -82,6 +83,7 @@ void pp_remote_close(struct pp_object *out)
     if (o->whole)
         __atomic_sub_fetch(&o->remote->kept, o->size, __ATOMIC_RELAXED);
     free(o->whole);
+    free(o->name);
     pthread_mutex_destroy(&o->lock);
     free(o);
 }
@@ -371,15 +373,12 @@ pp_status pp_remote_stat(const struct pp_storage *s, const struct pp_object *dir
                          const char *attempt, struct pp_place_info *info, struct pp_err *err)
 {
     struct pp_object o = {.storage = s};
-    char *whole = pp_remote_join(dir, name);
-    pp_status st = whole ? pp_remote_object(&o, whole, err)
-                         : pp_fail(err, PP_E_NO_MEMORY, "no memory to %s %s", attempt, name);
+    pp_status st = pp_remote_object(&o, dir, name, err);
     if (st == PP_OK)
         st = make_known(&o, attempt, err);
     if (st == PP_OK)
         tell(object_of(&o), info);
     pp_remote_close(&o);
-    free(whole);
     return st;
 }
 

@@ -68,8 +68,9 @@ struct pp_remote_body {
 pp_status pp_remote_fetch(const struct pp_remote *r, const struct pp_remote_ask *ask, const char *attempt,
                           struct pp_remote_body *body, struct pp_err *err);
 
-/* A new object; name is whole. pp_remote_close frees it. */
-pp_status pp_remote_object(struct pp_object *out, const char *name, struct pp_err *err);
+/* A new object, of name or DIR/name. pp_remote_close frees it. */
+pp_status pp_remote_object(struct pp_object *out, const struct pp_object *dir, const char *name,
+                           struct pp_err *err);
 const char *pp_remote_name(const struct pp_object *o);
 /* name, or DIR/name; from malloc */
 char *pp_remote_join(const struct pp_object *dir, const char *name);

@@ -401,13 +401,8 @@ static pp_status s3_stat(const struct pp_storage *s, const struct pp_object *dir
 static pp_status s3_open(const struct pp_storage *s, const struct pp_open *o, struct pp_object *out,
                          struct pp_err *err)
 {
-    char *whole = pp_remote_join(o->dir, o->name);
-    pp_status st = whole ? pp_remote_object(out, whole, err)
-                         : pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", o->name);
-    free(whole);
-    if (st == PP_OK)
-        out->handle = (o->how & PP_OPEN_DIRECTORY) != 0;
-    return st;
+    out->handle = (o->how & PP_OPEN_DIRECTORY) != 0;
+    return pp_remote_object(out, o->dir, o->name, err);
 }
 
 static pp_status s3_info(const struct pp_object *o, const char *name, struct pp_place_info *out,

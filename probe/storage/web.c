@@ -65,11 +65,7 @@ static pp_status web_open(const struct pp_storage *s, const struct pp_open *o, s
     if (o->how & PP_OPEN_DIRECTORY)
         return pp_fail(err, PP_E_UNSUPPORTED, "cannot %s %s: web servers have no listing", o->attempt,
                        o->name);
-    char *whole = pp_remote_join(o->dir, o->name);
-    pp_status st = whole ? pp_remote_object(out, whole, err)
-                         : pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", o->name);
-    free(whole);
-    return st;
+    return pp_remote_object(out, o->dir, o->name, err);
 }
 
 const struct pp_storage_ops pp_storage_web = {
