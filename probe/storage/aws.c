@@ -146,7 +146,7 @@ static pp_status ask(struct pp_aws *a, struct pp_http_request *request, const ch
     body->size = 0;
     body->text[0] = '\0';
     pp_status st = pp_http_perform(a->http, request, answer, &why);
-    pp_request_log_answer(answer, NULL);
+    pp_request_log_answer(pp_request_for(NULL), answer, NULL);
     if (st != PP_OK)
         st = pp_fail(err, st, "no credentials from %s: %s", what, why.text);
     else if (answer->head.status != 200)

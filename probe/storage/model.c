@@ -71,7 +71,7 @@ static pp_status begin_request(struct request *q, const struct pp_storage *s, co
 /* flags: PP_REQUEST_BEGINS for a range from the first byte on */
 static pp_status end_request(const struct request *q, struct pp_read *r, unsigned flags, struct pp_err *err)
 {
-    const struct pp_read_context *c = r->context;
+    struct pp_request log = pp_request_for(r->context);
     r->cache_known = 0;
     r->cache_hit_bytes = 0;
     pp_status st = wait_until(q->began + q->first_ns +
@@ -80,17 +80,14 @@ static pp_status end_request(const struct request *q, struct pp_read *r, unsigne
     if (st != PP_OK)
         return st;
     uint64_t all = pp_now_ns() - q->began;
-    pp_request_log_add(&(struct pp_request){.start_ns = q->began,
-                                            .first_byte_ns = q->first_ns,
-                                            .transfer_ns = all > q->first_ns ? all - q->first_ns : 0,
-                                            .cpu_ns = pp_thread_cpu_ns() - q->cpu_ns,
-                                            .bytes = r->got,
-                                            .sample = c ? c->sample : UINT64_MAX,
-                                            .epoch = c ? c->epoch : UINT64_MAX,
-                                            .status = 200,
-                                            .attempt = c ? c->attempt : 0,
-                                            .flags = PP_REQUEST_MODEL | flags},
-                       q->m->address, r->name);
+    log.start_ns = q->began;
+    log.first_byte_ns = q->first_ns;
+    log.transfer_ns = all > q->first_ns ? all - q->first_ns : 0;
+    log.cpu_ns = pp_thread_cpu_ns() - q->cpu_ns;
+    log.bytes = r->got;
+    log.status = 200;
+    log.flags = PP_REQUEST_MODEL | flags;
+    pp_request_log_add(&log, q->m->address, r->name);
     return PP_OK;
 }
 

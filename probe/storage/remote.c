@@ -98,7 +98,7 @@ struct job {
     const char *attempt, *part; /* for the sentence */
     void *kept; /* counters of the body function, kept_size bytes: 0 again before a further try */
     size_t kept_size;
-    struct pp_request_subject subject;
+    struct pp_request log; /* what it is for */
     struct pp_remote_call call;
     struct pp_http_answer answer;
     char moved[PP_HTTP_URL];
@@ -108,23 +108,15 @@ struct job {
 static struct job *new_job(const struct pp_remote *remote, const char *name, const char *attempt,
                            const struct pp_read *r, struct pp_err *err)
 {
-    const struct pp_read_context *c = r ? r->context : NULL;
-    struct job *j = malloc(sizeof(*j));
+    struct job *j = calloc(1, sizeof(*j));
     if (!j) {
         pp_fail(err, PP_E_NO_MEMORY, "no memory to %s %s", attempt, name);
         return NULL;
     }
     j->remote = remote;
-    j->ask = (struct pp_remote_ask){.name = name};
-    j->request = (struct pp_http_request){0};
-    j->subject = (struct pp_request_subject){.name = name,
-                                             .sample = c ? c->sample : UINT64_MAX,
-                                             .epoch = c ? c->epoch : UINT64_MAX,
-                                             .attempt = c ? c->attempt : 0};
+    j->ask.name = name;
+    j->log = pp_request_for(r ? r->context : NULL);
     j->attempt = attempt;
-    j->part = NULL;
-    j->kept = NULL;
-    j->kept_size = 0;
     return j;
 }
 
@@ -155,7 +147,7 @@ static pp_status perform_once(struct job *j, struct pp_err *err)
     j->request.url = j->call.url;
     j->request.netrc = j->call.netrc;
     st = pp_http_perform(j->remote->http, &j->request, &j->answer, err);
-    pp_request_log_answer(&j->answer, j->ask.query ? NULL : &j->subject);
+    pp_request_log_answer(j->log, &j->answer, j->ask.query ? NULL : j->ask.name);
     return st == PP_OK ? PP_OK : fail_job(j, st, err ? err->text : "", err);
 }
 
@@ -249,7 +241,7 @@ static pp_status ask(struct job *j, struct pp_err *err)
     uint64_t backoff = BACKOFF_NS;
     for (int try = 1;; try++, backoff *= 2) {
         pp_status st = ask_once(j, err);
-        if (st != PP_E_TRANSIENT || try == PP_REMOTE_TRIES || j->subject.sample != UINT64_MAX)
+        if (st != PP_E_TRANSIENT || try == PP_REMOTE_TRIES || j->log.sample != UINT64_MAX)
             return st;
         uint64_t ends = pp_now_ns() + pp_storage_retry_wait_ns(backoff);
         for (uint64_t now; (now = pp_now_ns()) < ends && !pp_http_is_interrupted();)
@@ -257,7 +249,7 @@ static pp_status ask(struct job *j, struct pp_err *err)
         if (pp_http_is_interrupted())
             return fail_job(j, PP_E_INTERRUPTED, "interrupted", err);
         pp_count(&pp_request_counters, PP_REQUEST_COUNT_RETRIES, 1);
-        j->subject.attempt++;
+        j->log.attempt++;
         if (j->kept)
             memset(j->kept, 0, j->kept_size);
     }
@@ -458,7 +450,7 @@ static pp_status read_range(const struct pp_object *out, struct pp_read *r, stru
     snprintf(range, sizeof(range), "%llu-%llu", (unsigned long long)w.offset,
              (unsigned long long)(w.offset + w.size - 1));
     j->part = r->part;
-    j->subject.flags = w.offset == 0 ? PP_REQUEST_BEGINS : 0;
+    j->log.flags = w.offset == 0 ? PP_REQUEST_BEGINS : 0;
     j->ask.if_match = etag[0] == '"' ? etag : NULL; /* weak ones may not be asked for */
     j->request = (struct pp_http_request){.range = range, .body = keep_range, .ctx = &w};
     j->kept = &w.kept;

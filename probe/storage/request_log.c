@@ -1,4 +1,5 @@
 #include "probe/storage/request_log.h"
+#include "probe/storage/storage.h"
 
 #include <pthread.h>
 
@@ -101,29 +102,30 @@ void pp_request_log_add(const struct pp_request *r, const char *address, const c
     pthread_mutex_unlock(&lock);
 }
 
-void pp_request_log_answer(const struct pp_http_answer *a, const struct pp_request_subject *of)
+struct pp_request pp_request_for(const struct pp_read_context *c)
 {
-    static const struct pp_request_subject none = {.sample = UINT64_MAX, .epoch = UINT64_MAX};
+    return c ? (struct pp_request){.sample = c->sample, .epoch = c->epoch, .attempt = c->attempt}
+             : (struct pp_request){.sample = UINT64_MAX, .epoch = UINT64_MAX};
+}
+
+void pp_request_log_answer(struct pp_request r, const struct pp_http_answer *a, const char *name)
+{
     const struct pp_http_took *t = &a->took;
     uint64_t parts = t->resolve_ns + t->connect_ns + t->tls_ns + t->first_byte_ns + t->transfer_ns;
     if (!t->all_ns) /* it was not made: no memory */
         return;
-    of = of ? of : &none;
-    pp_request_log_add(&(struct pp_request){.start_ns = t->began_ns,
-                                            .queue_ns = t->all_ns > parts ? t->all_ns - parts : 0,
-                                            .resolve_ns = t->resolve_ns,
-                                            .connect_ns = t->connect_ns,
-                                            .tls_ns = t->tls_ns,
-                                            .first_byte_ns = t->first_byte_ns,
-                                            .transfer_ns = t->transfer_ns,
-                                            .cpu_ns = t->cpu_ns,
-                                            .bytes = t->received,
-                                            .sample = of->sample,
-                                            .epoch = of->epoch,
-                                            .status = a->head.status,
-                                            .attempt = of->attempt,
-                                            .flags = of->flags | (t->connected ? PP_REQUEST_CONNECTED : 0u)},
-                       t->address, of->name);
+    r.start_ns = t->began_ns;
+    r.queue_ns = t->all_ns > parts ? t->all_ns - parts : 0;
+    r.resolve_ns = t->resolve_ns;
+    r.connect_ns = t->connect_ns;
+    r.tls_ns = t->tls_ns;
+    r.first_byte_ns = t->first_byte_ns;
+    r.transfer_ns = t->transfer_ns;
+    r.cpu_ns = t->cpu_ns;
+    r.bytes = t->received;
+    r.status = a->head.status;
+    r.flags |= t->connected ? PP_REQUEST_CONNECTED : 0u;
+    pp_request_log_add(&r, t->address, name);
 }
 
 size_t pp_request_log_take(struct pp_request *out, size_t max)

@@ -8,6 +8,8 @@
 #include "probe/base/counters.h"
 #include "probe/net/http.h"
 
+struct pp_read_context;
+
 #define PP_REQUEST_COUNTS_LIST(X) \
     X(REQUESTS, "remote_requests_total", "requests that were answered or failed") \
     X(FAILED, "remote_failed_total", "of them: no answer, a cut one, or an answer that is an error") \
@@ -73,14 +75,10 @@ void pp_request_log_off(void);
  * it; a query is no part of its prefix. NULL: for none. */
 void pp_request_log_add(const struct pp_request *r, const char *address, const char *name);
 
-/* What a request over HTTP was for, and the request. of NULL: for no object. */
-struct pp_request_subject {
-    const char *name;
-    uint64_t sample, epoch; /* UINT64_MAX: for none */
-    int attempt;            /* 0 for the first */
-    unsigned flags;         /* PP_REQUEST_BEGINS, or 0 */
-};
-void pp_request_log_answer(const struct pp_http_answer *a, const struct pp_request_subject *of);
+/* A request for the sample that is read; NULL: for none. */
+struct pp_request pp_request_for(const struct pp_read_context *c);
+/* The same for a request over HTTP: what its answer took is filled in here. */
+void pp_request_log_answer(struct pp_request r, const struct pp_http_answer *a, const char *name);
 
 /* Takes up to max of them, in the order they were added. */
 size_t pp_request_log_take(struct pp_request *out, size_t max);
