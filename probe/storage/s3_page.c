@@ -2,6 +2,7 @@
 
 #include "probe/base/err.h"
 #include "probe/base/text.h"
+#include "probe/base/utf8.h"
 
 #include <ctype.h>
 #include <strings.h>
@@ -55,11 +56,10 @@ static int take_entity(struct walk *w)
         unsigned long c = strtoul(digits + hex, &end, hex ? 16 : 10);
         if (*end || end == digits + hex || c == 0 || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
             return BAD;
-        int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-        static const unsigned lead[] = {0, 0xc0, 0xe0, 0xf0};
-        add_byte(w, (char)(lead[more] | c >> (6 * more)));
-        while (more-- > 0)
-            add_byte(w, (char)(0x80 | (c >> (6 * more) & 63)));
+        char utf8[4];
+        size_t bytes = pp_utf8_put((uint32_t)c, utf8);
+        for (size_t i = 0; i < bytes; i++)
+            add_byte(w, utf8[i]);
         return 0;
     }
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)

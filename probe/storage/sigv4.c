@@ -1,5 +1,7 @@
 #include "probe/storage/aws.h"
 
+#include "probe/base/bytes.h"
+
 #define ALGORITHM "AWS4-HMAC-SHA256"
 
 void pp_sigv4_date(time_t now, char out[PP_SIGV4_DATE])
@@ -44,6 +46,8 @@ int pp_sigv4_sign(const struct pp_sigv4 *s, const struct pp_aws_keys *keys, char
     size_t n = 0;
     struct pp_sha256 h;
     uint8_t digest[PP_SHA256_SIZE];
+    for (size_t i = 0; i < s->headers && n < sizeof(names); i++)
+        n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", i ? ";" : "", s->header[i].name);
     pp_sha256_begin(&h);
     add_line(&h, s->method);
     add_line(&h, s->path);
@@ -54,27 +58,19 @@ int pp_sigv4_sign(const struct pp_sigv4 *s, const struct pp_aws_keys *keys, char
         add_line(&h, s->header[i].value);
     }
     add_text(&h, "\n");
-    for (size_t i = 0; i < s->headers; i++) {
-        add_text(&h, i ? ";" : "");
-        add_text(&h, s->header[i].name);
-    }
-    add_text(&h, "\n");
+    add_line(&h, names);
     add_text(&h, s->payload);
     pp_sha256_end(&h, digest);
     pp_sha256_hex(digest, request);
     int scoped = snprintf(scope, sizeof(scope), "%.8s/%s/%s/aws4_request", s->date, s->region, s->service);
-    if (scoped >= (int)sizeof(scope))
+    if (scoped >= (int)sizeof(scope) || n >= sizeof(names))
         return -1;
     snprintf(text, sizeof(text), ALGORITHM "\n%s\n%s\n%s", s->date, scope, request);
     signing_key(s, keys->secret, key);
     derive(key, text);
     pp_sha256_hex(key, signature);
-    for (size_t i = 0; i < s->headers && n < sizeof(names); i++)
-        n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", i ? ";" : "", s->header[i].name);
-    int written = n < sizeof(names)
-                      ? snprintf(out, size, ALGORITHM " Credential=%s/%s, SignedHeaders=%s, Signature=%s",
-                                 keys->id, scope, names, signature)
-                      : -1;
+    int written = snprintf(out, size, ALGORITHM " Credential=%s/%s, SignedHeaders=%s, Signature=%s", keys->id,
+                           scope, names, signature);
     return written >= 0 && (size_t)written < size ? 0 : -1;
 }
 
@@ -122,8 +118,7 @@ void pp_sha256_add(struct pp_sha256 *s, const void *bytes, size_t size)
         if (held + n == 64) {
             uint32_t w[16], v[8];
             for (int t = 0; t < 16; t++)
-                w[t] = (uint32_t)s->block[4 * t] << 24 | (uint32_t)s->block[4 * t + 1] << 16 |
-                       (uint32_t)s->block[4 * t + 2] << 8 | s->block[4 * t + 3];
+                w[t] = pp_be32(s->block + 4 * t);
             memcpy(v, s->state, sizeof(v));
             for (int t = 0; t < 64; t++) {
                 uint32_t choice = (v[4] & v[5]) ^ (~v[4] & v[6]);

@@ -15,10 +15,10 @@ int pp_url_has_scheme(const char *place, const char *scheme)
  * others: "X-Amz-Signature", "AWSAccessKeyId", "sig", "api_key", "password", percent-encoded or not. */
 static int is_secret_name(const char *at, size_t n)
 {
-    static const char *const within[] = {"secret", "passw",  "credential", "accesskey", "signature ",
-                                         "key ",   "token ", "ticket",     "session",   "jwt"};
-    static const char *const whole[] = {" sig ",  " sas ", " auth ", " authorization ", " pwd ",
-                                        " pass ", " otp ", " sid ",  " code "};
+    static const char *const marks[] = {"secret", "passw",  "credential", "accesskey", "signature ",
+                                        "key ",   "token ", "ticket",     "session",   "jwt",
+                                        " sig ",  " sas ",  " auth ",     " pwd ",     " authorization ",
+                                        " pass ", " otp ",  " sid ",      " code "};
     char name[256] = " "; /* in small letters, with blanks for what parts words */
     size_t size = 1;
     for (size_t i = 0; i < n && size + 2 < sizeof(name); i++) {
@@ -29,11 +29,8 @@ static int is_secret_name(const char *at, size_t n)
     }
     name[size++] = ' ';
     name[size] = '\0';
-    for (size_t i = 0; i < sizeof(within) / sizeof(*within); i++)
-        if (strstr(name, within[i]))
-            return 1;
-    for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++)
-        if (strstr(name, whole[i]))
+    for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
+        if (strstr(name, marks[i]))
             return 1;
     return n + 4 > sizeof(name);
 }

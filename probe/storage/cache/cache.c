@@ -74,7 +74,7 @@ static size_t full_name(const struct cached *c, const struct pp_object *dir, con
 /* 0: it has none, and nothing of it may be kept. */
 static uint64_t version_of(int64_t version, uint64_t size, const uint64_t id[2])
 {
-    const uint64_t parts[] = {(uint64_t)version, size, id ? id[0] : 0, id ? id[1] : 0};
+    const uint64_t parts[] = {(uint64_t)version, size, id[0], id[1]};
     if (!version || size == PP_SIZE_UNKNOWN)
         return 0;
     uint64_t v = XXH3_64bits(parts, sizeof(parts));

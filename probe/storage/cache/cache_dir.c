@@ -86,30 +86,34 @@ static pp_status read_marker(struct pp_cache_dir *d, struct pp_err *err)
     return PP_OK;
 }
 
+/* NULL: errno says why. */
+static DIR *open_list(const struct pp_cache_dir *d)
+{
+    int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!list && fd >= 0)
+        close(fd);
+    return list;
+}
+
 static pp_status open_marker(struct pp_cache_dir *d, struct pp_err *err)
 {
     const int how = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     d->marker = openat(d->fd, marker_name, how);
     if (d->marker < 0 && errno == ENOENT) {
         /* Files that are neither a marker nor about to become one. */
-        int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+        DIR *list = open_list(d);
         struct dirent *e;
-        pp_status st = PP_OK;
-        if (!list) {
-            st = pp_fail_errno(err, errno, "cannot list the cache %s", d->path);
-            if (fd >= 0)
-                close(fd);
-        } else {
-            while (st == PP_OK && (e = readdir(list)))
-                if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
-                    strncmp(e->d_name, marker_name, sizeof(marker_name) - 1) != 0)
-                    st = pp_fail(
-                        err, PP_E_EXISTS,
-                        "cannot use %s as a cache: it is no cache of pipeprobe, and not empty (%s); name an empty or a new directory",
-                        d->path, e->d_name);
+        pp_status st = list ? PP_OK : pp_fail_errno(err, errno, "cannot list the cache %s", d->path);
+        while (st == PP_OK && (e = readdir(list)))
+            if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+                strncmp(e->d_name, marker_name, sizeof(marker_name) - 1) != 0)
+                st = pp_fail(
+                    err, PP_E_EXISTS,
+                    "cannot use %s as a cache: it is no cache of pipeprobe, and not empty (%s); name an empty or a new directory",
+                    d->path, e->d_name);
+        if (list)
             closedir(list);
-        }
         if (st == PP_OK)
             st = make_marker(d, err);
         if (st != PP_OK)
@@ -221,15 +225,13 @@ void pp_cache_dir_remove_segment(const struct pp_cache_dir *d, uint64_t number)
 
 int pp_cache_dir_list(const struct pp_cache_dir *d, uint64_t **numbers, size_t *n)
 {
-    int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-    DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+    DIR *list = open_list(d);
+    int r = 0;
     struct dirent *e;
     size_t cap = 0;
     uint64_t number;
     *numbers = NULL;
     *n = 0;
-    if (!list && fd >= 0)
-        close(fd);
     while (list && r == 0 && (e = readdir(list))) {
         if (parse_segment(e->d_name, &number) != 0)
             continue;

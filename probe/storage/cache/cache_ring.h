@@ -175,13 +175,7 @@ struct pp_cache_index {
     int forgot;        /* keys without entries were dropped to make room */
 };
 
-/* As pp_cache_key gives it: never 0. */
-static inline uint64_t pp_cache_slot_key(uint64_t key)
-{
-    return key ? key : 1;
-}
-
-struct pp_cache_slot *pp_cache_index_find(const struct pp_cache_index *x, uint64_t key);
+struct pp_cache_slot *pp_cache_index_find(const struct pp_cache_index *x, uint64_t key); /* key: never 0 */
 /* That, or a new one with no flags; NULL: no memory, or 6 million are there. Other slots may move. */
 struct pp_cache_slot *pp_cache_index_put(struct pp_cache_index *x, uint64_t key);
 /* Entries of the segment are gone; those that were there get these flags. Returns how many. */

@@ -196,7 +196,7 @@ static struct pp_cache_slot *place_of(struct pp_cache_slot *slots, size_t size, 
 
 struct pp_cache_slot *pp_cache_index_find(const struct pp_cache_index *x, uint64_t key)
 {
-    struct pp_cache_slot *s = x->size ? place_of(x->slot, x->size, pp_cache_slot_key(key)) : NULL;
+    struct pp_cache_slot *s = x->size ? place_of(x->slot, x->size, key) : NULL;
     return s && s->key ? s : NULL;
 }
 
@@ -233,7 +233,6 @@ struct pp_cache_slot *pp_cache_index_put(struct pp_cache_index *x, uint64_t key)
             x->used + 1 > x->size / 4 * 3)
             return NULL;
     }
-    key = pp_cache_slot_key(key);
     s = place_of(x->slot, x->size, key);
     *s = (struct pp_cache_slot){.key = key};
     x->used++;
