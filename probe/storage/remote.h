@@ -33,7 +33,6 @@ struct pp_remote_call {
 };
 
 struct pp_remote_kind {
-    const char *name; /* "http", for a sentence */
     pp_status (*prepare)(void *state, const struct pp_remote_ask *ask, struct pp_remote_call *call,
                          struct pp_err *err);
     /* 1: something was learned from a refusal (credentials, region), and the same is to be asked again; NULL:

@@ -238,8 +238,7 @@ static void s3_explain(const struct pp_remote_call *call, const struct pp_http_a
         *c = (unsigned char)*c < ' ' ? ' ' : *c;
 }
 
-static const struct pp_remote_kind s3_kind = {.name = "s3",
-                                              .prepare = s3_prepare,
+static const struct pp_remote_kind s3_kind = {.prepare = s3_prepare,
                                               .learn = s3_learn,
                                               .explain = s3_explain};
 

@@ -19,7 +19,7 @@ static pp_status web_prepare(void *state, const struct pp_remote_ask *ask, struc
     return PP_OK;
 }
 
-static const struct pp_remote_kind web_kind = {.name = "http", .prepare = web_prepare};
+static const struct pp_remote_kind web_kind = {.prepare = web_prepare};
 
 static void web_detach(struct pp_storage *s)
 {
