@@ -282,7 +282,7 @@ static const struct fault *active(const struct pp_faults *f, enum fault_kind kin
     return one->after_ns > 0 && (double)(pp_now_ns() - f->start_ns) < one->after_ns ? NULL : one;
 }
 
-static double unit_of(const struct pp_faults *f, const struct pp_fault_at *at, uint64_t stream)
+static double unit_of(const struct pp_faults *f, const struct pp_read_context *at, uint64_t stream)
 {
     struct pp_rng r = pp_rng_key(f->seed, at->epoch, at->sample, stream);
     return pp_rng_unit(&r);
@@ -306,7 +306,7 @@ static void burn(const struct pp_faults *f, double ns)
         burn_cpu_ns(ns < SLICE_NS ? ns : SLICE_NS);
 }
 
-static double latency_of(const struct pp_faults *f, const struct fault *one, const struct pp_fault_at *at,
+static double latency_of(const struct pp_faults *f, const struct fault *one, const struct pp_read_context *at,
                          uint64_t stream)
 {
     if (one->tail_share > 0 && unit_of(f, at, STREAM_TAIL) < one->tail_share)
@@ -314,9 +314,9 @@ static double latency_of(const struct pp_faults *f, const struct fault *one, con
     return one->value * (1 + one->jitter * (2 * unit_of(f, at, stream) - 1));
 }
 
-pp_status pp_fault_before_read(struct pp_faults *f, const struct pp_fault_at *at, int attempt,
-                               struct pp_err *err)
+pp_status pp_fault_before_read(void *faults, const struct pp_read_context *at, struct pp_err *err)
 {
+    const struct pp_faults *f = faults;
     const struct fault *one;
     if (!f)
         return PP_OK;
@@ -338,7 +338,7 @@ pp_status pp_fault_before_read(struct pp_faults *f, const struct pp_fault_at *at
     }
     if ((one = active(f, SLOW_WORKER)) && at->worker == one->worker)
         block(f, one->value);
-    if ((one = active(f, READ_ERRORS)) && (uint64_t)attempt < one->fails &&
+    if ((one = active(f, READ_ERRORS)) && (uint64_t)at->attempt < one->fails &&
         unit_of(f, at, STREAM_ERROR) < one->value)
         return pp_fail(err, PP_E_TRANSIENT, "reading sample %llu failed: Input/output error",
                        (unsigned long long)at->sample);
@@ -358,7 +358,7 @@ void pp_fault_after_read(struct pp_faults *f, size_t bytes)
     block(f, until - (double)pp_now_ns());
 }
 
-int pp_fault_cold(struct pp_faults *f, const struct pp_fault_at *at)
+int pp_fault_cold(struct pp_faults *f, const struct pp_read_context *at)
 {
     const struct fault *one = active(f, COLD_CACHE);
     /* relaxed: two workers never read the same sample at once, and a flag guards no other memory */
@@ -369,16 +369,9 @@ int pp_fault_cold(struct pp_faults *f, const struct pp_fault_at *at)
     return 1;
 }
 
-static pp_status before_read(void *ctx, const struct pp_read_context *c, struct pp_err *err)
-{
-    struct pp_fault_at at = {.epoch = c->epoch, .sample = c->sample, .worker = c->worker};
-    return pp_fault_before_read(ctx, &at, c->attempt, err);
-}
-
 static void after_read(void *ctx, const struct pp_read_context *c, struct pp_read *r)
 {
-    struct pp_fault_at at = {.epoch = c->epoch, .sample = c->sample, .worker = c->worker};
-    if (pp_fault_cold(ctx, &at))
+    if (pp_fault_cold(ctx, c))
         r->cache_hit_bytes = 0;
     pp_fault_after_read(ctx, r->got);
 }
@@ -387,7 +380,7 @@ const struct pp_read_faults *pp_faults_reads(struct pp_faults *f)
 {
     if (!f)
         return NULL;
-    f->reads = (struct pp_read_faults){.ctx = f, .before = before_read, .after = after_read};
+    f->reads = (struct pp_read_faults){.ctx = f, .before = pp_fault_before_read, .after = after_read};
     return &f->reads;
 }
 
@@ -398,7 +391,7 @@ uint64_t pp_fault_decode_begin(struct pp_faults *f)
     return f ? pp_thread_cpu_ns() : 0;
 }
 
-void pp_fault_decode_end(struct pp_faults *f, const struct pp_fault_at *at, uint64_t token)
+void pp_fault_decode_end(struct pp_faults *f, const struct pp_read_context *at, uint64_t token)
 {
     const struct fault *one;
     if (!f)

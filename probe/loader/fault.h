@@ -12,6 +12,7 @@
 
 #include <pipeprobe/status.h>
 
+struct pp_read_context; /* probe/storage/storage.h */
 struct pp_read_faults;
 struct pp_stop;
 struct pp_faults; /* immutable but for the token bucket, the lock and what has been touched, which have their
@@ -30,25 +31,20 @@ pp_status pp_faults_set_dataset(struct pp_faults *f, uint64_t samples, struct pp
 /* One line per fault: name, arguments, what it does; NULL after the last. */
 const char *pp_faults_help(int i, const char **name, const char **args);
 
-/* Who asks: f may be NULL in every call below, which then does nothing. */
-struct pp_fault_at {
-    uint64_t epoch, sample;
-    int worker;
-};
-/* What the storage is to do to the reads (probe/storage/fault.h), for pp_dataset_opts; NULL: nothing. Belongs
- * to f. It makes the three calls below for each read. */
+/* f may be NULL in every call below, which then does nothing. What the storage is to do to the reads
+ * (probe/storage/fault.h), for pp_dataset_opts; NULL: nothing. Belongs to f. It makes the three calls below
+ * for each read. */
 const struct pp_read_faults *pp_faults_reads(struct pp_faults *f);
 /* Inside the read span, before the bytes are asked for. PP_E_TRANSIENT when a failed read was injected: the
  * caller treats it as its own. */
-pp_status pp_fault_before_read(struct pp_faults *f, const struct pp_fault_at *at, int attempt,
-                               struct pp_err *err);
+pp_status pp_fault_before_read(void *faults, const struct pp_read_context *at, struct pp_err *err);
 /* Inside the read span, once the size is known. */
 void pp_fault_after_read(struct pp_faults *f, size_t bytes);
 /* Inside the read span: 1 when this read was made to miss the page cache (it has then blocked for it). */
-int pp_fault_cold(struct pp_faults *f, const struct pp_fault_at *at);
+int pp_fault_cold(struct pp_faults *f, const struct pp_read_context *at);
 /* Around the decode: returns a token to hand to pp_fault_decode_end in the same thread. */
 uint64_t pp_fault_decode_begin(struct pp_faults *f);
-void pp_fault_decode_end(struct pp_faults *f, const struct pp_fault_at *at, uint64_t token);
+void pp_fault_decode_end(struct pp_faults *f, const struct pp_read_context *at, uint64_t token);
 enum pp_fault_place {
     PP_FAULT_TRANSFORM, /* inside the transform's span */
     PP_FAULT_COLLATE,   /* inside the collate's */

@@ -89,7 +89,7 @@ static pp_status fill_from_pixels(struct pp_worker *w, const struct pp_claim *c,
     struct pp_image_info info;
     struct pp_transform_plan plan;
     struct pp_pixels pixels;
-    struct pp_fault_at at = {.epoch = c->slot->epoch, .sample = in->index, .worker = w->number};
+    struct pp_read_context at = {.epoch = c->slot->epoch, .sample = in->index, .worker = w->number};
     int later = 0; /* on the device */
     pp_phase_begin_sample(w->trace, PP_PHASE_DECODE, l.batch, in->index);
     uint64_t token = pp_fault_decode_begin(o->faults);

@@ -1,6 +1,7 @@
 #include "probe/base/clock.h"
 #include "probe/loader/fault.h"
 #include "probe/loader/stop.h"
+#include "probe/storage/storage.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,9 +86,9 @@ static void latency_blocks_without_cpu(void **state)
 {
     (void)state;
     struct pp_faults *f = parse("read-latency=20ms");
-    struct pp_fault_at at = {.sample = 3};
+    struct pp_read_context at = {.sample = 3};
     uint64_t t0 = pp_now_ns(), cpu0 = pp_thread_cpu_ns();
-    assert_int_equal(pp_fault_before_read(f, &at, 0, NULL), PP_OK);
+    assert_int_equal(pp_fault_before_read(f, &at, NULL), PP_OK);
     assert_true(pp_now_ns() - t0 >= 20000000);
     assert_true(pp_thread_cpu_ns() - cpu0 < 5000000);
     pp_faults_destroy(f);
@@ -117,7 +118,7 @@ static void a_stop_ends_what_is_injected(void **state)
                                         "transform-cost=20s"};
     for (size_t i = 0; i < sizeof(specs) / sizeof(*specs); i++) {
         struct pp_faults *f = parse(specs[i]);
-        struct pp_fault_at at = {0};
+        struct pp_read_context at = {0};
         struct pp_stop stop;
         pthread_t other;
         pp_stop_init(&stop);
@@ -125,7 +126,7 @@ static void a_stop_ends_what_is_injected(void **state)
         pp_faults_set_stop(f, &stop);
         uint64_t t0 = pp_now_ns();
         assert_int_equal(pthread_create(&other, NULL, request_stop, &stop), 0);
-        pp_fault_before_read(f, &at, 0, NULL);
+        pp_fault_before_read(f, &at, NULL);
         pp_fault_cold(f, &at);
         pp_fault_after_read(f, 20);
         pp_fault_pass(f, PP_FAULT_TRANSFORM);
@@ -176,13 +177,14 @@ static void errors_hit_their_share_and_pass_after_n_tries(void **state)
     struct pp_faults *f = parse("read-errors=0.25,fails=2");
     int hit = 0;
     for (uint64_t i = 0; i < 4000; i++) {
-        struct pp_fault_at at = {.sample = i};
+        struct pp_read_context at = {.sample = i};
         struct pp_err err;
-        pp_status first = pp_fault_before_read(f, &at, 0, &err);
+        pp_status first = pp_fault_before_read(f, &at, &err);
         hit += first == PP_E_TRANSIENT;
-        assert_int_equal(pp_fault_before_read(f, &at, 1, &err),
-                         first); /* a function of the sample, not of luck */
-        assert_int_equal(pp_fault_before_read(f, &at, 2, &err), PP_OK);
+        at.attempt = 1; /* a function of the sample, not of luck */
+        assert_int_equal(pp_fault_before_read(f, &at, &err), first);
+        at.attempt = 2;
+        assert_int_equal(pp_fault_before_read(f, &at, &err), PP_OK);
     }
     assert_in_range(hit, 1000 - 137, 1000 + 137); /* 5 standard deviations of a binomial(4000, 1/4) */
     pp_faults_destroy(f);
@@ -192,10 +194,10 @@ static void after_waits_for_its_time(void **state)
 {
     (void)state;
     struct pp_faults *f = parse("read-latency=30ms,after=1h");
-    struct pp_fault_at at = {0};
+    struct pp_read_context at = {0};
     uint64_t cpu0 = pp_now_ns();
     for (int i = 0; i < 100; i++)
-        pp_fault_before_read(f, &at, 0, NULL);
+        pp_fault_before_read(f, &at, NULL);
     assert_true(pp_now_ns() - cpu0 < 2000000000u); /* 100 x 30 ms would be 3 s */
     pp_faults_destroy(f);
 }
@@ -206,9 +208,9 @@ static void a_slow_shard_is_a_run_of_neighbours(void **state)
     struct pp_faults *f = parse("slow-shard=2ms,of=4");
     assert_int_equal(pp_faults_set_dataset(f, 8, NULL), PP_OK);
     for (uint64_t i = 0; i < 8; i++) {
-        struct pp_fault_at at = {.sample = i};
+        struct pp_read_context at = {.sample = i};
         uint64_t t0 = pp_now_ns(), cpu0 = pp_thread_cpu_ns();
-        pp_fault_before_read(f, &at, 0, NULL);
+        pp_fault_before_read(f, &at, NULL);
         if (i < 2)
             assert_true(pp_now_ns() - t0 >= 2000000);
         else
@@ -221,7 +223,7 @@ static void a_cold_cache_is_warm_the_second_time(void **state)
 {
     (void)state;
     struct pp_faults *f = parse("cold-cache=3ms");
-    struct pp_fault_at at = {.sample = 1};
+    struct pp_read_context at = {.sample = 1};
     assert_int_equal(pp_faults_set_dataset(f, 2, NULL), PP_OK);
     uint64_t t0 = pp_now_ns();
     assert_int_equal(pp_fault_cold(f, &at), 1);
@@ -247,8 +249,8 @@ static void staging_costs_cpu_only_for_pageable_memory(void **state)
 static void nothing_happens_without_faults(void **state)
 {
     (void)state;
-    struct pp_fault_at at = {0};
-    assert_int_equal(pp_fault_before_read(NULL, &at, 0, NULL), PP_OK);
+    struct pp_read_context at = {0};
+    assert_int_equal(pp_fault_before_read(NULL, &at, NULL), PP_OK);
     pp_fault_after_read(NULL, 1u << 30);
     pp_fault_decode_end(NULL, &at, pp_fault_decode_begin(NULL));
     pp_fault_pass(NULL, PP_FAULT_TRANSFORM);
