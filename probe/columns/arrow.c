@@ -30,7 +30,6 @@ struct arrow {
     struct pp_arrow_schema schema;
     struct batch *batch;
     size_t batches, cap;
-    size_t used[PP_TABLE_USED], n_used;
     pthread_mutex_t stripe[STRIPES];
 };
 
@@ -236,7 +235,7 @@ out:
 static struct pp_arrow_place *read_places(struct arrow *a, struct batch *b, pp_status *st, struct pp_err *err)
 {
     uint8_t *bytes = malloc(b->metadata);
-    struct pp_arrow_place *place = calloc(a->n_used, sizeof(*place));
+    struct pp_arrow_place *place = calloc(a->t.n_used, sizeof(*place));
     const struct pp_flat f = {bytes, b->metadata};
     struct pp_arrow_message m;
     *st = bytes && place
@@ -244,8 +243,9 @@ static struct pp_arrow_place *read_places(struct arrow *a, struct batch *b, pp_s
               : pp_fail(err, PP_E_NO_MEMORY, "no memory for a record batch of %s", a->t.place.path);
     int bad = *st == PP_OK &&
               (pp_arrow_message(&f, &m) != 0 || m.kind != PP_ARROW_BATCH || m.body != b->body);
-    for (size_t i = 0; *st == PP_OK && !bad && i < a->n_used; i++)
-        bad = pp_arrow_place(&f, m.header, b->body, &a->schema, &a->schema.leaf[a->used[i]], &place[i]) != 0;
+    for (size_t i = 0; *st == PP_OK && !bad && i < a->t.n_used; i++)
+        bad = pp_arrow_place(&f, m.header, b->body, &a->schema, &a->schema.leaf[a->t.used[i]], &place[i]) !=
+              0;
     if (bad)
         *st = fail_damaged(a, b->at - HEAD, "is a record batch whose buffers do not fit its rows", err);
     free(bytes);
@@ -336,17 +336,12 @@ static pp_status find_value(const struct row *r, struct pp_value *out, struct pp
     if (st != PP_OK || out->is_null)
         return st;
     if (r->leaf->is_bits) {
-        uint8_t *byte = malloc(1);
-        if (!byte)
-            return pp_fail(err, PP_E_NO_MEMORY, "no memory for a value of %s", r->a->t.place.path);
-        out->hold = byte;
-        out->release = pp_value_free;
-        out->data = byte;
+        out->data = &out->bit;
         out->size = 1;
         if (r->number / 8 >= r->place->data.size)
             return fail_row(r, "lies outside of its buffer", err);
-        st = read_all(r->a, r->b->body_at + r->place->data.at + r->number / 8, byte, 1, err);
-        *byte = *byte >> r->number % 8 & 1;
+        st = read_all(r->a, r->b->body_at + r->place->data.at + r->number / 8, &out->bit, 1, err);
+        out->bit = out->bit >> r->number % 8 & 1;
         return st;
     }
     /* from where to where the row's bytes, or numbers, go */
@@ -382,10 +377,9 @@ static pp_status arrow_value(struct pp_table *t, uint64_t row, size_t column, co
     size_t batch = pp_last_at(&a->batch->first, a->batches, sizeof(*a->batch), row);
     struct row r = {.a = a,
                     .b = &a->batch[batch],
-                    .leaf = &a->schema.leaf[a->used[column]],
-                    .column = &t->column[a->used[column]],
+                    .leaf = &a->schema.leaf[t->used[column]],
+                    .column = &t->column[t->used[column]],
                     .number = row - a->batch[batch].first};
-    (void)c; /* the bytes themselves are read by the caller */
     *out = (struct pp_value){.pages = t->place.pages};
     pp_status st = get_place(a, batch, column, &r.place, err);
     if (st == PP_OK)
@@ -397,22 +391,13 @@ static pp_status arrow_value(struct pp_table *t, uint64_t row, size_t column, co
 
 /* ---- the table ---- */
 
-static pp_status arrow_use(struct pp_table *t, const size_t *columns, size_t n, struct pp_err *err)
-{
-    struct arrow *a = (struct arrow *)t;
-    (void)err;
-    memcpy(a->used, columns, n * sizeof(*columns));
-    a->n_used = n;
-    return PP_OK;
-}
-
 static uint64_t arrow_footprint(const struct pp_table *t)
 {
     const struct arrow *a = (struct arrow *)t;
     uint64_t bytes = sizeof(*a) + a->cap * sizeof(*a->batch) + PP_TABLE_COLUMNS * sizeof(*a->schema.leaf);
     for (size_t i = 0; i < a->batches; i++)
         if (atomic_load_explicit(&a->batch[i].place, memory_order_relaxed))
-            bytes += a->n_used * sizeof(struct pp_arrow_place);
+            bytes += t->n_used * sizeof(struct pp_arrow_place);
     return bytes;
 }
 
@@ -428,7 +413,6 @@ static void arrow_close(struct pp_table *t)
 }
 
 static const struct pp_table_ops arrow_ops = {
-    .use = arrow_use,
     .value = arrow_value,
     .footprint = arrow_footprint,
     .close = arrow_close,

@@ -170,9 +170,8 @@ struct hdf5 {
     const struct library *lib;
     h5_id file;
     struct leaf *leaf; /* beside t.column */
-    size_t used[PP_TABLE_USED], n_used;
-    int links;       /* seen */
-    uint64_t *group; /* addresses of those that were walked */
+    int links;         /* seen */
+    uint64_t *group;   /* addresses of those that were walked */
     size_t n_groups, groups_room;
     int no_memory, interrupted;
 };
@@ -398,9 +397,8 @@ static pp_status hdf5_value(struct pp_table *t, uint64_t row, size_t column, con
                             struct pp_value *out, struct pp_err *err)
 {
     struct hdf5 *h = hdf5_of(t);
-    struct leaf *l = &h->leaf[h->used[column]];
-    const struct pp_column *col = &t->column[h->used[column]];
-    (void)c;
+    struct leaf *l = &h->leaf[t->used[column]];
+    const struct pp_column *col = &t->column[t->used[column]];
     *out = (struct pp_value){.pages = t->place.pages, .release = pp_value_free};
     out->size = l->row_bytes;
     out->hold = calloc(1, (size_t)l->row_bytes + sizeof(struct h5_vlen));
@@ -425,15 +423,13 @@ static pp_status hdf5_value(struct pp_table *t, uint64_t row, size_t column, con
 
 /* ---- the table ---- */
 
-static pp_status hdf5_use(struct pp_table *t, const size_t *columns, size_t n, struct pp_err *err)
+static pp_status hdf5_use(struct pp_table *t, struct pp_err *err)
 {
     struct hdf5 *h = hdf5_of(t);
     int failed = 0;
-    memcpy(h->used, columns, n * sizeof(*columns));
-    h->n_used = n;
     lock_library();
-    for (size_t i = 0; i < n; i++) {
-        struct leaf *l = &h->leaf[columns[i]];
+    for (size_t i = 0; i < t->n_used; i++) {
+        struct leaf *l = &h->leaf[t->used[i]];
         l->data = h->lib->H5Oopen(h->file, l->path, 0);
         l->type = l->data >= 0 ? h->lib->H5Dget_type(l->data) : -1;
         l->space = l->data >= 0 ? h->lib->H5Dget_space(l->data) : -1;
@@ -446,12 +442,12 @@ static pp_status hdf5_use(struct pp_table *t, const size_t *columns, size_t n, s
 /* A chunk is unpacked whole, whatever is wanted of it. */
 static uint64_t hdf5_chunk_bytes(const struct pp_table *t, size_t column)
 {
-    return hdf5_of(t)->leaf[hdf5_of(t)->used[column]].chunk_bytes;
+    return hdf5_of(t)->leaf[t->used[column]].chunk_bytes;
 }
 
 static uint64_t hdf5_footprint(const struct pp_table *t)
 {
-    return sizeof(struct hdf5) + PP_TABLE_COLUMNS * sizeof(struct leaf) + hdf5_of(t)->n_used * CHUNK_CACHE;
+    return sizeof(struct hdf5) + PP_TABLE_COLUMNS * sizeof(struct leaf) + t->n_used * CHUNK_CACHE;
 }
 
 static void hdf5_close(struct pp_table *t)

@@ -36,7 +36,6 @@ struct parquet {
     struct pp_parquet_meta meta;
     uint8_t *footer; /* between open and use */
     size_t footer_size;
-    size_t used[PP_TABLE_USED], n_used;
     struct chunk_state *state; /* beside meta.chunk */
     pthread_mutex_t stripe[STRIPES];
 };
@@ -448,12 +447,12 @@ static pp_status parquet_value(struct pp_table *t, uint64_t row, size_t column,
     struct parquet *p = (struct parquet *)t;
     const struct pp_parquet_group *groups = p->meta.group;
     size_t group = pp_last_at(&groups->first, p->meta.groups, sizeof(*groups), row);
-    size_t i = group * p->n_used + column;
+    size_t i = group * t->n_used + column;
     struct place at = {.p = p,
                        .group = group,
                        .id = (uint32_t)i,
-                       .column = &t->column[p->used[column]],
-                       .leaf = &p->meta.leaf[p->used[column]],
+                       .column = &t->column[t->used[column]],
+                       .leaf = &p->meta.leaf[t->used[column]],
                        .chunk = &p->meta.chunk[i],
                        .cost = out};
     const struct page_list *list = NULL;
@@ -497,21 +496,19 @@ static pp_status parquet_value(struct pp_table *t, uint64_t row, size_t column,
 
 /* ---- open and close ---- */
 
-static pp_status parquet_use(struct pp_table *t, const size_t *columns, size_t n, struct pp_err *err)
+static pp_status parquet_use(struct pp_table *t, struct pp_err *err)
 {
     struct parquet *p = (struct parquet *)t;
-    const struct pp_parquet_wanted wanted = {t, columns, n};
-    pp_status st = pp_parquet_chunks(p->footer, p->footer_size, &wanted, &p->meta, err);
+    size_t chunks = p->meta.groups * t->n_used;
+    pp_status st = pp_parquet_chunks(p->footer, p->footer_size, t, &p->meta, err);
     free(p->footer);
     p->footer = NULL;
-    memcpy(p->used, columns, n * sizeof(*columns));
-    p->n_used = n;
-    for (size_t i = 0; st == PP_OK && i < p->meta.groups * n; i++) {
+    for (size_t i = 0; st == PP_OK && i < chunks; i++) {
         struct pp_err why;
         if (pp_codec_ready(p->meta.chunk[i].codec, &why) != PP_OK)
             st = pp_fail(err, PP_E_UNSUPPORTED, "%s cannot be read: %s", t->place.path, why.text);
     }
-    if (st == PP_OK && !(p->state = calloc(p->meta.groups * n + 1, sizeof(*p->state))))
+    if (st == PP_OK && !(p->state = calloc(chunks + 1, sizeof(*p->state))))
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the row groups of %s", t->place.path);
     return st;
 }
@@ -519,7 +516,7 @@ static pp_status parquet_use(struct pp_table *t, const size_t *columns, size_t n
 static uint64_t parquet_footprint(const struct pp_table *t)
 {
     const struct parquet *p = (struct parquet *)t;
-    size_t chunks = p->meta.groups * p->n_used;
+    size_t chunks = p->meta.groups * t->n_used;
     uint64_t bytes = sizeof(*p) + p->footer_size * (p->footer != NULL) +
                      p->meta.groups * sizeof(*p->meta.group) +
                      chunks * (sizeof(*p->meta.chunk) + sizeof(*p->state));
@@ -533,7 +530,7 @@ static uint64_t parquet_footprint(const struct pp_table *t)
 static void parquet_close(struct pp_table *t)
 {
     struct parquet *p = (struct parquet *)t;
-    for (size_t i = 0; p->state && i < p->meta.groups * p->n_used; i++)
+    for (size_t i = 0; p->state && i < p->meta.groups * t->n_used; i++)
         free(atomic_load_explicit(&p->state[i].list, memory_order_relaxed));
     for (int i = 0; i < STRIPES; i++)
         pthread_mutex_destroy(&p->stripe[i]);

@@ -358,31 +358,27 @@ static pp_status check_chunk(const struct pp_table *t, size_t column, const stru
     return PP_OK;
 }
 
-/* The wanted columns; NULL chunk: none are wanted yet. */
-struct wanted {
-    const struct pp_parquet_wanted *of;
-    struct pp_parquet_chunk *chunk; /* of this group */
-};
-
-static pp_status read_columns(struct pp_thrift *t, int type, const struct wanted *want, struct pp_err *err)
+/* The chunks of one group: of the columns that are used. */
+static pp_status read_columns(struct pp_thrift *t, int type, const struct pp_table *table,
+                              struct pp_parquet_chunk *chunk, struct pp_err *err)
 {
     int element;
     size_t n = pp_thrift_list(t, type, &element);
     pp_status st = PP_OK;
-    if (element != PP_THRIFT_STRUCT || n != want->of->table->columns)
+    if (element != PP_THRIFT_STRUCT || n != table->columns)
         t->bad = 1;
     for (size_t i = 0; i < n && !t->bad && st == PP_OK; i++) {
         struct raw_chunk raw = {0};
         size_t k = 0;
-        while (k < want->of->n && want->of->columns[k] != i)
+        while (k < table->n_used && table->used[k] != i)
             k++;
-        if (k == want->of->n) {
+        if (k == table->n_used) {
             pp_thrift_skip(t, PP_THRIFT_STRUCT);
             continue;
         }
         pp_thrift_read(t, column_chunk_rows, &raw);
         if (!t->bad)
-            st = check_chunk(want->of->table, i, &raw, &want->chunk[k], err);
+            st = check_chunk(table, i, &raw, &chunk[k], err);
     }
     return st;
 }
@@ -392,27 +388,24 @@ static pp_status fail_groups(const struct pp_table *t, struct pp_err *err)
     return pp_fail(err, PP_E_CORRUPT, "%s is damaged: its row groups are not whole", t->place.path);
 }
 
-/* Counts rows on the first walk; on the second takes the chunks. */
-static pp_status read_groups(struct pp_thrift *t, int type, struct wanted *want, struct pp_parquet_meta *m,
-                             struct pp_err *err)
+/* Counts rows on the first walk; on the second takes the chunks into m->chunk. */
+static pp_status read_groups(struct pp_thrift *t, int type, const struct pp_table *table,
+                             struct pp_parquet_meta *m, struct pp_err *err)
 {
     int element;
     uint64_t first = 0;
     pp_status st = PP_OK;
-    struct pp_parquet_chunk *chunk = want->chunk;
     size_t n = pp_thrift_list(t, type, &element);
     if (n > PP_PARQUET_GROUPS || (n && element != PP_THRIFT_STRUCT) ||
-        (chunk ? n != m->groups : m->group != NULL))
-        return fail_groups(want->of->table, err);
-    if (!chunk && !(m->group = calloc(n + 1, sizeof(*m->group))))
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the row groups of %s",
-                       want->of->table->place.path);
+        (m->chunk ? n != m->groups : m->group != NULL))
+        return fail_groups(table, err);
+    if (!m->chunk && !(m->group = calloc(n + 1, sizeof(*m->group))))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the row groups of %s", table->place.path);
     for (size_t i = 0; i < n && st == PP_OK; i++) {
         int64_t rows = -1;
-        want->chunk = chunk ? chunk + i * want->of->n : NULL;
         for (int id = 0, field; st == PP_OK && (field = pp_thrift_field(t, &id));) {
-            if (id == 1 && want->chunk)
-                st = read_columns(t, field, want, err);
+            if (id == 1 && m->chunk)
+                st = read_columns(t, field, table, m->chunk + i * table->n_used, err);
             else if (id == 3)
                 rows = pp_thrift_int(t, field);
             else
@@ -420,7 +413,7 @@ static pp_status read_groups(struct pp_thrift *t, int type, struct wanted *want,
         }
         if (st == PP_OK &&
             (t->bad || rows < 0 || rows > (int64_t)1 << 48 || first + (uint64_t)rows > (uint64_t)1 << 48))
-            st = fail_groups(want->of->table, err);
+            st = fail_groups(table, err);
         m->group[i] = (struct pp_parquet_group){.first = first, .rows = (uint64_t)rows};
         first += (uint64_t)rows;
     }
@@ -434,15 +427,13 @@ pp_status pp_parquet_schema(const uint8_t *footer, size_t size, struct pp_table 
                             struct pp_err *err)
 {
     struct walk w = {.t = {.at = footer, .end = footer + size}, .table = t, .meta = m};
-    const struct pp_parquet_wanted no_columns = {.table = t};
-    struct wanted none = {.of = &no_columns};
     int id = 0, type;
     pp_status st = PP_OK;
     while (st == PP_OK && (type = pp_thrift_field(&w.t, &id))) {
         if (id == 2)
             st = read_schema(&w, type, err);
         else if (id == 4)
-            st = read_groups(&w.t, type, &none, m, err);
+            st = read_groups(&w.t, type, t, m, err);
         else if (id == 8)
             st = pp_fail(err, PP_E_UNSUPPORTED, "%s is encrypted, which is not read", t->place.path);
         else
@@ -455,13 +446,11 @@ pp_status pp_parquet_schema(const uint8_t *footer, size_t size, struct pp_table 
     return st;
 }
 
-pp_status pp_parquet_chunks(const uint8_t *footer, size_t size, const struct pp_parquet_wanted *wanted,
+pp_status pp_parquet_chunks(const uint8_t *footer, size_t size, const struct pp_table *t,
                             struct pp_parquet_meta *m, struct pp_err *err)
 {
-    const struct pp_table *t = wanted->table;
-    size_t n = wanted->n;
+    size_t n = t->n_used;
     struct pp_thrift in = {.at = footer, .end = footer + size};
-    struct wanted want = {.of = wanted};
     int id = 0, type;
     pp_status st = PP_OK;
     if (m->groups * n > MOST_CHUNKS)
@@ -471,10 +460,9 @@ pp_status pp_parquet_chunks(const uint8_t *footer, size_t size, const struct pp_
     m->chunk = calloc(m->groups * n + 1, sizeof(*m->chunk));
     if (!m->chunk)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the row groups of %s", t->place.path);
-    want.chunk = m->chunk;
     while (st == PP_OK && (type = pp_thrift_field(&in, &id))) {
         if (id == 4)
-            st = read_groups(&in, type, &want, m, err);
+            st = read_groups(&in, type, t, m, err);
         else
             pp_thrift_skip(&in, type);
     }

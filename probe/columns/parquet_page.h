@@ -65,14 +65,8 @@ pp_status pp_parquet_tail(const uint8_t *tail, uint64_t file_size, const char *p
 /* Columns of t, and leaves and groups of m. Free with pp_parquet_meta_free, also after a failure. */
 pp_status pp_parquet_schema(const uint8_t *footer, size_t size, struct pp_table *t, struct pp_parquet_meta *m,
                             struct pp_err *err);
-/* n columns of a table. */
-struct pp_parquet_wanted {
-    const struct pp_table *table;
-    const size_t *columns;
-    size_t n;
-};
-/* Their chunks, from the same footer. */
-pp_status pp_parquet_chunks(const uint8_t *footer, size_t size, const struct pp_parquet_wanted *wanted,
+/* The chunks of the used columns of t, from the same footer. */
+pp_status pp_parquet_chunks(const uint8_t *footer, size_t size, const struct pp_table *t,
                             struct pp_parquet_meta *m, struct pp_err *err);
 void pp_parquet_meta_free(struct pp_parquet_meta *m);
 

@@ -45,6 +45,7 @@ struct pp_table_place {
 
 struct pp_value {
     const uint8_t *data; /* valid until pp_value_release; NULL: the bytes lie in the file at `at` */
+    uint8_t bit;         /* one of a table that holds bits */
     uint64_t at;
     uint64_t size;
     int is_null;
@@ -57,15 +58,15 @@ struct pp_value {
 };
 
 struct pp_table_ops {
-    /* Before the first value: only these columns will be asked for, by their place in `columns`. Each is of a
-     * kind that can be read. */
-    pp_status (*use)(struct pp_table *t, const size_t *columns, size_t n, struct pp_err *err);
-    /* Row is below rows, column is a place in what use was given. The sentence of a failure names the file.
-     * c: for the storage, or NULL. Any thread. */
+    /* Before the first value: only the columns of `used` will be asked for. Each is of a kind that can be
+     * read. NULL: nothing is to be prepared. */
+    pp_status (*use)(struct pp_table *t, struct pp_err *err);
+    /* Row is below rows, column is a place in `used`. The sentence of a failure names the file. c: for the
+     * storage, or NULL. Any thread. */
     pp_status (*value)(struct pp_table *t, uint64_t row, size_t column, const struct pp_read_context *c,
                        struct pp_value *out, struct pp_err *err);
-    /* Bytes that a value of this column of `use` is unpacked with, its own among them. NULL: the pages, which
-     * are bounded by themselves. */
+    /* Bytes that a value of this column of `used` is unpacked with, its own among them. NULL: the pages,
+     * which are bounded by themselves. */
     uint64_t (*chunk_bytes)(const struct pp_table *t, size_t column);
     uint64_t (*footprint)(const struct pp_table *t);
     void (*close)(struct pp_table *t); /* copes with one that is half open */
@@ -77,6 +78,7 @@ struct pp_table {
     struct pp_column *column;
     size_t columns, room;
     uint64_t rows;
+    size_t used[PP_TABLE_USED], n_used; /* columns that a data set reads */
 };
 
 /* *out is NULL after a failure. The place's object is taken over in any case. */

@@ -291,9 +291,9 @@ static pp_status choose_columns(const struct pp_table *t, const char *feature, c
         spec, columns);
 }
 
-/* The same columns in another file of the set. */
-static pp_status match_columns(const struct pp_table *first, const struct choice *choice,
-                               const struct pp_table *t, size_t *column, struct pp_err *err)
+/* The same columns in another file of the set: they are used there. */
+static pp_status match_columns(const struct pp_table *first, const struct choice *choice, struct pp_table *t,
+                               struct pp_err *err)
 {
     for (size_t i = 0; i < choice->n; i++) {
         const struct pp_column *want = &first->column[choice->column[i]], *c = t->column;
@@ -307,7 +307,7 @@ static pp_status match_columns(const struct pp_table *first, const struct choice
             return pp_fail(err, PP_E_UNSUPPORTED,
                            "column %s is %s in %s and %s in %s: only files of one schema are read",
                            want->name, c->type, t->place.path, want->type, first->place.path);
-        column[i] = (size_t)(c - t->column);
+        t->used[t->n_used++] = (size_t)(c - t->column);
     }
     return PP_OK;
 }
@@ -347,7 +347,6 @@ static pp_status open_table(void *ctx, uint64_t i, struct pp_err *err)
 
 static pp_status use_columns(struct columns *c, const char *feature, const char *spec, struct pp_err *err)
 {
-    size_t column[PP_TABLE_USED];
     while (c->chosen + 1 < c->names.n && c->table[c->chosen]->rows == 0)
         c->chosen++;
     const struct pp_table *first = c->table[c->chosen];
@@ -360,9 +359,9 @@ static pp_status use_columns(struct columns *c, const char *feature, const char 
             pp_warn(&c->base.warnings, "%s holds no rows", t->place.path);
             continue;
         }
-        st = match_columns(first, &c->choice, t, column, err);
-        if (st == PP_OK)
-            st = t->ops->use(t, column, c->choice.n, err);
+        st = match_columns(first, &c->choice, t, err);
+        if (st == PP_OK && t->ops->use)
+            st = t->ops->use(t, err);
     }
     if (st == PP_OK && c->base.len == 0)
         st = pp_fail(err, PP_E_EMPTY, "no sample in %s: its %zu file%s no rows", spec, c->names.n,
