@@ -4,11 +4,9 @@
 #include "probe/base/array.h"
 #include "probe/columns/arrow_meta.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 enum {
-    STRIPES = 16,
     MOST_BATCHES = 1 << 20,
     HEAD = 8,          /* continuation, size of the metadata */
     ENDS_BLOCK = 4096, /* bytes read at a message: most metadata are shorter */
@@ -30,7 +28,6 @@ struct arrow {
     struct pp_arrow_schema schema;
     struct batch *batch;
     size_t batches, cap;
-    pthread_mutex_t stripe[STRIPES];
 };
 
 /* ---- reading ---- */
@@ -265,11 +262,11 @@ static pp_status get_place(struct arrow *a, size_t batch, size_t column, const s
     /* acquire: pairs with the release below, so that the places are whole */
     struct pp_arrow_place *place = atomic_load_explicit(&b->place, memory_order_acquire);
     if (!place) {
-        pthread_mutex_lock(&a->stripe[batch % STRIPES]);
+        pthread_mutex_lock(&a->t.stripe[batch % PP_TABLE_STRIPES]);
         place = atomic_load_explicit(&b->place, memory_order_relaxed);
         if (!place && (place = read_places(a, b, &st, err)))
             atomic_store_explicit(&b->place, place, memory_order_release);
-        pthread_mutex_unlock(&a->stripe[batch % STRIPES]);
+        pthread_mutex_unlock(&a->t.stripe[batch % PP_TABLE_STRIPES]);
     }
     *out = place ? place + column : NULL;
     return st;
@@ -406,8 +403,6 @@ static void arrow_close(struct pp_table *t)
     struct arrow *a = (struct arrow *)t;
     for (size_t i = 0; i < a->batches; i++)
         free(atomic_load_explicit(&a->batch[i].place, memory_order_relaxed));
-    for (int i = 0; i < STRIPES; i++)
-        pthread_mutex_destroy(&a->stripe[i]);
     free(a->batch);
     free(a->schema.leaf);
 }
@@ -426,8 +421,6 @@ pp_status pp_arrow_open(const struct pp_table_place *place, struct pp_table **ou
     *out = NULL;
     if (!a)
         return PP_E_NO_MEMORY;
-    for (int i = 0; i < STRIPES; i++)
-        pthread_mutex_init(&a->stripe[i], NULL);
     pp_status st = read_some(a, 0, head, sizeof(head), &r, err);
     if (st == PP_OK)
         st = memcmp(head, magic, 6) == 0 ? walk_footer(a, err) : walk_stream(a, err);

@@ -370,9 +370,7 @@ static int read_row(struct hdf5 *h, struct leaf *l, uint64_t row, unsigned width
     /* A chunk is read and decoded whole; the library keeps 1 MiB of them by default. */
     if (!failed && l->chunk_rows && (chunk != l->last_chunk || l->chunk_bytes > CHUNK_CACHE)) {
         l->last_chunk = chunk;
-        pp_count(&pp_pages_counters, PP_PAGES_COUNT_DECODED, 1);
-        pp_count(&pp_pages_counters, PP_PAGES_COUNT_DECODED_BYTES, l->chunk_bytes);
-        pp_count(&pp_pages_counters, PP_PAGES_COUNT_DECODE_NS, pp_now_ns() - began_ns);
+        pp_pages_count_decoded(l->chunk_bytes, began_ns);
     }
     /* What a list or a string of any length points to is copied; the library's own memory is given back. */
     if (!failed && (l->is_vlen || l->is_string)) {

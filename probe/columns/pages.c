@@ -1,4 +1,5 @@
 #include "probe/columns/pages.h"
+#include "probe/base/clock.h"
 #include "probe/base/err.h"
 
 #include <pthread.h>
@@ -6,6 +7,13 @@
 enum { BUCKETS = 1024 };
 
 PP_COUNTER_SET(pp_pages_counters, PP_PAGES_COUNTS_LIST)
+
+void pp_pages_count_decoded(uint64_t bytes, uint64_t began_ns)
+{
+    pp_count(&pp_pages_counters, PP_PAGES_COUNT_DECODED, 1);
+    pp_count(&pp_pages_counters, PP_PAGES_COUNT_DECODED_BYTES, bytes);
+    pp_count(&pp_pages_counters, PP_PAGES_COUNT_DECODE_NS, pp_now_ns() - began_ns);
+}
 
 /* A page that a thread is making: on that thread's stack. */
 struct making {

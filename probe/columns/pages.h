@@ -24,6 +24,7 @@ enum pp_pages_count {
 #undef PP_PAGES_COUNT_ENUM
 };
 extern const struct pp_counter_set pp_pages_counters;
+void pp_pages_count_decoded(uint64_t bytes, uint64_t began_ns); /* one, which ends now */
 
 struct pp_pages;
 

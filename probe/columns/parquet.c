@@ -6,10 +6,7 @@
 #include "probe/base/clock.h"
 #include "probe/columns/parquet_page.h"
 
-#include <pthread.h>
-
 enum {
-    STRIPES = 16,
     HEAD_BLOCK = 16 << 10,  /* read to find the header of a page */
     LARGEST_HEAD = 16 << 20 /* its statistics hold values of the column */
 };
@@ -27,17 +24,12 @@ struct page_list {
     struct page_place page[];
 };
 
-struct chunk_state {
-    _Atomic(struct page_list *) list; /* NULL: not known yet */
-};
-
 struct parquet {
     struct pp_table t;
     struct pp_parquet_meta meta;
     uint8_t *footer; /* between open and use */
     size_t footer_size;
-    struct chunk_state *state; /* beside meta.chunk */
-    pthread_mutex_t stripe[STRIPES];
+    _Atomic(struct page_list *) *list; /* beside meta.chunk; NULL: not known yet */
 };
 
 /* One column of one row group. */
@@ -100,13 +92,6 @@ static pp_status read_page(const struct place *at, const struct page_place *page
         (pp_parquet_page_head(*buf, page->bytes, head) != 1 || head->packed > page->bytes - head->head))
         st = fail_page(at, PP_E_CORRUPT, page->at, "has no header that fits it", err);
     return st;
-}
-
-static void count_decoded(uint64_t bytes, uint64_t began_ns)
-{
-    pp_count(&pp_pages_counters, PP_PAGES_COUNT_DECODED, 1);
-    pp_count(&pp_pages_counters, PP_PAGES_COUNT_DECODED_BYTES, bytes);
-    pp_count(&pp_pages_counters, PP_PAGES_COUNT_DECODE_NS, pp_now_ns() - began_ns);
 }
 
 /* ---- the dictionary ---- */
@@ -186,7 +171,7 @@ static pp_status make_dictionary(void *ctx, struct pp_page **out, struct pp_err 
                                                        (d->span ? (uint64_t)d->n * sizeof(*d->span) : 0),
                                               .free = free_dictionary},
                                      .dictionary = d};
-    count_decoded(d->bytes, began_ns);
+    pp_pages_count_decoded(d->bytes, began_ns);
     *out = &kept->base;
     return PP_OK;
 }
@@ -233,7 +218,7 @@ static pp_status make_page(void *ctx, struct pp_page **out, struct pp_err *err)
     if (why)
         fail_page(at, st, want->page.at, why, err);
     if (st == PP_OK)
-        count_decoded(head.unpacked, began_ns);
+        pp_pages_count_decoded(head.unpacked, began_ns);
     free(buf);
     pp_pages_put(pages, dictionary);
     *out = page ? &page->base : NULL;
@@ -262,14 +247,9 @@ static pp_status get_page(const struct place *at, const struct page_list *list, 
 static pp_status add_place(struct page_list **list, size_t *cap, const struct page_place *page,
                            struct pp_err *err)
 {
-    size_t n = *list ? (*list)->n : 0;
-    if (n + 1 >= *cap) { /* room for the one behind the last */
-        *cap = *cap ? *cap * 2 : 16;
-        struct page_list *grown = realloc(*list, sizeof(*grown) + *cap * sizeof(grown->page[0]));
-        if (!grown)
-            return pp_fail(err, PP_E_NO_MEMORY, "no memory for the index of pages");
-        *list = grown;
-    }
+    size_t n = *list ? (*list)->n : 0; /* and room for the one behind the last */
+    if (!pp_grow(list, cap, sizeof(**list) + (n + 2) * sizeof((*list)->page[0]), 1))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the index of pages");
     (*list)->page[n] = *page;
     (*list)->n = n + 1;
     return PP_OK;
@@ -360,16 +340,16 @@ static pp_status list_by_headers(const struct place *at, struct page_list **out,
 /* Made by the first thread that wants it, under the lock of the chunk's stripe. */
 static pp_status get_list(const struct place *at, const struct page_list **out, struct pp_err *err)
 {
-    struct chunk_state *s = &at->p->state[at->id];
-    pthread_mutex_t *lock = &at->p->stripe[at->id % STRIPES];
+    _Atomic(struct page_list *) *kept = &at->p->list[at->id];
+    pthread_mutex_t *lock = &at->p->t.stripe[at->id % PP_TABLE_STRIPES];
     pp_status st = PP_OK;
     /* acquire: pairs with the release below, so that the list is whole */
-    struct page_list *list = atomic_load_explicit(&s->list, memory_order_acquire);
+    struct page_list *list = atomic_load_explicit(kept, memory_order_acquire);
     *out = list;
     if (list)
         return PP_OK;
     pthread_mutex_lock(lock);
-    list = atomic_load_explicit(&s->list, memory_order_relaxed);
+    list = atomic_load_explicit(kept, memory_order_relaxed);
     if (!list) {
         st = at->chunk->index_at ? list_by_index(at, &list, err) : list_by_headers(at, &list, err);
         if (st == PP_OK && !list)
@@ -377,7 +357,7 @@ static pp_status get_list(const struct place *at, const struct page_list **out, 
                          at->p->t.place.path, at->column->name, at->group);
         if (st == PP_OK) {
             list->page[list->n] = (struct page_place){.first_row = at->p->meta.group[at->group].rows};
-            atomic_store_explicit(&s->list, list, memory_order_release);
+            atomic_store_explicit(kept, list, memory_order_release);
         } else {
             free(list);
             list = NULL;
@@ -508,7 +488,7 @@ static pp_status parquet_use(struct pp_table *t, struct pp_err *err)
         if (pp_codec_ready(p->meta.chunk[i].codec, &why) != PP_OK)
             st = pp_fail(err, PP_E_UNSUPPORTED, "%s cannot be read: %s", t->place.path, why.text);
     }
-    if (st == PP_OK && !(p->state = calloc(chunks + 1, sizeof(*p->state))))
+    if (st == PP_OK && !(p->list = calloc(chunks + 1, sizeof(*p->list))))
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the row groups of %s", t->place.path);
     return st;
 }
@@ -519,9 +499,9 @@ static uint64_t parquet_footprint(const struct pp_table *t)
     size_t chunks = p->meta.groups * t->n_used;
     uint64_t bytes = sizeof(*p) + p->footer_size * (p->footer != NULL) +
                      p->meta.groups * sizeof(*p->meta.group) +
-                     chunks * (sizeof(*p->meta.chunk) + sizeof(*p->state));
-    for (size_t i = 0; p->state && i < chunks; i++) {
-        const struct page_list *list = atomic_load_explicit(&p->state[i].list, memory_order_acquire);
+                     chunks * (sizeof(*p->meta.chunk) + sizeof(*p->list));
+    for (size_t i = 0; p->list && i < chunks; i++) {
+        const struct page_list *list = atomic_load_explicit(&p->list[i], memory_order_acquire);
         bytes += list ? sizeof(*list) + (list->n + 1) * sizeof(list->page[0]) : 0;
     }
     return bytes;
@@ -530,11 +510,9 @@ static uint64_t parquet_footprint(const struct pp_table *t)
 static void parquet_close(struct pp_table *t)
 {
     struct parquet *p = (struct parquet *)t;
-    for (size_t i = 0; p->state && i < p->meta.groups * t->n_used; i++)
-        free(atomic_load_explicit(&p->state[i].list, memory_order_relaxed));
-    for (int i = 0; i < STRIPES; i++)
-        pthread_mutex_destroy(&p->stripe[i]);
-    free(p->state);
+    for (size_t i = 0; p->list && i < p->meta.groups * t->n_used; i++)
+        free(atomic_load_explicit(&p->list[i], memory_order_relaxed));
+    free(p->list);
     free(p->footer);
     pp_parquet_meta_free(&p->meta);
 }
@@ -557,8 +535,6 @@ pp_status pp_parquet_open(const struct pp_table_place *place, struct pp_table **
     *out = NULL;
     if (!p)
         return PP_E_NO_MEMORY;
-    for (int i = 0; i < STRIPES; i++)
-        pthread_mutex_init(&p->stripe[i], NULL);
     if (place->size < PP_PARQUET_TAIL + 4)
         st = pp_fail(err, PP_E_CORRUPT, "%s has %llu bytes, too few for a Parquet file", place->path,
                      (unsigned long long)place->size);

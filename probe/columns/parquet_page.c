@@ -16,14 +16,8 @@ struct decoding {
     pp_status status;
 };
 
-static const char *fail(pp_status *status, pp_status code, const char *why)
-{
-    *status = code;
-    return why;
-}
-
-#define DAMAGED(status, why) fail(status, PP_E_CORRUPT, why)
-#define NO_MEMORY(status) fail(status, PP_E_NO_MEMORY, "needs more memory than there is")
+#define DAMAGED(status, why) pp_parquet_fail(status, PP_E_CORRUPT, why)
+#define NO_MEMORY(status) pp_parquet_fail(status, PP_E_NO_MEMORY, "needs more memory than there is")
 
 /* ---- the body ---- */
 
@@ -31,10 +25,11 @@ static const char *check_head(const struct pp_parquet_body *in, pp_status *statu
 {
     const struct pp_parquet_page_head *h = in->head;
     if (h->values > PP_PARQUET_VALUES)
-        return fail(status, PP_E_UNSUPPORTED,
-                    "holds more than 16,777,216 values, which is the most that is read");
+        return pp_parquet_fail(status, PP_E_UNSUPPORTED,
+                               "holds more than 16,777,216 values, which is the most that is read");
     if (h->unpacked > PP_PARQUET_BODY || h->packed > PP_PARQUET_BODY)
-        return fail(status, PP_E_UNSUPPORTED, "is larger than 512 MiB, which is the most that is read");
+        return pp_parquet_fail(status, PP_E_UNSUPPORTED,
+                               "is larger than 512 MiB, which is the most that is read");
     if (h->crc != PP_PARQUET_NO_CRC && crc32(0, in->packed, h->packed) != (uint32_t)h->crc)
         return DAMAGED(status, "does not match its checksum");
     return NULL;
@@ -78,7 +73,7 @@ static const char *one_level(struct decoding *d, uint8_t most, uint32_t given, u
         return NULL;
     }
     if (encoding != RLE)
-        return fail(&d->status, PP_E_UNSUPPORTED, "has levels in an encoding that is not read");
+        return pp_parquet_fail(&d->status, PP_E_UNSUPPORTED, "has levels in an encoding that is not read");
     if (d->in->head->type == PP_PARQUET_DATA) {
         if (d->left < 4)
             return DAMAGED(&d->status, "is shorter than its levels");
@@ -264,7 +259,7 @@ const char *pp_parquet_dictionary_decode(const struct pp_parquet_body *in, struc
     atomic_init(&d->users, 1);
     const char *why = check_head(in, status);
     if (!why && h->encoding != PLAIN && h->encoding != PLAIN_DICTIONARY)
-        why = fail(status, PP_E_UNSUPPORTED, "is a dictionary in an encoding that is not read");
+        why = pp_parquet_fail(status, PP_E_UNSUPPORTED, "is a dictionary in an encoding that is not read");
     if (!why)
         why = unpack(in, 0, &d->raw, status);
     d->n = h->values;

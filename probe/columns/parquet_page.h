@@ -112,6 +112,13 @@ enum {
     PP_PARQUET_BODY = 512 << 20  /* bytes of a page, packed and unpacked */
 };
 
+/* Why a page cannot be decoded, and its status. */
+static inline const char *pp_parquet_fail(pp_status *status, pp_status code, const char *why)
+{
+    *status = code;
+    return why;
+}
+
 struct pp_parquet_span {
     uint32_t at, size; /* in `base` */
 };

@@ -3,14 +3,8 @@
 
 enum { BATCH = 1024 };
 
-static const char *fail(pp_status *status, pp_status code, const char *why)
-{
-    *status = code;
-    return why;
-}
-
-#define TOO_SHORT(status) fail(status, PP_E_CORRUPT, "is shorter than its values")
-#define NO_MEMORY(status) fail(status, PP_E_NO_MEMORY, "needs more memory than there is")
+#define TOO_SHORT(status) pp_parquet_fail(status, PP_E_CORRUPT, "is shorter than its values")
+#define NO_MEMORY(status) pp_parquet_fail(status, PP_E_NO_MEMORY, "needs more memory than there is")
 
 /* ---- bytes ---- */
 
@@ -92,11 +86,11 @@ static const char *join_prefixes(const struct pp_parquet_values *v, struct pp_pa
     for (uint32_t i = 0; i < v->n; i++) {
         uint64_t before = i ? (uint64_t)prefix[i - 1] + (uint64_t)own[i - 1] : 0;
         if ((uint64_t)prefix[i] > before)
-            return fail(status, PP_E_CORRUPT, "shares more bytes with a value than it has");
+            return pp_parquet_fail(status, PP_E_CORRUPT, "shares more bytes with a value than it has");
         total += (uint64_t)prefix[i] + (uint64_t)own[i];
         if (total > PP_PARQUET_BODY)
-            return fail(status, PP_E_UNSUPPORTED,
-                        "unpacks to more than 512 MiB, which is the most that is read");
+            return pp_parquet_fail(status, PP_E_UNSUPPORTED,
+                                   "unpacks to more than 512 MiB, which is the most that is read");
     }
     uint8_t *joined = malloc((size_t)total + 1), *to = joined;
     if (!joined)
@@ -168,7 +162,7 @@ static const char *run_numbers(const struct pp_parquet_values *v, struct pp_parq
 {
     uint32_t some[BATCH];
     if (v->body->leaf->type != PP_PARQUET_BOOLEAN)
-        return fail(status, PP_E_UNSUPPORTED, "has an encoding that is not read for its type");
+        return pp_parquet_fail(status, PP_E_UNSUPPORTED, "has an encoding that is not read for its type");
     if (v->left < 4 || pp_le32(v->at) > v->left - 4)
         return TOO_SHORT(status);
     struct pp_runs r = {.at = v->at + 4, .end = v->at + 4 + pp_le32(v->at), .width = 1};
@@ -188,7 +182,7 @@ static const char *delta_numbers(const struct pp_parquet_values *v, struct pp_pa
     unsigned width = v->body->column->width;
     size_t used;
     if (v->body->leaf->type != PP_PARQUET_INT32 && v->body->leaf->type != PP_PARQUET_INT64)
-        return fail(status, PP_E_UNSUPPORTED, "has an encoding that is not read for its type");
+        return pp_parquet_fail(status, PP_E_UNSUPPORTED, "has an encoding that is not read for its type");
     int64_t *number = malloc(((size_t)v->n + 1) * sizeof(*number));
     if (!number)
         return NO_MEMORY(status);
@@ -206,7 +200,7 @@ static const char *split_numbers(const struct pp_parquet_values *v, struct pp_pa
 {
     unsigned stored = v->body->leaf->width, width = v->body->column->width;
     if (stored == 0)
-        return fail(status, PP_E_UNSUPPORTED, "has an encoding that is not read for its type");
+        return pp_parquet_fail(status, PP_E_UNSUPPORTED, "has an encoding that is not read for its type");
     size_t each = v->left / stored;
     if (each < v->n)
         return TOO_SHORT(status);
@@ -226,7 +220,7 @@ static const char *dictionary_values(const struct pp_parquet_values *v, struct p
     struct pp_parquet_dictionary *d = v->body->dictionary;
     unsigned stored = v->body->leaf->width, width = v->body->column->width;
     if (!d)
-        return fail(status, PP_E_CORRUPT, "needs a dictionary, and its column has none");
+        return pp_parquet_fail(status, PP_E_CORRUPT, "needs a dictionary, and its column has none");
     if (v->n == 0)
         return NULL;
     if (v->left < 1 || v->at[0] > 32)
@@ -238,7 +232,8 @@ static const char *dictionary_values(const struct pp_parquet_values *v, struct p
             return TOO_SHORT(status);
         for (uint32_t k = 0; k < now; k++, i++) {
             if (some[k] >= d->n)
-                return fail(status, PP_E_CORRUPT, "names values that its dictionary does not have");
+                return pp_parquet_fail(status, PP_E_CORRUPT,
+                                       "names values that its dictionary does not have");
             if (p->span)
                 p->span[i] = d->span[some[k]];
             else
@@ -257,7 +252,7 @@ const char *pp_parquet_dictionary_index(const struct pp_parquet_body *in, struct
                                         pp_status *status)
 {
     if (in->leaf->type == PP_PARQUET_BOOLEAN)
-        return fail(status, PP_E_UNSUPPORTED, "is a dictionary of booleans, which is not read");
+        return pp_parquet_fail(status, PP_E_UNSUPPORTED, "is a dictionary of booleans, which is not read");
     if (in->column->width) /* numbers */
         return d->n <= d->bytes / in->leaf->width ? NULL : TOO_SHORT(status);
     d->span = malloc(((size_t)d->n + 1) * sizeof(*d->span));
@@ -295,7 +290,7 @@ const char *pp_parquet_values_take(const struct pp_parquet_values *v, struct pp_
                                                         : encodings[encoding].bytes;
     if (!take || (take == delta_prefix && v->body->leaf->type != PP_PARQUET_BYTE_ARRAY) ||
         (take == delta_length && v->body->leaf->type != PP_PARQUET_BYTE_ARRAY))
-        return fail(status, PP_E_UNSUPPORTED, "has an encoding that is not read for its type");
+        return pp_parquet_fail(status, PP_E_UNSUPPORTED, "has an encoding that is not read for its type");
     if (width)
         page->number = malloc((size_t)v->room * width + 1);
     else

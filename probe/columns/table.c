@@ -18,6 +18,8 @@ void pp_table_close(struct pp_table *t)
     for (size_t i = 0; i < t->columns; i++)
         free(t->column[i].name);
     free(t->column);
+    for (int i = 0; i < PP_TABLE_STRIPES; i++)
+        pthread_mutex_destroy(&t->stripe[i]);
     pp_object_close(&t->place.object);
     free(t);
 }
@@ -34,6 +36,8 @@ void *pp_table_new(size_t size, const struct pp_table_ops *ops, const struct pp_
     }
     t->ops = ops;
     t->place = *place;
+    for (int i = 0; i < PP_TABLE_STRIPES; i++)
+        pthread_mutex_init(&t->stripe[i], NULL);
     return t;
 }
 
@@ -62,7 +66,6 @@ pp_status pp_table_read(const struct pp_table_place *place, struct pp_read *r, s
 
 void pp_value_free(void *hold, struct pp_pages *pages)
 {
-    (void)pages;
     free(hold);
 }
 

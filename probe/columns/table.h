@@ -10,6 +10,8 @@
 #include "probe/base/allowance.h"
 #include "probe/storage/storage.h"
 
+#include <pthread.h>
+
 struct pp_pages;
 struct pp_table;
 
@@ -31,7 +33,7 @@ struct pp_column {
     char type[32]; /* for sentences: "list of int32" */
 };
 
-enum { PP_TABLE_COLUMNS = 4096, PP_TABLE_USED = 64, PP_TABLE_NAME = 256 };
+enum { PP_TABLE_COLUMNS = 4096, PP_TABLE_USED = 64, PP_TABLE_NAME = 256, PP_TABLE_STRIPES = 16 };
 
 /* What is needed to open one; all borrowed until close, but for object, which is taken over. */
 struct pp_table_place {
@@ -78,7 +80,8 @@ struct pp_table {
     struct pp_column *column;
     size_t columns, room;
     uint64_t rows;
-    size_t used[PP_TABLE_USED], n_used; /* columns that a data set reads */
+    size_t used[PP_TABLE_USED], n_used;       /* columns that a data set reads */
+    pthread_mutex_t stripe[PP_TABLE_STRIPES]; /* around what its kind makes when it is first wanted */
 };
 
 /* *out is NULL after a failure. The place's object is taken over in any case. */
