@@ -1,10 +1,8 @@
-
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/decode/decode.h"
 #include "probe/device/device.h"
 #include "probe/loader/loader_impl.h"
-#include "probe/trace/observe.h"
 #include "probe/transform/transform.h"
 
 #define TABLES_ALIGN 64u
@@ -38,19 +36,10 @@ pp_status pp_decoding_init(struct pp_loader *l, struct pp_err *err)
     for (size_t i = 0; i < l->n_slots; i++)
         if (!(l->dispatch.slots[i].inputs = calloc(batch, sizeof(struct pp_row_input))))
             return pp_fail(err, PP_E_NO_MEMORY, "no memory for a batch of %zu images", batch);
-    struct pp_worker *w = d->rescue = calloc(1, sizeof(*w));
-    if (!w)
+    d->rescue = calloc(1, sizeof(*d->rescue));
+    if (!d->rescue)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the copy lane's decoder");
-    w->loader = l;
-    w->number = l->opts.workers;
-    w->in_hand = &w->sample;
-    w->sample.limit = l->opts.sample_memory;
-    pp_status st = pp_decoder_create(&(struct pp_decoder_opts){.content = PP_CONTENT_IMAGE,
-                                                               .exif_rotate = l->opts.exif_rotate,
-                                                               .memory_limit = l->opts.sample_memory},
-                                     &w->decoder, err);
-    if (st == PP_OK)
-        st = pp_scratch_create(&w->scratch, err);
+    pp_status st = pp_worker_init(d->rescue, l, l->opts.workers, err);
     for (int i = 0; i < l->opts.workers && st == PP_OK; i++)
         st = pp_device_parser_create(d->device, &l->workers[i].parser, err);
     return st;
@@ -70,11 +59,8 @@ void pp_decoding_free(struct pp_loader *l)
                 pp_device_free(d->device, inputs[k].wide, inputs[k].wide_size);
         free(inputs);
     }
-    if (d->rescue) {
-        pp_scratch_destroy(d->rescue->scratch);
-        pp_decoder_destroy(d->rescue->decoder);
-        pp_sample_free(&d->rescue->sample);
-    }
+    if (d->rescue)
+        pp_worker_free(d->rescue);
     free(d->rescue);
     free(d->images);
     free(d->usable);
@@ -278,14 +264,11 @@ void pp_decoding_compare(struct pp_loader *l, const struct pp_slot *s, uint64_t 
         if (d->difference[kind].images < COMPARED)
             largest = compare_image(l, s, ticket, i);
         if (is_gray && largest > MOST_OFF_GRAY && !pp_decoding_is_off_gray(d)) {
-            char text[160];
-            snprintf(
-                text, sizeof(text),
+            atomic_store_explicit(&l->decoding.off_gray, 1, memory_order_relaxed);
+            pp_loader_note(
+                l,
                 "the GPU's pixels of a grey image are off by %d of 255: from here on the CPU decodes grey images",
                 largest);
-            atomic_store_explicit(&l->decoding.off_gray, 1, memory_order_relaxed);
-            if (l->opts.events.note)
-                l->opts.events.note(l->opts.events.ctx, text);
         }
         if (is_gray && pp_decoding_is_off_gray(d))
             d->images[i].failed = 1;
@@ -331,14 +314,10 @@ int pp_fallback_take(struct pp_loader *l, const struct pp_err *err)
         atomic_store_explicit(&f->taken, 1, memory_order_relaxed);
     }
     pthread_mutex_unlock(&f->lock);
-    if (first) {
-        char text[sizeof(l->fallback.reason) + 240];
-        snprintf(
-            text, sizeof(text),
+    if (first)
+        pp_loader_note(
+            l,
             "--decode auto goes on without the GPU: from here on the CPU decodes, the copies are those of a simulated link, and the steps sleep; %s",
-            l->fallback.reason);
-        if (l->opts.events.note)
-            l->opts.events.note(l->opts.events.ctx, text);
-    }
+            f->reason);
     return 1;
 }

@@ -72,10 +72,7 @@ static pp_status give_up(struct pp_loader *l, pp_status st, struct pp_err *err)
         if (!atomic_exchange_explicit(&d->off, 1, memory_order_relaxed)) {
             snprintf(d->reason, sizeof(d->reason), "%s", err->text);
             d->off_ns = pp_now_ns();
-            char text[sizeof(d->reason) + 64];
-            snprintf(text, sizeof(text), "--decode auto goes on on the CPU: %s", d->reason);
-            if (l->opts.events.note)
-                l->opts.events.note(l->opts.events.ctx, text);
+            pp_loader_note(l, "--decode auto goes on on the CPU: %s", d->reason);
         }
         st = pp_device_sync(d->device, err);
         if (st == PP_OK) /* the memory of its pixels is free */
@@ -145,14 +142,11 @@ static pp_status launch(struct lane *lane, struct flight *f, struct pp_err *err)
     int width = atomic_load_explicit(&d->too_wide, memory_order_relaxed),
         height = atomic_load_explicit(&d->too_high, memory_order_relaxed);
     if (height && !d->told_too_large) {
-        char text[200];
         d->told_too_large = 1;
-        snprintf(
-            text, sizeof(text),
+        pp_loader_note(
+            l,
             "an image of %d x %d pixels is too large for the GPU's memory (%llu pixels at most): the CPU decodes such images",
             width, height, (unsigned long long)d->most_pixels);
-        if (l->opts.events.note)
-            l->opts.events.note(l->opts.events.ctx, text);
     }
     struct pp_device_info device;
     int is_there = l->opts.cached_batches && s->copied;

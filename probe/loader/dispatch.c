@@ -279,7 +279,6 @@ pp_status pp_dispatch_claim(struct pp_dispatch *d, struct pp_thread *t, int wait
 /* Runs without the lock. */
 int pp_dispatch_row_done(struct pp_dispatch *d, struct pp_slot *slot)
 {
-    (void)d;
     /* acq_rel: releases this row to, and acquires every other row for, the one who reaches zero */
     return atomic_fetch_sub_explicit(&slot->remaining, 1, memory_order_acq_rel) == 1;
 }

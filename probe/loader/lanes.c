@@ -47,18 +47,13 @@ static pp_status stream_error(struct reader *r, const struct pp_item *item, pp_s
     }
     int fails = o->on_error == PP_ON_ERROR_FAIL || pp_stop_is_machines(st);
     atomic_fetch_add_explicit(&r->l->stream_errors, 1, memory_order_relaxed);
-    pp_stop_count_useless(&r->l->stop, st, item->path, err);
     if (r->first_error.code == PP_OK)
         r->first_error = *err;
-    if (o->events.error)
-        o->events.error(o->events.ctx, &(struct pp_loader_error){.t_ns = pp_now_ns(),
-                                                                 .sample = PP_NO_SAMPLE,
-                                                                 .thread = pp_thread_id(r->trace),
-                                                                 .batch = PP_NO_BATCH,
-                                                                 .path = item->path,
-                                                                 .kind = pp_status_name(st),
-                                                                 .action = fails ? "failed" : "skipped",
-                                                                 .reason = err->text});
+    const struct pp_loader_error e = {.sample = PP_NO_SAMPLE,
+                                      .batch = PP_NO_BATCH,
+                                      .path = item->path,
+                                      .action = fails ? "failed" : "skipped"};
+    pp_loader_report_error(r->l, r->trace, e, st, err);
     return fails ? st : PP_OK;
 }
 

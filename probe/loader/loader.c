@@ -6,7 +6,10 @@
 #include "probe/device/device.h"
 #include "probe/ranks/lease.h"
 #include "probe/sampler/sampler.h"
+#include "probe/trace/trace.h"
 #include "probe/transform/transform.h"
+
+#include <stdarg.h>
 
 #define PATIENCE_NS 500000000u /* for a read, once the run is to end at once */
 
@@ -55,19 +58,9 @@ static pp_status make_workers(struct pp_loader *l, struct pp_err *err)
     if (!l->workers)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for %d workers", l->opts.workers);
     for (int i = 0; i < l->opts.workers && st == PP_OK; i++) {
-        struct pp_worker *w = &l->workers[i];
-        w->loader = l;
-        w->number = i;
-        w->in_hand = &w->sample;
-        w->sample.limit = l->opts.sample_memory;
-        st = pp_decoder_create(&(struct pp_decoder_opts){.content = pp_dataset_content(l->opts.dataset),
-                                                         .exif_rotate = l->opts.exif_rotate,
-                                                         .memory_limit = l->opts.sample_memory},
-                               &w->decoder, err);
-        if (st == PP_OK && l->opts.transform)
-            st = pp_scratch_create(&w->scratch, err);
+        st = pp_worker_init(&l->workers[i], l, i, err);
         if (st == PP_OK && l->opts.inflight > 1 && !l->opts.streaming && !l->opts.cached_batches)
-            st = pp_ahead_create(&l->opts, i, &w->ahead, err);
+            st = pp_ahead_create(&l->opts, i, &l->workers[i].ahead, err);
     }
     return st;
 }
@@ -133,9 +126,7 @@ void pp_loader_destroy(struct pp_loader *l)
     pp_decoding_free(l);
     pp_fallback_free(l);
     for (int i = 0; l->workers && i < l->opts.workers; i++) {
-        pp_scratch_destroy(l->workers[i].scratch);
-        pp_decoder_destroy(l->workers[i].decoder);
-        pp_sample_free(&l->workers[i].sample);
+        pp_worker_free(&l->workers[i]);
         pp_ahead_destroy(l->workers[i].ahead);
     }
     free(l->workers);
@@ -163,6 +154,31 @@ void pp_loader_stop(struct pp_loader *l)
 {
     atomic_store_explicit(&l->hurried, 1, memory_order_relaxed); /* orders nothing, as the request */
     pp_stop_request(&l->stop);
+}
+
+void pp_loader_note(const struct pp_loader *l, const char *fmt, ...)
+{
+    char text[1024];
+    va_list ap;
+    if (!l->opts.events.note)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    l->opts.events.note(l->opts.events.ctx, text);
+}
+
+void pp_loader_report_error(struct pp_loader *l, const struct pp_thread *t, struct pp_loader_error e,
+                            pp_status st, const struct pp_err *err)
+{
+    pp_stop_count_useless(&l->stop, st, e.path, err);
+    if (!l->opts.events.error)
+        return;
+    e.t_ns = pp_now_ns();
+    e.thread = pp_thread_id(t);
+    e.kind = pp_status_name(st);
+    e.reason = err->text;
+    l->opts.events.error(l->opts.events.ctx, &e);
 }
 
 int pp_loader_sample_path(struct pp_loader *l, uint64_t index, char *buf, size_t size)

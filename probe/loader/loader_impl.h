@@ -225,6 +225,17 @@ struct pp_loader {
 /* How the reader goes through this epoch of a streaming run. */
 struct pp_stream_opts pp_reader_stream_opts(const struct pp_loader_opts *o, uint64_t epoch);
 
+/* One sentence for the event note, up to 1 KiB. */
+void pp_loader_note(const struct pp_loader *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A sample that cannot be used, or a place of a stream: counted by kind, and told by the event error. Of e,
+ * the caller fills sample, batch, path and action. */
+void pp_loader_report_error(struct pp_loader *l, const struct pp_thread *t, struct pp_loader_error e,
+                            pp_status st, const struct pp_err *err);
+
+/* What a worker makes rows with, also the copy lane's own one; w is zeroed. */
+pp_status pp_worker_init(struct pp_worker *w, struct pp_loader *l, int number, struct pp_err *err);
+void pp_worker_free(struct pp_worker *w); /* half made is fine */
+
 /* Thread bodies. */
 void *pp_worker_main(void *worker);
 void *pp_copy_main(void *loader);

@@ -107,11 +107,10 @@ static void tell_news(struct pp_loader *l)
 {
     const char *text = l->opts.collective ? pp_collective_news(l->opts.collective) : NULL;
     char leased[320];
-    if (text && l->opts.events.note)
-        l->opts.events.note(l->opts.events.ctx, text);
+    if (text)
+        pp_loader_note(l, "%s", text);
     while (l->opts.lease && pp_lease_news(l->opts.lease, leased, sizeof(leased)))
-        if (l->opts.events.note)
-            l->opts.events.note(l->opts.events.ctx, leased);
+        pp_loader_note(l, "%s", leased);
 }
 
 /* How full the queues are, and where a resumed run goes on: behind the batch with the highest number, since

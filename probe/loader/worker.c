@@ -2,7 +2,6 @@
  * of a batch collates. */
 #include "probe/loader/loader_impl.h"
 
-#include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/decode/decode.h"
 #include "probe/trace/observe.h"
@@ -13,6 +12,26 @@
 /* A substitute is the next readable sample in dataset order, so that which one it is does not depend on the
  * worker. */
 #define SUBSTITUTE_TRIES 16
+
+pp_status pp_worker_init(struct pp_worker *w, struct pp_loader *l, int number, struct pp_err *err)
+{
+    const struct pp_decoder_opts decoder = {.content = pp_dataset_content(l->opts.dataset),
+                                            .exif_rotate = l->opts.exif_rotate,
+                                            .memory_limit = l->opts.sample_memory};
+    w->loader = l;
+    w->number = number;
+    w->in_hand = &w->sample;
+    w->sample.limit = l->opts.sample_memory;
+    pp_status st = pp_decoder_create(&decoder, &w->decoder, err);
+    return st == PP_OK && l->opts.transform ? pp_scratch_create(&w->scratch, err) : st;
+}
+
+void pp_worker_free(struct pp_worker *w)
+{
+    pp_scratch_destroy(w->scratch);
+    pp_decoder_destroy(w->decoder);
+    pp_sample_free(&w->sample);
+}
 
 uint64_t pp_worker_grown(const struct pp_worker *w)
 {
@@ -149,22 +168,11 @@ static pp_status fill_row(struct pp_worker *w, const struct pp_claim *c, uint64_
 static void report_error(struct pp_worker *w, const struct pp_claim *c, uint64_t index, pp_status st,
                          const struct pp_err *err, const char *action)
 {
-    const struct pp_loader_events *ev = &w->loader->opts.events;
     char path[512];
-    const char *name = c->item ? c->item->path
-                               : pp_dataset_path(w->loader->opts.dataset, index, path, sizeof(path));
+    struct pp_loader_error e = {.sample = index, .batch = (uint32_t)c->slot->batch, .action = action};
+    e.path = c->item ? c->item->path : pp_dataset_path(w->loader->opts.dataset, index, path, sizeof(path));
     w->errors++;
-    pp_stop_count_useless(&w->loader->stop, st, name, err);
-    if (!ev->error)
-        return;
-    ev->error(ev->ctx, &(struct pp_loader_error){.t_ns = pp_now_ns(),
-                                                 .sample = index,
-                                                 .thread = pp_thread_id(w->trace),
-                                                 .batch = (uint32_t)c->slot->batch,
-                                                 .path = name,
-                                                 .kind = pp_status_name(st),
-                                                 .action = action,
-                                                 .reason = err->text});
+    pp_loader_report_error(w->loader, w->trace, e, st, err);
 }
 
 /* The policy for a sample that cannot be used. Returns whether the row holds a sample after all. */
