@@ -19,9 +19,6 @@ extern const char pp_kernel_ptx[];
 #define MAX_COPY_BUFFERS 64
 #define DEFAULT_COPY_BUFFERS 2
 
-static const char lost_hint[] =
-    "the device may be lost: look for Xid lines in dmesg; the recording so far is kept";
-
 /* Where one batch lies on the device, as it was copied and normalised, and when that is done. */
 struct target {
     pp_cu_pointer at, normalized;
@@ -173,7 +170,7 @@ static pp_status cuda_copy_start(struct pp_device *d, const void *src, size_t si
         rc = c->cu.cuEventRecord(t->copied, stream);
     if (rc == 0)
         *ticket = c->copies++;
-    return pp_cuda_check(&c->cu, rc, err, lost_hint, "copying a batch to the device failed");
+    return pp_cuda_check(&c->cu, rc, err, PP_CUDA_LOST, "copying a batch to the device failed");
 }
 
 /* A later copy may have taken the event over; its stream keeps order, so waiting for that one is waiting long
@@ -184,7 +181,7 @@ static pp_status cuda_copy_wait(struct pp_device *d, uint64_t ticket, struct pp_
     pp_cu_result rc = has_event(c) ? enter(c) : 0;
     if (rc == 0 && has_event(c))
         rc = c->cu.cuEventSynchronize(c->target[ticket % (uint64_t)c->n_targets].copied);
-    return pp_cuda_check(&c->cu, rc, err, lost_hint, "copying a batch to the device failed");
+    return pp_cuda_check(&c->cu, rc, err, PP_CUDA_LOST, "copying a batch to the device failed");
 }
 
 static pp_status cuda_step_start(struct pp_device *d, uint64_t ns, struct pp_err *err)
@@ -195,7 +192,7 @@ static pp_status cuda_step_start(struct pp_device *d, uint64_t ns, struct pp_err
         rc = pp_cuda_step_launch(&c->step, ns);
     if (rc == 0)
         rc = c->cu.cuEventRecord(c->stepped, c->step_stream);
-    return pp_cuda_check(&c->cu, rc, err, lost_hint, "starting the step's kernel failed");
+    return pp_cuda_check(&c->cu, rc, err, PP_CUDA_LOST, "starting the step's kernel failed");
 }
 
 static pp_status cuda_step_wait(struct pp_device *d, struct pp_err *err)
@@ -204,7 +201,7 @@ static pp_status cuda_step_wait(struct pp_device *d, struct pp_err *err)
     pp_cu_result rc = enter(c);
     if (rc == 0)
         rc = c->cu.cuEventSynchronize(c->stepped);
-    return pp_cuda_check(&c->cu, rc, err, lost_hint, "the step's kernel failed");
+    return pp_cuda_check(&c->cu, rc, err, PP_CUDA_LOST, "the step's kernel failed");
 }
 
 static pp_status cuda_sync(struct pp_device *d, struct pp_err *err)
@@ -213,7 +210,7 @@ static pp_status cuda_sync(struct pp_device *d, struct pp_err *err)
     pp_cu_result rc = enter(c);
     if (rc == 0)
         rc = c->cu.cuCtxSynchronize();
-    return pp_cuda_check(&c->cu, rc, err, lost_hint, "waiting for the device failed");
+    return pp_cuda_check(&c->cu, rc, err, PP_CUDA_LOST, "waiting for the device failed");
 }
 
 /* ---- decoding (decode.h): the targets and their tickets are those of the copies ---- */
@@ -231,14 +228,14 @@ static size_t flight_of(const struct cuda *c, uint64_t ticket)
 
 static pp_status enter_to_decode(const struct cuda *c, struct pp_err *err)
 {
-    return pp_cuda_check(&c->cu, enter(c), err, lost_hint, "decoding on the device failed");
+    return pp_cuda_check(&c->cu, enter(c), err, PP_CUDA_LOST, "decoding on the device failed");
 }
 
 pp_status pp_device_decode_open(struct pp_device *d, const struct pp_device_decode_opts *opts,
                                 struct pp_err *err)
 {
     struct cuda *c = of(d);
-    if (d->ops != pp_device_cuda)
+    if (d->ops != &pp_device_cuda)
         return pp_fail(err, PP_E_UNSUPPORTED,
                        "the %s device decodes nothing; JPEG is decoded on a CUDA device%s%s", d->ops->kind,
                        d->passed_over[0] ? ": " : "", d->passed_over);
@@ -359,7 +356,8 @@ pp_status pp_device_decode_finish(struct pp_device *d, uint64_t ticket, const st
         rc = pp_cuda_normalize_start(&c->normalize, t->at, size, t->normalized, stream);
     if (rc == 0)
         rc = pp_cuda_decode_close(&c->decode, flight_of(c, ticket));
-    return pp_cuda_check(&c->cu, rc, err, lost_hint, "making samples of decoded pixels on the device failed");
+    return pp_cuda_check(&c->cu, rc, err, PP_CUDA_LOST,
+                         "making samples of decoded pixels on the device failed");
 }
 
 pp_status pp_device_decode_wait(struct pp_device *d, uint64_t ticket, struct pp_device_decode_times *out,
@@ -384,7 +382,7 @@ pp_status pp_device_decode_read(struct pp_device *d, uint64_t ticket, void *to, 
     pp_cu_result rc = enter(c);
     if (rc == 0)
         rc = c->cu.cuMemcpyDtoH_v2(to, c->target[flight_of(c, ticket)].at, size);
-    return pp_cuda_check(&c->cu, rc, err, lost_hint, "reading a batch back from the device failed");
+    return pp_cuda_check(&c->cu, rc, err, PP_CUDA_LOST, "reading a batch back from the device failed");
 }
 
 /* ---- opening ---- */
@@ -412,23 +410,18 @@ static pp_status make_context(struct cuda *c, struct pp_err *err)
                          "making a context on %s failed", name);
 }
 
-static const struct pp_device_ops cuda_ops;
-
 static pp_status cuda_open(const struct pp_device_opts *opts, struct pp_device **out, struct pp_err *err)
 {
-    int devices;
     struct cuda *c = calloc(1, sizeof(*c));
     if (!c)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the CUDA device");
-    c->base.ops = &cuda_ops;
+    c->base.ops = &pp_device_cuda;
     c->pageable = opts->pageable;
     c->sync_copies = opts->sync_copies;
     c->n_targets = opts->copy_buffers < 1                  ? DEFAULT_COPY_BUFFERS
                    : opts->copy_buffers > MAX_COPY_BUFFERS ? MAX_COPY_BUFFERS
                                                            : opts->copy_buffers;
-    pp_status st = pp_cuda_driver_load(&c->cu, PP_CUDA_LIBRARY, err);
-    if (st == PP_OK)
-        st = pp_cuda_driver_devices(&c->cu, &devices, err);
+    pp_status st = pp_cuda_driver_start(&c->cu, err);
     if (st == PP_OK)
         st = make_context(c, err);
     if (st == PP_OK) {
@@ -463,7 +456,7 @@ static pp_status cuda_open(const struct pp_device_opts *opts, struct pp_device *
     return PP_OK;
 }
 
-static const struct pp_device_ops cuda_ops = {
+const struct pp_device_ops pp_device_cuda = {
     .kind = "cuda",
     .text = "an NVIDIA GPU, through the driver's own library",
     .open = cuda_open,
@@ -477,5 +470,3 @@ static const struct pp_device_ops cuda_ops = {
     .step_wait = cuda_step_wait,
     .sync = cuda_sync,
 };
-
-const struct pp_device_ops *const pp_device_cuda = &cuda_ops;

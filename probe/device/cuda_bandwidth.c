@@ -21,10 +21,7 @@ struct bench {
 
 static pp_status open_bench(struct bench *b, struct pp_err *err)
 {
-    int n;
-    pp_status st = pp_cuda_driver_load(&b->cu, PP_CUDA_LIBRARY, err);
-    if (st == PP_OK)
-        st = pp_cuda_driver_devices(&b->cu, &n, err);
+    pp_status st = pp_cuda_driver_start(&b->cu, err);
     if (st != PP_OK)
         return st;
     pp_cu_result rc = b->cu.cuDeviceGet(&b->device, 0);

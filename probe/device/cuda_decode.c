@@ -11,8 +11,6 @@
 #define PITCH_ALIGN 32u
 #define IMAGE_ALIGN 256u
 
-static const char lost_hint[] =
-    "the device may be lost: look for Xid lines in dmesg; the recording so far is kept";
 static const char failed_batch[] = "decoding a batch on the device failed";
 
 /* Memory that grows and stays. */
@@ -43,7 +41,7 @@ static size_t aligned(size_t n, size_t to)
 
 static pp_status check(const struct pp_cuda_decode *c, pp_cu_result rc, const char *what, struct pp_err *err)
 {
-    pp_status st = pp_cuda_check(c->cu, rc, err, lost_hint, "%s", what);
+    pp_status st = pp_cuda_check(c->cu, rc, err, PP_CUDA_LOST, "%s", what);
     return st == PP_OK || st == PP_E_NO_MEMORY ? st : PP_E_SYSTEM;
 }
 

@@ -61,13 +61,15 @@ pp_status pp_cuda_check(const struct pp_cuda_driver *d, pp_cu_result rc, struct 
                    hint ? "; " : "", hint ? hint : "");
 }
 
-pp_status pp_cuda_driver_devices(const struct pp_cuda_driver *d, int *n, struct pp_err *err)
+pp_status pp_cuda_driver_start(struct pp_cuda_driver *d, struct pp_err *err)
 {
-    *n = 0;
+    pp_status st = pp_cuda_driver_load(d, PP_CUDA_LIBRARY, err);
+    if (st != PP_OK)
+        return st;
     pp_cu_result rc = d->cuInit(0);
     if (rc == 0)
-        rc = d->cuDeviceGetCount(n);
-    if (rc == PP_CU_NO_DEVICE || (rc == 0 && *n < 1)) {
+        rc = d->cuDeviceGetCount(&d->devices);
+    if (rc == PP_CU_NO_DEVICE || (rc == 0 && d->devices < 1)) {
         /* CUDA reads CUDA_VISIBLE_DEVICES up to the first number that names no device: empty, or "-1", hides
          * them all. */
         const char *visible = getenv("CUDA_VISIBLE_DEVICES");

@@ -85,6 +85,7 @@ struct pp_cuda_driver {
     PP_CU_CALLS(PP_CU_MEMBER)
 #undef PP_CU_MEMBER
     int version; /* of CUDA the driver speaks: 12020 is 12.2 */
+    int devices; /* once it is started: that the process may use */
 };
 
 /* Finds the calls in library (normally PP_CUDA_LIBRARY) and asks its version; touches no device.
@@ -92,9 +93,12 @@ struct pp_cuda_driver {
 #define PP_CUDA_LIBRARY "libcuda.so.1"
 pp_status pp_cuda_driver_load(struct pp_cuda_driver *d, const char *library, struct pp_err *err);
 
-/* Initialises the driver and counts the devices the process may use; *n > 0 on PP_OK. PP_E_UNSUPPORTED: none
- * is usable, and err says why. */
-pp_status pp_cuda_driver_devices(const struct pp_cuda_driver *d, int *n, struct pp_err *err);
+/* Loads the driver, initialises it and counts the devices: there is one on PP_OK. PP_E_UNSUPPORTED: none is
+ * usable, and err says why. */
+pp_status pp_cuda_driver_start(struct pp_cuda_driver *d, struct pp_err *err);
+
+/* The hint where a call fails that worked before. */
+#define PP_CUDA_LOST "the device may be lost: look for Xid lines in dmesg; the recording so far is kept"
 
 /* Turns rc into a status with the sentence "WHAT: the driver says ... (CUDA error N)" and, when it is not
  * NULL, "; hint". PP_OK for rc 0. */

@@ -8,17 +8,17 @@ pp_status pp_device_open(const struct pp_device_opts *opts, struct pp_device **o
     if (!opts->kind || !strcmp(opts->kind, "auto")) {
         struct pp_err why;
         pp_err_clear(&why);
-        if (pp_device_cuda->open(opts, out, &why) == PP_OK)
+        if (pp_device_cuda.open(opts, out, &why) == PP_OK)
             return PP_OK;
-        pp_status st = pp_device_host->open(opts, out, err);
+        pp_status st = pp_device_host.open(opts, out, err);
         if (st == PP_OK)
             snprintf((*out)->passed_over, sizeof((*out)->passed_over), "%s", why.text);
         return st;
     }
-    if (!strcmp(opts->kind, pp_device_cuda->kind))
-        return pp_device_cuda->open(opts, out, err);
-    if (!strcmp(opts->kind, pp_device_host->kind))
-        return pp_device_host->open(opts, out, err);
+    if (!strcmp(opts->kind, pp_device_cuda.kind))
+        return pp_device_cuda.open(opts, out, err);
+    if (!strcmp(opts->kind, pp_device_host.kind))
+        return pp_device_host.open(opts, out, err);
     return pp_fail(err, PP_E_UNSUPPORTED, "--device %s: use auto, cuda or host", opts->kind);
 }
 

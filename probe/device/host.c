@@ -109,15 +109,13 @@ static pp_status host_sync(struct pp_device *d, struct pp_err *err)
     return host_copy_wait(d, done, err);
 }
 
-static const struct pp_device_ops host_ops;
-
 static pp_status host_open(const struct pp_device_opts *opts, struct pp_device **out, struct pp_err *err)
 {
     pp_status st = PP_OK;
     struct host *h = calloc(1, sizeof(*h));
     if (!h)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the host device");
-    h->base.ops = &host_ops;
+    h->base.ops = &pp_device_host;
     h->bytes_per_s = opts->link_bytes_per_s > 0 ? opts->link_bytes_per_s : DEFAULT_LINK_BYTES_PER_S;
     h->pageable = opts->pageable;
     pthread_mutex_init(&h->lock, NULL);
@@ -133,7 +131,7 @@ static pp_status host_open(const struct pp_device_opts *opts, struct pp_device *
     return PP_OK;
 }
 
-static const struct pp_device_ops host_ops = {
+const struct pp_device_ops pp_device_host = {
     .kind = "host",
     .text = "simulated GPU: page-locked memory and a link of given bandwidth",
     .open = host_open,
@@ -145,8 +143,6 @@ static const struct pp_device_ops host_ops = {
     .copy_wait = host_copy_wait,
     .sync = host_sync,
 };
-
-const struct pp_device_ops *const pp_device_host = &host_ops;
 
 pp_status pp_pages_map(size_t size, void **out, struct pp_err *err)
 {

@@ -172,11 +172,8 @@ pp_status pp_nvjpeg_look(size_t batch, struct pp_nvjpeg_found *out, struct pp_er
     pp_cu_device device = 0;
     pp_cu_context context = NULL;
     pp_cu_result rc = 0;
-    int devices;
     memset(out, 0, sizeof(*out));
-    pp_status st = pp_cuda_driver_load(&cu, PP_CUDA_LIBRARY, err);
-    if (st == PP_OK)
-        st = pp_cuda_driver_devices(&cu, &devices, err);
+    pp_status st = pp_cuda_driver_start(&cu, err);
     if (st == PP_OK)
         st = pp_nvjpeg_load(&n, err);
     if (st != PP_OK)

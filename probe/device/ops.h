@@ -29,8 +29,7 @@ struct pp_device {
     char passed_over[sizeof(((struct pp_err *)0)->text)]; /* device.c's: see pp_device_info */
 };
 
-extern const struct pp_device_ops *const pp_device_host;
-extern const struct pp_device_ops *const pp_device_cuda;
+extern const struct pp_device_ops pp_device_host, pp_device_cuda;
 
 /* Ordinary memory for batches, for devices whose own allocator is not asked. Any thread. */
 

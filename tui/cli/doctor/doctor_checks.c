@@ -255,16 +255,15 @@ static void look_cuda(struct pp_finding *f)
     struct pp_cuda_driver cu;
     struct pp_err err;
     char name[64] = "";
-    int n, device;
-    if (pp_cuda_driver_load(&cu, PP_CUDA_LIBRARY, &err) != PP_OK ||
-        pp_cuda_driver_devices(&cu, &n, &err) != PP_OK) {
+    int device;
+    if (pp_cuda_driver_start(&cu, &err) != PP_OK) {
         found(f, PP_NO, "%s", err.text);
         return;
     }
     if (cu.cuDeviceGet(&device, 0) == 0)
         cu.cuDeviceGetName(name, sizeof(name), device);
-    found(f, PP_YES, "%s%s%d device%s, driver for CUDA %d.%d", name, *name ? ", " : "", n, n == 1 ? "" : "s",
-          cu.version / 1000, cu.version % 1000 / 10);
+    found(f, PP_YES, "%s%s%d device%s, driver for CUDA %d.%d", name, *name ? ", " : "", cu.devices,
+          cu.devices == 1 ? "" : "s", cu.version / 1000, cu.version % 1000 / 10);
 }
 
 /* Opening the device tries each value that the kernel can be given, and the length of a step. */
