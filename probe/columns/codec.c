@@ -128,9 +128,7 @@ int pp_codec_unpack(enum pp_codec codec, const uint8_t *in, size_t in_size, uint
     return codecs[codec].unpack(in, in_size, out, out_size);
 }
 
-/* ---- encodings of pages ----
- *
- * ---- the hybrid ---- */
+/* ---- encodings of pages: the hybrid ---- */
 
 static int next_run(struct pp_runs *r)
 {
@@ -187,7 +185,7 @@ int pp_runs_take(struct pp_runs *r, uint32_t *out, size_t n)
     return 0;
 }
 
-/* ---- deltas ---- */
+/* ---- encodings of pages: deltas ---- */
 
 struct delta {
     const uint8_t *at, *end;

@@ -60,13 +60,6 @@ int64_t pp_thrift_int(struct pp_thrift *t, int type)
     return t->bad ? 0 : v;
 }
 
-static int take_bool(struct pp_thrift *t, int type)
-{
-    if (type != PP_THRIFT_TRUE && type != PP_THRIFT_FALSE)
-        spoil(t);
-    return type == PP_THRIFT_TRUE;
-}
-
 const uint8_t *pp_thrift_bytes(struct pp_thrift *t, int type, size_t *size)
 {
     if (type != PP_THRIFT_BINARY)
@@ -117,7 +110,11 @@ void pp_thrift_read(struct pp_thrift *t, const struct pp_thrift_row *rows, void 
             if (v < 0 || (row->width == 4 && v > INT32_MAX))
                 t->bad = 1; /* and not cut off: `at` is not the end */
             break;
-        case PP_THRIFT_FLAG: v = take_bool(t, type); break;
+        case PP_THRIFT_FLAG:
+            if (type != PP_THRIFT_TRUE && type != PP_THRIFT_FALSE)
+                spoil(t);
+            v = type == PP_THRIFT_TRUE;
+            break;
         case PP_THRIFT_SEEN:
             pp_thrift_skip(t, type);
             v = 1;

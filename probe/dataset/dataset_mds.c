@@ -203,39 +203,35 @@ static const struct pp_dataset_ops mds_ops = {.read = mds_read,
 
 /* ---- columns ---- */
 
-/* "ndarray:uint16:2048" and the like: tokens of 2 or 4 bytes, the same number in each sample. */
-static int is_tokens(const struct pp_mds_column *c)
+/* In the order in which a sample is looked for. */
+enum { IMAGE, BYTES, TOKENS, KINDS };
+
+/* "ndarray:uint16:2048" and the like are tokens: of 2 or 4 bytes, the same number in each sample. */
+static int kind_of(const struct pp_mds_column *c)
 {
     static const char *const types[] = {"ndarray:uint16:", "ndarray:int16:", "ndarray:uint32:",
                                         "ndarray:int32:"};
+    if (pp_text_has_word("jpeg png webp", c->encoding))
+        return IMAGE;
+    if (strcmp(c->encoding, "bytes") == 0)
+        return BYTES;
     for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
         if (c->size > 0 && strncmp(c->encoding, types[i], strlen(types[i])) == 0)
-            return 1;
-    return 0;
-}
-
-static int is_image(const struct pp_mds_column *c)
-{
-    return pp_text_has_word("jpeg png webp", c->encoding);
-}
-
-static int is_bytes(const struct pp_mds_column *c)
-{
-    return strcmp(c->encoding, "bytes") == 0;
+            return TOKENS;
+    return KINDS;
 }
 
 /* The column asked for, else the first image, else bytes that may be one, else tokens; and the label's. */
 static pp_status find_columns(struct mds *m, const char *feature, const char *spec, struct pp_err *err)
 {
-    static int (*const kinds[])(const struct pp_mds_column *c) = {is_image, is_bytes, is_tokens};
     static const char with_sign[] = "int int8 int16 int32 int64", without[] = "uint8 uint16 uint32 uint64";
     const struct pp_mds_column *column = m->index.column;
     size_t n = m->index.columns;
     char columns[200] = "";
     m->content = m->label = NONE;
-    for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds) && m->content == NONE; k++)
+    for (int kind = 0; kind < KINDS && m->content == NONE; kind++)
         for (size_t i = 0; i < n && m->content == NONE; i++)
-            if ((!feature || strcmp(feature, column[i].name) == 0) && kinds[k](&column[i]))
+            if ((!feature || strcmp(feature, column[i].name) == 0) && kind_of(&column[i]) == kind)
                 m->content = i;
     for (size_t i = 0; i < n && m->content == NONE; i++)
         pp_text_add(columns, sizeof(columns), "%s%s (%s)", i ? ", " : "", column[i].name, column[i].encoding);
@@ -250,7 +246,7 @@ static pp_status find_columns(struct mds *m, const char *feature, const char *sp
             "%s has no column with an image (jpeg, png, bytes) or tokens of one size (its columns are %s): record your "
             "own loader with 'pipeprobe exec -- python train.py'",
             spec, columns);
-    m->base.content = is_tokens(&column[m->content]) ? PP_CONTENT_TOKENS : PP_CONTENT_IMAGE;
+    m->base.content = kind_of(&column[m->content]) == TOKENS ? PP_CONTENT_TOKENS : PP_CONTENT_IMAGE;
     for (const char *const *name = pp_label_names; *name && m->label == NONE; name++)
         for (size_t i = 0; i < n; i++)
             if (strcmp(column[i].name, *name) == 0 && (pp_text_has_word(with_sign, column[i].encoding) ||

@@ -381,23 +381,20 @@ const char *pp_aws_endpoint(const struct pp_aws *a)
     return a->endpoint;
 }
 
-static int is_fetched(const struct pp_aws *a)
-{
-    return a->source == IDENTITY || a->source == CONTAINER || a->source == INSTANCE;
-}
+/* By source; NULL: its keys are there from the beginning, or there are none. */
+static pp_status (*const fetch[])(struct pp_aws *, struct body *, struct pp_err *) = {
+    [IDENTITY] = fetch_identity, [CONTAINER] = fetch_container, [INSTANCE] = fetch_instance};
 
 pp_status pp_aws_keys(struct pp_aws *a, struct pp_aws_keys *keys, struct pp_err *err)
 {
-    static pp_status (*const from[])(struct pp_aws *, struct body *, struct pp_err *) = {
-        [IDENTITY] = fetch_identity, [CONTAINER] = fetch_container, [INSTANCE] = fetch_instance};
     pp_status st = PP_OK;
     pthread_mutex_lock(&a->lock);
     time_t now = time(NULL);
     /* those that last less than 5 minutes are not fetched for every request */
     int ending = a->ends && (now >= a->ends || (now > a->ends - EARLY_S && now - a->fetched > APART_S));
-    if (is_fetched(a) && !a->none && (!a->keys.id[0] || ending)) {
+    if (fetch[a->source] && !a->none && (!a->keys.id[0] || ending)) {
         struct body *body = malloc(sizeof(*body));
-        st = body ? from[a->source](a, body, err)
+        st = body ? fetch[a->source](a, body, err)
                   : pp_fail(err, PP_E_NO_MEMORY, "no memory to ask for credentials");
         if (st != PP_OK)
             a->keys = (struct pp_aws_keys){0};
@@ -418,7 +415,7 @@ pp_status pp_aws_keys(struct pp_aws *a, struct pp_aws_keys *keys, struct pp_err 
 int pp_aws_expire(struct pp_aws *a, const char *id)
 {
     pthread_mutex_lock(&a->lock);
-    int others = is_fetched(a) && !a->none;
+    int others = fetch[a->source] && !a->none;
     if (others && strcmp(a->keys.id, id) == 0)
         a->keys = (struct pp_aws_keys){0};
     pthread_mutex_unlock(&a->lock);
