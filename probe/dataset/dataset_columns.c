@@ -29,7 +29,6 @@ struct choice {
 struct columns {
     struct pp_dataset base;
     const struct kind *kind;
-    const struct pp_storage *storage;
     struct pp_shard_names names;
     struct pp_table **table; /* one per name */
     uint64_t *first;         /* number of its first sample */
@@ -319,8 +318,8 @@ static pp_status open_table(void *ctx, uint64_t i, struct pp_err *err)
     struct columns *c = ctx;
     const char *path = c->names.path[i];
     struct pp_place_info info;
-    struct pp_table_place place = {.storage = c->storage, .path = path, .pages = c->pages};
-    pp_status st = pp_storage_open(c->storage, &(struct pp_open){.name = path, .attempt = "open"},
+    struct pp_table_place place = {.storage = c->names.storage, .path = path, .pages = c->pages};
+    pp_status st = pp_storage_open(c->names.storage, &(struct pp_open){.name = path, .attempt = "open"},
                                    &place.object, err);
     if (st == PP_OK)
         st = pp_object_info(&place.object, path, &info, err);
@@ -378,7 +377,6 @@ static pp_status columns_open(struct pp_dataset_place *place, struct pp_dataset 
     c->base.ops = &columns_ops;
     *out = &c->base;
     c->kind = place->format->kind;
-    c->storage = place->storage;
     c->keep_open = pp_storage_flags(place->storage) & PP_STORAGE_LOCAL ? pp_each_descriptors() : UINT64_MAX;
     struct pp_each each = {.piece = open_table,
                            .ctx = c,

@@ -18,7 +18,6 @@ struct shards {
     struct pp_dataset base;
     struct pp_shard_names names;
     struct shard *shard;
-    const struct pp_storage *storage;
     uint64_t keep_open; /* the first so many shards stay open */
     const struct pp_shard_kind *kind;
     char *feature; /* --feature; NULL: none */
@@ -32,19 +31,9 @@ static struct shards *shards_of(const struct pp_dataset *d)
     return (struct shards *)d;
 }
 
-uint64_t pp_shards_count(const struct pp_dataset *d)
+const struct pp_shard_names *pp_shards_of(const struct pp_dataset *d)
 {
-    return shards_of(d)->names.n;
-}
-
-const char *pp_shards_path(const struct pp_dataset *d, uint64_t shard)
-{
-    return shards_of(d)->names.path[shard];
-}
-
-const struct pp_storage *pp_shards_storage(const struct pp_dataset *d)
-{
-    return shards_of(d)->storage;
+    return &shards_of(d)->names;
 }
 
 static const struct shard *shard_of(const struct shards *s, uint64_t index)
@@ -69,7 +58,7 @@ static pp_status shards_read(const struct pp_dataset *d, uint64_t index,
     size_t size = (size_t)e->size + all->kind->tail;
     pp_status st = pp_sample_reserve(s, size, what, err);
     if (st == PP_OK && !shard->file.storage)
-        st = pp_storage_open(all->storage, &(struct pp_open){.name = path, .attempt = "open the shard"},
+        st = pp_storage_open(all->names.storage, &(struct pp_open){.name = path, .attempt = "open the shard"},
                              &opened, err);
     if (st != PP_OK)
         return st;
@@ -119,7 +108,7 @@ static void shards_describe(const struct pp_dataset *d, char *buf, size_t size)
 {
     char samples[32], shards[32];
     pp_text_counted(samples, sizeof(samples), (double)d->len, "sample", "samples");
-    pp_text_counted(shards, sizeof(shards), (double)pp_shards_count(d), "shard", "shards");
+    pp_text_counted(shards, sizeof(shards), (double)shards_of(d)->names.n, "shard", "shards");
     if (d->len == 0)
         snprintf(buf, size, "%s, %s to be streamed (not indexed)", d->format->name, shards);
     else
@@ -168,8 +157,8 @@ static pp_status open_shard(void *ctx, uint64_t i, struct pp_err *err)
     const char *path = s->names.path[i];
     struct pp_object file;
     struct pp_place_info info;
-    pp_status st = pp_storage_open(s->storage, &(struct pp_open){.name = path, .attempt = "open the shard"},
-                                   &file, err);
+    pp_status st = pp_storage_open(s->names.storage,
+                                   &(struct pp_open){.name = path, .attempt = "open the shard"}, &file, err);
     if (st == PP_OK) /* where opening asks nothing, this finds it missing */
         st = pp_object_info(&file, path, &info, err);
     if (st == PP_OK && info.kind != PP_PLACE_OBJECT)
@@ -273,7 +262,6 @@ pp_status pp_shards_open(struct pp_dataset_place *place, struct pp_dataset **out
     }
     s->base.ops = kind->streams ? &stream_ops : &shards_ops;
     *out = &s->base;
-    s->storage = place->storage;
     s->spec = place->spec;
     s->kind = kind;
     s->index_dir = place->options->shards.index_dir;

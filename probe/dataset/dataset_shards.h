@@ -29,7 +29,5 @@ pp_status pp_shards_open(struct pp_dataset_place *place, struct pp_dataset **out
 pp_status pp_shards_stream(const struct pp_dataset *d, const struct pp_stream_opts *opts,
                            struct pp_stream **out, struct pp_err *err);
 
-/* d is a data set of tar shards. The path lives as long as d. */
-uint64_t pp_shards_count(const struct pp_dataset *d);
-const char *pp_shards_path(const struct pp_dataset *d, uint64_t shard);
-const struct pp_storage *pp_shards_storage(const struct pp_dataset *d);
+/* d is a data set of tar shards: which, and in what storage. They live as long as d. */
+const struct pp_shard_names *pp_shards_of(const struct pp_dataset *d);

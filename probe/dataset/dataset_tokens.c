@@ -179,29 +179,11 @@ static pp_status lay_out(struct tokens *t, const struct pp_storage *storage, int
     return PP_OK;
 }
 
-static pp_status open_file(struct tokens *t, const struct pp_storage *storage, struct pp_err *err)
-{
-    struct pp_place_info info;
-    const struct pp_open o = {.name = t->path, .how = PP_OPEN_BORROW, .attempt = "open the token file"};
-    pp_status st = pp_storage_open(storage, &o, &t->file, err);
-    if (st == PP_OK)
-        st = pp_object_info(&t->file, t->path, &info, err);
-    if (st != PP_OK)
-        return st;
-    if (info.kind != PP_PLACE_OBJECT || info.size == 0)
-        return pp_fail(err, info.size == 0 ? PP_E_EMPTY : PP_E_UNSUPPORTED, "the token file %s %s", t->path,
-                       info.kind == PP_PLACE_OBJECT ? "has 0 bytes" : "is not a regular file");
-    if (info.size == PP_SIZE_UNKNOWN)
-        return pp_fail(err, PP_E_UNSUPPORTED, "the token file %s does not say its size", t->path);
-    t->file_size = info.size;
-    t->borrows = (pp_storage_flags(storage) & PP_STORAGE_BORROWS) != 0;
-    return PP_OK;
-}
-
 static pp_status tokens_open(struct pp_dataset_place *place, struct pp_dataset **out, struct pp_err *err)
 {
     const struct pp_tokens_opts *o = &place->options->tokens;
     uint64_t window_bytes;
+    struct pp_place_info info = {0};
     struct tokens *t = calloc(1, sizeof(*t));
     /* Megatron-LM's own tools take the name without an ending. */
     if (t)
@@ -215,7 +197,17 @@ static pp_status tokens_open(struct pp_dataset_place *place, struct pp_dataset *
     t->base.content = PP_CONTENT_TOKENS;
     *out = &t->base;
     t->window = o->window ? (uint64_t)o->window : DEFAULT_WINDOW;
-    pp_status st = open_file(t, place->storage, err);
+    const struct pp_open how = {.name = t->path, .how = PP_OPEN_BORROW, .attempt = "open the token file"};
+    pp_status st = pp_storage_open(place->storage, &how, &t->file, err);
+    if (st == PP_OK)
+        st = pp_object_info(&t->file, t->path, &info, err);
+    if (st == PP_OK && (info.kind != PP_PLACE_OBJECT || info.size == 0))
+        st = pp_fail(err, info.size == 0 ? PP_E_EMPTY : PP_E_UNSUPPORTED, "the token file %s %s", t->path,
+                     info.kind == PP_PLACE_OBJECT ? "has 0 bytes" : "is not a regular file");
+    else if (st == PP_OK && info.size == PP_SIZE_UNKNOWN)
+        st = pp_fail(err, PP_E_UNSUPPORTED, "the token file %s does not say its size", t->path);
+    t->file_size = info.size;
+    t->borrows = (pp_storage_flags(place->storage) & PP_STORAGE_BORROWS) != 0;
     if (st == PP_OK)
         st = lay_out(t, place->storage, (int)o->token_bytes, err);
     if (st == PP_OK &&

@@ -94,7 +94,7 @@ struct shard_stream {
 
 static const char *shard_path(const struct reader *r)
 {
-    return pp_shards_path(r->dataset, r->order[r->at.position]);
+    return pp_shards_of(r->dataset)->path[r->order[r->at.position]];
 }
 
 static void close_shard(struct reader *r)
@@ -208,7 +208,7 @@ static pp_status read_group(struct reader *r, struct read_sample *h, struct pp_e
 
 static pp_status open_shard(struct reader *r, struct pp_err *err)
 {
-    const struct pp_storage *storage = pp_shards_storage(r->dataset);
+    const struct pp_storage *storage = pp_shards_of(r->dataset)->storage;
     const struct pp_open o = {.name = shard_path(r), .how = PP_OPEN_SEQUENTIAL, .attempt = "open the shard"};
     pp_status st = pp_storage_open(storage, &o, &r->file, err);
     if (st != PP_OK)
@@ -339,7 +339,7 @@ static pp_status next_held(struct shard_stream *st, struct held **out, struct pp
 static void shuffle_shards(struct shard_stream *st)
 {
     struct pp_rng rng = pp_rng_key(st->opts.seed, st->opts.epoch, 0, SHARD_ORDER_STREAM);
-    for (uint64_t i = pp_shards_count(st->dataset); i > 1; i--) {
+    for (uint64_t i = pp_shards_of(st->dataset)->n; i > 1; i--) {
         uint64_t k = pp_rng_below(&rng, i), kept = st->order[i - 1];
         st->order[i - 1] = st->order[k];
         st->order[k] = kept;
@@ -350,11 +350,11 @@ static pp_status check_opts(const struct pp_dataset *d, const struct pp_stream_o
 {
     if (o->leased && (o->skip || o->from.shard || o->from.offset))
         return pp_fail(err, PP_E_USAGE, "a leased stream cannot be resumed: the leases say what is done");
-    if (!o->leased && o->rank >= pp_shards_count(d))
+    if (!o->leased && o->rank >= pp_shards_of(d)->n)
         return pp_fail(
             err, PP_E_USAGE,
             "%llu shards are too few for %llu ranks: rank %llu gets none; use fewer ranks or more shards",
-            (unsigned long long)pp_shards_count(d), (unsigned long long)o->world_size,
+            (unsigned long long)pp_shards_of(d)->n, (unsigned long long)o->world_size,
             (unsigned long long)o->rank);
     if (o->shuffle_buffer > MAX_SHUFFLE)
         return pp_fail(err, PP_E_USAGE, "a shuffle buffer of %llu samples is more than %d",
@@ -392,11 +392,11 @@ static pp_status stream_next(struct pp_stream *base, struct pp_sample *s, char *
             "no sample in the shards of this rank: none of their members is a .jpg .jpeg .png or .webp");
     }
     if (status != PP_OK && status != PP_END && path && path_size > 0)
-        snprintf(path, path_size, "%s", pp_shards_path(st->dataset, st->reader.troubled));
+        snprintf(path, path_size, "%s", pp_shards_of(st->dataset)->path[st->reader.troubled]);
     if (status != PP_OK)
         return status;
     /* The two buffers change hands. */
-    const char *shard = pp_shards_path(st->dataset, h->sample.shard);
+    const char *shard = pp_shards_of(st->dataset)->path[h->sample.shard];
     uint64_t grown = s->grown + h->sample.bytes.grown;
     struct pp_sample given = {.buf = s->buf, .cap = s->cap, .limit = h->sample.bytes.limit};
     *s = h->sample.bytes;
@@ -504,7 +504,7 @@ pp_status pp_shards_stream(const struct pp_dataset *d, const struct pp_stream_op
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the stream");
     st->base.ops = &shard_stream_ops;
     st->begun_at = UINT64_MAX;
-    uint64_t shards = pp_shards_count(d);
+    uint64_t shards = pp_shards_of(d)->n;
     st->dataset = d;
     st->opts = *o;
     st->capacity = o->shuffle_buffer > 0 ? o->shuffle_buffer : 1;

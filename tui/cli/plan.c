@@ -250,8 +250,8 @@ static double sample_bytes(const struct pp_dataset *d)
 {
     double bytes = 0;
     struct stat st;
-    for (uint64_t i = 0; i < pp_shards_count(d); i++) {
-        if (stat(pp_shards_path(d, i), &st) != 0)
+    for (uint64_t i = 0; i < pp_shards_of(d)->n; i++) {
+        if (stat(pp_shards_of(d)->path[i], &st) != 0)
             return NAN;
         bytes += (double)st.st_size;
     }
@@ -358,7 +358,7 @@ static pp_status print_shuffle(const struct plan *p, const struct plan_opts *o, 
     struct pp_shuffle_quality q;
     if (!d || !pp_dataset_streams(d) || !pp_dataset_len(d))
         return pp_fail(err, PP_E_USAGE, "--stream is for tar shards; leave it out");
-    double shards = (double)pp_shards_count(d), world = (double)o->world_size;
+    double shards = (double)pp_shards_of(d)->n, world = (double)o->world_size;
     if (shards < world)
         return pp_fail(err, PP_E_USAGE,
                        "%.0f shards are too few for %.0f ranks: use fewer ranks or more shards", shards,

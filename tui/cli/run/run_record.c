@@ -66,11 +66,11 @@ static void store_config(struct pp_store *s, const struct pp_opt_set *set, const
     pp_store_meta_text(s, "config", "dataset_description", text);
     pp_store_meta_num(s, "config", "dataset_samples", (double)pp_dataset_len(p->dataset), "samples");
     if (l->streaming) {
-        double shards = (double)pp_shards_count(p->dataset),
+        double shards = (double)pp_shards_of(p->dataset)->n,
                ranks = l->world_size ? (double)l->world_size : 1;
         pp_store_meta_num(s, "config", "stream_shards", l->lease ? shards : shards / ranks, "shards");
         pp_store_meta_num(s, "config", "request_bytes",
-                          (double)pp_storage_request_bytes(pp_shards_storage(p->dataset)), "bytes");
+                          (double)pp_storage_request_bytes(pp_shards_of(p->dataset)->storage), "bytes");
     }
     for (int i = 0; set->table[i].name; i++) {
         char key[64];

@@ -164,7 +164,7 @@ static pp_status check_stream_state(const struct run_parts *p, const struct run_
     if (!state->shuffle_shards != !run_shards(o)->shuffle_shards)
         return pp_fail(err, PP_E_USAGE, "--resume %s: that run had --%sshuffle-shards", o->resume,
                        state->shuffle_shards ? "" : "no-");
-    uint64_t shards = pp_shards_count(p->dataset);
+    uint64_t shards = pp_shards_of(p->dataset)->n;
     if (state->shards != shards)
         return pp_fail(err, PP_E_USAGE,
                        "--resume %s: that run read %llu shards, and this one has %llu; name the same shards",
@@ -223,7 +223,7 @@ static pp_status make_order(struct run_parts *p, const struct run_opts *o, struc
     p->state.streaming = shards->stream;
     p->state.shuffle_buffer = (uint64_t)shards->shuffle_buffer;
     p->state.shuffle_shards = shards->shuffle_shards != 0;
-    p->state.shards = shards->stream ? pp_shards_count(p->dataset) : 0;
+    p->state.shards = shards->stream ? pp_shards_of(p->dataset)->n : 0;
     free(weights);
     free(classes);
     return st;
@@ -382,9 +382,9 @@ pp_status run_parts_make(struct run_parts *p, const struct run_request *asked, s
     if (st == PP_OK && o->lease) {
         /* The list of shards is known by the last parts of their names: hosts may have the directory mounted
          * elsewhere. */
-        uint64_t shards = pp_shards_count(p->dataset), list = shards;
+        uint64_t shards = pp_shards_of(p->dataset)->n, list = shards;
         for (uint64_t i = 0; i < shards; i++) {
-            const char *path = pp_shards_path(p->dataset, i), *slash = strrchr(path, '/'),
+            const char *path = pp_shards_of(p->dataset)->path[i], *slash = strrchr(path, '/'),
                        *name = slash ? slash + 1 : path;
             list = XXH3_64bits_withSeed(name, strlen(name), list);
         }

@@ -298,8 +298,8 @@ static void put_source(struct pp_json *j, const struct run_parts *p, const char 
     pp_json_put_uint(j, "samples", pp_dataset_len(p->dataset));
     if (strcmp(format, "webdataset") == 0) {
         pp_json_put_array(j, "shards");
-        for (uint64_t i = 0; i < pp_shards_count(p->dataset); i++)
-            pp_json_str(j, pp_shards_path(p->dataset, i));
+        for (uint64_t i = 0; i < pp_shards_of(p->dataset)->n; i++)
+            pp_json_str(j, pp_shards_of(p->dataset)->path[i]);
         pp_json_array_end(j);
     } else if (strcmp(format, "tokens") == 0) {
         /* "file@offset" of the first two: windows overlap by one token */
