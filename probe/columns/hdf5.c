@@ -107,17 +107,11 @@ static void load_library(void)
              (version[0] > 1 || version[1] >= 10);
 }
 
-/* NULL: not installed, or before 1.10. */
-static const struct library *the_library(void)
+int pp_hdf5_available(char *text, size_t size)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, load_library);
-    return loaded ? &h5 : NULL;
-}
-
-int pp_hdf5_available(char *text, size_t size)
-{
-    if (!the_library()) {
+    if (!loaded) {
         snprintf(text, size, "libhdf5 1.10 or later is not installed (Debian: libhdf5-103-1)");
         return 0;
     }
@@ -167,8 +161,7 @@ struct leaf {
 
 struct hdf5 {
     struct pp_table t;
-    const struct library *lib;
-    h5_id file;
+    h5_id file;        /* negative: not open */
     struct leaf *leaf; /* beside t.column */
     int links;         /* seen */
     uint64_t *group;   /* addresses of those that were walked */
@@ -184,32 +177,31 @@ static struct hdf5 *hdf5_of(const struct pp_table *t)
 /* ---- what is there ---- */
 
 /* Kind, number and width of a column from its type; what it is in words otherwise. */
-static const char *set_number(const struct hdf5 *h, h5_id type, struct pp_column *c)
+static const char *set_number(h5_id type, struct pp_column *c)
 {
-    size_t width = h->lib->H5Tget_size(type);
-    int class = h->lib->H5Tget_class(type);
+    size_t width = h5.H5Tget_size(type);
+    int class = h5.H5Tget_class(type);
     if (class != H5_INTEGER && class != H5_FLOAT)
         return "of another type";
-    if ((width != 1 && width != 2 && width != 4 && width != 8) ||
-        (width > 1 && h->lib->H5Tget_order(type) != 0))
+    if ((width != 1 && width != 2 && width != 4 && width != 8) || (width > 1 && h5.H5Tget_order(type) != 0))
         return "number that is not little-endian";
     c->width = (unsigned)width;
-    c->number = class == H5_FLOAT                ? PP_COLUMN_FLOAT
-                : h->lib->H5Tget_sign(type) == 0 ? PP_COLUMN_UNSIGNED
-                                                 : PP_COLUMN_SIGNED;
+    c->number = class == H5_FLOAT           ? PP_COLUMN_FLOAT
+                : h5.H5Tget_sign(type) == 0 ? PP_COLUMN_UNSIGNED
+                                            : PP_COLUMN_SIGNED;
     return NULL;
 }
 
 /* Where the data are: within the file, in chunks or not. */
-static const char *set_layout(const struct hdf5 *h, struct leaf *l, h5_id data, size_t type_size)
+static const char *set_layout(struct leaf *l, h5_id data, size_t type_size)
 {
     unsigned long long chunk[H5_DIMS] = {0};
-    h5_id how = h->lib->H5Dget_create_plist(data);
-    int layout = how >= 0 ? h->lib->H5Pget_layout(how) : -1;
+    h5_id how = h5.H5Dget_create_plist(data);
+    int layout = how >= 0 ? h5.H5Pget_layout(how) : -1;
     const char *other = NULL;
-    if (layout < 0 || layout == H5_VIRTUAL || h->lib->H5Pget_external_count(how) != 0)
+    if (layout < 0 || layout == H5_VIRTUAL || h5.H5Pget_external_count(how) != 0)
         other = "data in other files";
-    else if (layout == H5_CHUNKED && h->lib->H5Pget_chunk(how, H5_DIMS, chunk) == l->rank && chunk[0] > 0) {
+    else if (layout == H5_CHUNKED && h5.H5Pget_chunk(how, H5_DIMS, chunk) == l->rank && chunk[0] > 0) {
         l->chunk_rows = chunk[0];
         l->chunk_bytes = type_size;
         for (int i = 0; i < l->rank; i++)
@@ -217,51 +209,50 @@ static const char *set_layout(const struct hdf5 *h, struct leaf *l, h5_id data, 
                 l->chunk_bytes = UINT64_MAX, i = l->rank;
     }
     if (how >= 0)
-        h->lib->H5Pclose(how);
+        h5.H5Pclose(how);
     return other;
 }
 
 /* Kind, rows and layout of a dataset; what it is in words where it cannot be read, else NULL. */
-static const char *describe_data(struct hdf5 *h, struct leaf *l, h5_id data, struct pp_column *c)
+static const char *describe_data(struct leaf *l, h5_id data, struct pp_column *c)
 {
-    const struct library *lib = h->lib;
-    h5_id space = lib->H5Dget_space(data), type = lib->H5Dget_type(data);
+    h5_id space = h5.H5Dget_space(data), type = h5.H5Dget_type(data);
     const char *other = "of a shape that is not read";
-    l->rank = space >= 0 ? lib->H5Sget_simple_extent_ndims(space) : -1;
+    l->rank = space >= 0 ? h5.H5Sget_simple_extent_ndims(space) : -1;
     if (type < 0 || l->rank < 1 || l->rank >= H5_DIMS ||
-        lib->H5Sget_simple_extent_dims(space, l->dims, NULL) != l->rank)
+        h5.H5Sget_simple_extent_dims(space, l->dims, NULL) != l->rank)
         goto out;
     l->rows = l->dims[0];
-    l->row_bytes = lib->H5Tget_size(type);
+    l->row_bytes = h5.H5Tget_size(type);
     for (int i = 1; i < l->rank; i++)
         l->row_bytes = l->dims[i] && l->row_bytes <= LARGEST_ROW / l->dims[i] ? l->row_bytes * l->dims[i] : 0;
-    int class = lib->H5Tget_class(type);
+    int class = h5.H5Tget_class(type);
     if (class == H5_VLEN) {
-        h5_id of = lib->H5Tget_super(type);
-        other = l->rank == 1 ? set_number(h, of, c) : "array of lists";
-        lib->H5Tclose(of);
+        h5_id of = h5.H5Tget_super(type);
+        other = l->rank == 1 ? set_number(of, c) : "array of lists";
+        h5.H5Tclose(of);
         l->is_vlen = 1;
         c->kind = c->width == 1 ? PP_COLUMN_BYTES : PP_COLUMN_NUMBERS;
     } else if (class == H5_STRING || class == H5_OPAQUE) {
-        l->is_string = class == H5_STRING && lib->H5Tis_variable_str(type) > 0;
+        l->is_string = class == H5_STRING && h5.H5Tis_variable_str(type) > 0;
         c->is_text = class == H5_STRING;
         c->kind = PP_COLUMN_BYTES;
         other = l->rank == 1 ? NULL : "array of strings";
     } else {
-        other = set_number(h, type, c);
+        other = set_number(type, c);
         c->kind = l->rank == 1 ? PP_COLUMN_NUMBER : PP_COLUMN_NUMBERS;
     }
     if (c->kind == PP_COLUMN_BYTES)
         c->width = 0;
     if (!other)
-        other = set_layout(h, l, data, lib->H5Tget_size(type));
+        other = set_layout(l, data, h5.H5Tget_size(type));
     if (!other && (l->row_bytes == 0 || l->row_bytes > LARGEST_ROW))
         other = "rows of more than 512 MiB, or of none";
 out:
     if (space >= 0)
-        lib->H5Sclose(space);
+        h5.H5Sclose(space);
     if (type >= 0)
-        lib->H5Tclose(type);
+        h5.H5Tclose(type);
     return other;
 }
 
@@ -277,7 +268,7 @@ static void add_dataset(struct hdf5 *h, const char *path, h5_id data)
     h->no_memory |= !l->path;
     for (char *at = c->name; *at; at++)
         *at = *at == '/' ? '.' : *at;
-    const char *other = describe_data(h, l, data, c);
+    const char *other = describe_data(l, data, c);
     pp_column_set_type(c, !other && c->kind == PP_COLUMN_NUMBERS ? "array of " : "", other);
     c->kind = other ? PP_COLUMN_OTHER : c->kind;
 }
@@ -295,7 +286,7 @@ static void walk_group(struct hdf5 *h, h5_id group, const char *path, int depth)
 {
     unsigned long long at = 0;
     if (depth <= DEEPEST)
-        h->lib->each_link(group, 0, 0, &at, take_link, &(struct group){h, path, depth});
+        h5.each_link(group, 0, 0, &at, take_link, &(struct group){h, path, depth});
 }
 
 /* A group is walked once, by whatever name it is met first: it may hold itself. */
@@ -322,15 +313,15 @@ static int take_link(h5_id group, const char *name, const struct h5_link *link, 
         return 1;
     if (link->kind != 0 || snprintf(full, sizeof(full), "%s/%s", g->path, name) >= PP_TABLE_NAME)
         return 0;
-    h5_id object = h->lib->H5Oopen(group, name, 0);
+    h5_id object = h5.H5Oopen(group, name, 0);
     if (object < 0)
         return 0;
-    int type = h->lib->H5Iget_type(object);
+    int type = h5.H5Iget_type(object);
     if (type == H5_DATASET)
         add_dataset(h, full, object);
     else if (type == H5_GROUP && is_new_group(h, link->object))
         walk_group(h, object, full, g->depth + 1);
-    h->lib->H5Oclose(object);
+    h5.H5Oclose(object);
     return 0;
 }
 
@@ -358,15 +349,15 @@ static void count_rows(struct hdf5 *h)
 
 /* ---- values ---- */
 
-static int read_row(struct hdf5 *h, struct leaf *l, uint64_t row, unsigned width, struct pp_value *out)
+static int read_row(struct leaf *l, uint64_t row, unsigned width, struct pp_value *out)
 {
     unsigned long long start[H5_DIMS] = {row}, count[H5_DIMS];
     uint64_t began_ns = pp_now_ns(), chunk = l->chunk_rows ? row / l->chunk_rows : 0;
     memcpy(count, l->dims, sizeof(count));
     count[0] = 1;
-    h5_id mem = h->lib->H5Screate_simple(l->rank, count, NULL);
-    int failed = mem < 0 || h->lib->H5Sselect_hyperslab(l->space, 0, start, NULL, count, NULL) < 0 ||
-                 h->lib->H5Dread(l->data, l->type, mem, l->space, 0, out->hold) < 0;
+    h5_id mem = h5.H5Screate_simple(l->rank, count, NULL);
+    int failed = mem < 0 || h5.H5Sselect_hyperslab(l->space, 0, start, NULL, count, NULL) < 0 ||
+                 h5.H5Dread(l->data, l->type, mem, l->space, 0, out->hold) < 0;
     /* A chunk is read and decoded whole; the library keeps 1 MiB of them by default. */
     if (!failed && l->chunk_rows && (chunk != l->last_chunk || l->chunk_bytes > CHUNK_CACHE)) {
         l->last_chunk = chunk;
@@ -380,14 +371,14 @@ static int read_row(struct hdf5 *h, struct leaf *l, uint64_t row, unsigned width
         uint8_t *copy = size <= LARGEST_ROW ? malloc(size + 1) : NULL;
         if (copy && size)
             memcpy(copy, from, size);
-        h->lib->H5Dvlen_reclaim(l->type, mem, 0, out->hold);
+        h5.H5Dvlen_reclaim(l->type, mem, 0, out->hold);
         free(out->hold);
         out->hold = copy;
         out->size = size;
         failed = !copy;
     }
     if (mem >= 0)
-        h->lib->H5Sclose(mem);
+        h5.H5Sclose(mem);
     return failed;
 }
 
@@ -403,7 +394,7 @@ static pp_status hdf5_value(struct pp_table *t, uint64_t row, size_t column, con
     if (!out->hold)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for a row of %s", t->place.path);
     lock_library();
-    int failed = read_row(h, l, row, col->width, out);
+    int failed = read_row(l, row, col->width, out);
     unlock_library();
     if (failed) {
         pp_value_release(out);
@@ -428,9 +419,9 @@ static pp_status hdf5_use(struct pp_table *t, struct pp_err *err)
     lock_library();
     for (size_t i = 0; i < t->n_used; i++) {
         struct leaf *l = &h->leaf[t->used[i]];
-        l->data = h->lib->H5Oopen(h->file, l->path, 0);
-        l->type = l->data >= 0 ? h->lib->H5Dget_type(l->data) : -1;
-        l->space = l->data >= 0 ? h->lib->H5Dget_space(l->data) : -1;
+        l->data = h5.H5Oopen(h->file, l->path, 0);
+        l->type = l->data >= 0 ? h5.H5Dget_type(l->data) : -1;
+        l->space = l->data >= 0 ? h5.H5Dget_space(l->data) : -1;
         failed |= l->type < 0 || l->space < 0;
     }
     unlock_library();
@@ -451,22 +442,23 @@ static uint64_t hdf5_footprint(const struct pp_table *t)
 static void hdf5_close(struct pp_table *t)
 {
     struct hdf5 *h = hdf5_of(t);
-    if (h->lib)
+    int is_open = h->file >= 0;
+    if (is_open)
         lock_library();
     for (size_t i = 0; h->leaf && i < t->columns; i++) {
         struct leaf *l = &h->leaf[i];
         if (l->space >= 0)
-            h->lib->H5Sclose(l->space);
+            h5.H5Sclose(l->space);
         if (l->type >= 0)
-            h->lib->H5Tclose(l->type);
+            h5.H5Tclose(l->type);
         if (l->data >= 0)
-            h->lib->H5Oclose(l->data);
+            h5.H5Oclose(l->data);
         free(l->path);
     }
-    if (h->file >= 0)
-        h->lib->H5Fclose(h->file);
-    if (h->lib)
+    if (is_open) {
+        h5.H5Fclose(h->file);
         unlock_library();
+    }
     free(h->leaf);
     free(h->group);
 }
@@ -483,12 +475,12 @@ static const struct pp_table_ops hdf5_ops = {
 static int open_file(void *ctx)
 {
     struct hdf5 *h = ctx;
-    h->file = h->lib->H5Fopen(h->t.place.path, 0, 0);
-    h5_id root = h->file >= 0 ? h->lib->H5Oopen(h->file, "/", 0) : -1;
+    h->file = h5.H5Fopen(h->t.place.path, 0, 0);
+    h5_id root = h->file >= 0 ? h5.H5Oopen(h->file, "/", 0) : -1;
     if (root < 0)
         return -1;
     walk_group(h, root, "", 0);
-    h->lib->H5Oclose(root);
+    h5.H5Oclose(root);
     return 0;
 }
 
@@ -510,7 +502,6 @@ pp_status pp_hdf5_open(const struct pp_table_place *place, struct pp_table **out
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->path);
     if (st != PP_OK)
         goto out;
-    h->lib = the_library();
     lock_library();
     st = pp_trial(open_file, h, "libhdf5", place->path, err);
     int failed = st == PP_OK && open_file(h) != 0;
