@@ -134,7 +134,7 @@ static pp_status grow(struct cuda *c, struct target *t, size_t size, struct pp_e
     free_target(c, t);
     pp_cu_result rc = c->cu.cuMemAlloc_v2(&t->at, size);
     if (rc == 0 && c->normalize.kernel)
-        rc = c->cu.cuMemAlloc_v2(&t->normalized, pp_cuda_normalize_size(&c->normalize, size));
+        rc = c->cu.cuMemAlloc_v2(&t->normalized, size * c->normalize.value_bytes);
     if (rc == 0)
         t->size = size;
     return pp_cuda_check(&c->cu, rc, err, "try a smaller --batch-size or fewer --copy-buffers",

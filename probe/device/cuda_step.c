@@ -129,11 +129,6 @@ static unsigned at_most(size_t n, unsigned most)
     return n < most ? (unsigned)n : most;
 }
 
-size_t pp_cuda_normalize_size(const struct pp_cuda_normalize *n, size_t bytes)
-{
-    return bytes * n->value_bytes;
-}
-
 static pp_cu_result start(const struct pp_cuda_normalize *n, pp_cu_pointer from, pp_cu_pointer to,
                           unsigned plane, unsigned images, pp_cu_stream stream)
 {

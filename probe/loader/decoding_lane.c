@@ -241,9 +241,8 @@ static pp_status complete(struct lane *lane, struct pp_err *err)
         }
     }
     if (st == PP_OK)
-        pp_slot_deliver(l, s, data);
+        pp_slot_deliver(l, s, data, f.crossed, f.buffer);
     s->copied = 1;
-    pp_slot_arrive(s, f.crossed, f.buffer);
     pp_dispatch_release(&l->dispatch, s);
     return st == PP_OK ? pp_queue_put(&l->arrived, f.buffer) : st;
 }

@@ -255,7 +255,8 @@ struct pp_lap pp_batch_lap(const struct pp_loader *l, const struct pp_slot *s)
                            .flags = PP_SPAN_COUNT | pp_batch_flags(l, s->batch)};
 }
 
-void pp_slot_deliver(const struct pp_loader *l, const struct pp_slot *s, const void *data)
+void pp_slot_deliver(const struct pp_loader *l, const struct pp_slot *s, const void *data, uint64_t bytes,
+                     struct pp_device_batch *out)
 {
     const struct pp_loader_events *ev = &l->opts.events;
     if (ev->deliver)
@@ -265,10 +266,6 @@ void pp_slot_deliver(const struct pp_loader *l, const struct pp_slot *s, const v
                                                           .labels = s->labels,
                                                           .indexes = s->indexes,
                                                           .samples = s->valid});
-}
-
-void pp_slot_arrive(const struct pp_slot *s, uint64_t bytes, struct pp_device_batch *out)
-{
     *out = (struct pp_device_batch){.batch = s->batch,
                                     .epoch = s->epoch,
                                     .samples = s->valid,
@@ -306,8 +303,7 @@ static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_
     pp_phase_end(t, PP_PHASE_H2D, &lap);
     if (st != PP_OK)
         return st;
-    pp_slot_deliver(l, s, s->data);
-    pp_slot_arrive(s, bytes, item);
+    pp_slot_deliver(l, s, s->data, bytes, item);
     return pp_queue_put(&l->arrived, item);
 }
 

@@ -250,10 +250,10 @@ int pp_worker_make_row(struct pp_worker *w, struct pp_slot *s, uint32_t row, con
  * many. */
 uint32_t pp_slot_close_up(const struct pp_loader *l, struct pp_slot *s, uint32_t n, const uint8_t *usable);
 struct pp_lap pp_batch_lap(const struct pp_loader *l, const struct pp_slot *s);
-/* Copy lanes: hands the batch to the event deliver, where one is wanted; data: its rows. And what the trainer
- * is told of a batch of which so many bytes have gone to the device. */
-void pp_slot_deliver(const struct pp_loader *l, const struct pp_slot *s, const void *data);
-void pp_slot_arrive(const struct pp_slot *s, uint64_t bytes, struct pp_device_batch *out);
+/* Copy lanes: hands the batch to the event deliver, where one is wanted; data: its rows. *out gets what the
+ * trainer is told of it; bytes: that have gone to the device. */
+void pp_slot_deliver(const struct pp_loader *l, const struct pp_slot *s, const void *data, uint64_t bytes,
+                     struct pp_device_batch *out);
 /* A whole epoch of samples of which none could be used: the failure of the run. */
 pp_status pp_check_useless(struct pp_loader *l, uint64_t useless, struct pp_err *err);
 

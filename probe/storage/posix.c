@@ -115,25 +115,21 @@ static void posix_close(struct pp_object *o)
     close((int)o->handle);
 }
 
-/* A directory behind too many links or too long a name is as good as none: PP_E_NOT_FOUND. */
-static pp_status fail_open(const struct pp_open *o, int e, struct pp_err *err)
-{
-    pp_status st = pp_fail_errno(err, e, "cannot %s %s", o->attempt, o->name);
-    if (!(o->how & PP_OPEN_DIRECTORY) || (e != ELOOP && e != ENAMETOOLONG))
-        return st;
-    if (err)
-        err->code = PP_E_NOT_FOUND;
-    return PP_E_NOT_FOUND;
-}
-
 static pp_status posix_open(const struct pp_storage *s, const struct pp_open *o, struct pp_object *out,
                             struct pp_err *err)
 {
     /* O_NONBLOCK means nothing to a regular file, and keeps the open of a pipe from hanging. */
     int flags = o->how & PP_OPEN_DIRECTORY ? O_RDONLY | O_DIRECTORY : O_RDONLY | O_NONBLOCK;
     int fd = pp_io_openat(fd_of(o->dir), o->name, flags);
-    if (fd < 0)
-        return fail_open(o, errno, err);
+    if (fd < 0) {
+        int e = errno;
+        pp_status st = pp_fail_errno(err, e, "cannot %s %s", o->attempt, o->name);
+        /* A directory behind too many links or too long a name is as good as none. */
+        int is_none = o->how & PP_OPEN_DIRECTORY && (e == ELOOP || e == ENAMETOOLONG);
+        if (is_none && err)
+            err->code = PP_E_NOT_FOUND;
+        return is_none ? PP_E_NOT_FOUND : st;
+    }
     out->handle = fd;
     if (o->how & PP_OPEN_SEQUENTIAL)
         posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
