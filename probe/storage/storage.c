@@ -60,16 +60,6 @@ void pp_storage_detach(struct pp_storage *s)
     pp_storage_detach(inner);
 }
 
-unsigned pp_storage_flags(const struct pp_storage *s)
-{
-    return s->flags;
-}
-
-size_t pp_storage_request_bytes(const struct pp_storage *s)
-{
-    return s->request_bytes;
-}
-
 #define REMOTE_BACKOFF_NS 100000000u
 #define MOST_ASKED_S 30u
 

@@ -113,9 +113,6 @@ typedef pp_status pp_entry_fn(void *ctx, const struct pp_entry *e, struct pp_err
  * it; detach(NULL) is fine. */
 pp_status pp_storage_attach(const char *place, struct pp_storage **out, struct pp_err *err);
 void pp_storage_detach(struct pp_storage *s);
-unsigned pp_storage_flags(const struct pp_storage *s);
-/* What one request may as well bring, because asking takes longer than bringing it; 0: requests are cheap. */
-size_t pp_storage_request_bytes(const struct pp_storage *s);
 
 /* How long the calling thread should wait before it makes its last failed call again: backoff_ns, and after a
  * failure of a remote storage a random time between half and all of that, of 100 ms at least, or as long as
@@ -155,11 +152,22 @@ void pp_object_close(struct pp_object *o); /* one that is not open is fine */
 /* A storage embeds this as its first member. */
 struct pp_storage {
     const struct pp_storage_ops *ops;
-    unsigned flags; /* enum pp_storage_flag */
-    size_t request_bytes;
-    const char *scope; /* which store, where names do not say it (the endpoint of s3://); NULL: they do */
+    unsigned flags;       /* enum pp_storage_flag */
+    size_t request_bytes; /* what one request may as well bring, because asking takes longer than bringing it;
+                             0: requests are cheap */
+    const char *scope;    /* which store, where names do not say it (the endpoint of s3://); NULL: they do */
     struct pp_storage *inner; /* that it is over, owned; NULL: none */
 };
+
+static inline unsigned pp_storage_flags(const struct pp_storage *s)
+{
+    return s->flags;
+}
+
+static inline size_t pp_storage_request_bytes(const struct pp_storage *s)
+{
+    return s->request_bytes;
+}
 
 struct pp_storage_ops {
     const char *name; /* "posix" */
