@@ -178,9 +178,9 @@ static pp_status claim_sampled(struct pp_dispatch *d, struct pp_thread *t, struc
     }
     if (!may_open(d))
         return PP_END;
-    /* Between batches: on to the epoch that the next row belongs to, and its order. */
-    while (d->position >=
-           epoch_end(d)) { /* ends: create() refuses a dataset without one whole batch under drop_last */
+    /* Between batches: on to the epoch that the next row belongs to, and its order. It ends: create() refuses
+     * a dataset without one whole batch under drop_last. */
+    while (d->position >= epoch_end(d)) {
         d->epoch++;
         d->position = 0;
         pp_order_destroy(d->order);
@@ -226,9 +226,7 @@ static pp_status claim_streamed(struct pp_dispatch *d, struct pp_thread *t, stru
         open->discard = d->opts->drop_last_batch;
         if (open->discard)
             d->max_steps += d->max_steps != 0; /* it is no step of the trainer */
-        /* acq_rel: pairs with the decrement in pp_dispatch_row_done; the thread that reaches zero sees all
-         * rows
-         */
+        /* acq_rel: pairs with pp_dispatch_row_done; the thread that reaches zero sees all rows */
         if (atomic_fetch_sub_explicit(&open->remaining, missing, memory_order_acq_rel) == missing) {
             claim->slot = open;
             claim->only_collate = 1;
@@ -244,8 +242,7 @@ static pp_status claim_streamed(struct pp_dispatch *d, struct pp_thread *t, stru
             d->epoch = item->epoch;
             d->position = 0;
         }
-        open_batch(d,
-                   t); /* may have waited: another worker may have taken the item seen above, so look again */
+        open_batch(d, t); /* may have waited, and another worker taken the item seen above: look again */
         return PP_OK;
     }
     d->item_head = (d->item_head + 1) % d->n_items;
@@ -277,7 +274,7 @@ pp_status pp_dispatch_claim(struct pp_dispatch *d, struct pp_thread *t, int wait
 }
 
 /* Runs without the lock. */
-int pp_dispatch_row_done(struct pp_dispatch *d, struct pp_slot *slot)
+int pp_dispatch_row_done(struct pp_slot *slot)
 {
     /* acq_rel: releases this row to, and acquires every other row for, the one who reaches zero */
     return atomic_fetch_sub_explicit(&slot->remaining, 1, memory_order_acq_rel) == 1;

@@ -108,7 +108,7 @@ void pp_dispatch_free(struct pp_dispatch *d);
 pp_status pp_dispatch_claim(struct pp_dispatch *d, struct pp_thread *t, int wait, struct pp_claim *claim);
 /* Worker: its row is finished. 1 when it was the batch's last: the caller then collates and calls
  * pp_dispatch_finish. */
-int pp_dispatch_row_done(struct pp_dispatch *d, struct pp_slot *slot);
+int pp_dispatch_row_done(struct pp_slot *slot);
 void pp_dispatch_finish(struct pp_dispatch *d, struct pp_slot *slot);
 /* Copy lane: the slot's memory may be reused. */
 void pp_dispatch_release(struct pp_dispatch *d, struct pp_slot *slot);

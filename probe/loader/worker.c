@@ -245,7 +245,7 @@ static void do_claim(struct pp_worker *w, const struct pp_claim *c)
         if (c->item)
             pp_dispatch_item_done(d, c->item);
     }
-    if (!c->only_collate && !pp_dispatch_row_done(d, s))
+    if (!c->only_collate && !pp_dispatch_row_done(s))
         return;
     /* Collate. With no errors there is nothing to move: the workers wrote in place. The phase begins where
      * the worker's last one ended, so that no time between the two is without a phase. */

@@ -194,7 +194,7 @@ void pp_cache_ring_close(struct pp_cache_ring *r)
     for (size_t i = 0; i < PP_CACHE_SEGMENTS; i++)
         if (r->segment[i].fd >= 0)
             close(r->segment[i].fd);
-    pp_cache_index_free(&r->index);
+    free(r->index.slot);
     pp_cache_dir_close(&r->dir);
     pthread_cond_destroy(&r->landed);
     pthread_mutex_destroy(&r->storing);

@@ -170,9 +170,9 @@ struct pp_cache_slot {
 };
 
 struct pp_cache_index {
-    struct pp_cache_slot *slot;
-    size_t size, used; /* size: a power of 2, or 0 */
-    int forgot;        /* keys without entries were dropped to make room */
+    struct pp_cache_slot *slot; /* owned; from malloc */
+    size_t size, used;          /* size: a power of 2, or 0 */
+    int forgot;                 /* keys without entries were dropped to make room */
 };
 
 struct pp_cache_slot *pp_cache_index_find(const struct pp_cache_index *x, uint64_t key); /* key: never 0 */
@@ -180,7 +180,6 @@ struct pp_cache_slot *pp_cache_index_find(const struct pp_cache_index *x, uint64
 struct pp_cache_slot *pp_cache_index_put(struct pp_cache_index *x, uint64_t key);
 /* Entries of the segment are gone; those that were there get these flags. Returns how many. */
 size_t pp_cache_index_drop(struct pp_cache_index *x, uint16_t segment, unsigned flags);
-void pp_cache_index_free(struct pp_cache_index *x);
 
 /* ---- finding, reading, storing ---- */
 

@@ -251,9 +251,3 @@ size_t pp_cache_index_drop(struct pp_cache_index *x, uint16_t segment, unsigned 
     }
     return n;
 }
-
-void pp_cache_index_free(struct pp_cache_index *x)
-{
-    free(x->slot);
-    *x = (struct pp_cache_index){0};
-}
