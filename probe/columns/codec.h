@@ -1,7 +1,6 @@
 /* columns/codec.h: one block of compressed bytes as the bytes it was made of, whose number is known. gzip by
  * zlib, Zstandard by libzstd, Snappy and LZ4 by system libraries that are opened when a file first needs
- * them. Any thread.
- */
+ * them. Any thread. */
 #pragma once
 
 #include "probe/base/std.h"

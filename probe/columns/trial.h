@@ -4,8 +4,7 @@
  *
  * Rows are read in this process, by measurement (libhdf5 1.10.8, two busy CPUs): one of 150 kB took 95 us
  * here, and 227 us by a child through a pipe, which would be the loader's. Of 6,481 damaged files libhdf5
- * crashed on one and looped on one here, on none as it opened them: that ends or holds up the process.
- */
+ * crashed on one and looped on one here, on none as it opened them: that ends or holds up the process. */
 #pragma once
 
 #include <pipeprobe/status.h>

@@ -75,9 +75,8 @@ struct pp_dataset;
 pp_status pp_dataset_open(const struct pp_dataset_opts *opts, struct pp_dataset **out, struct pp_err *err);
 void pp_dataset_close(struct pp_dataset *d); /* NULL is fine */
 
-const char *pp_dataset_format_name(
-    const struct pp_dataset *d); /* "image-folder", "webdataset", "tokens", "synthetic", ... */
-int pp_dataset_streams(const struct pp_dataset *d); /* pp_stream_open takes it */
+const char *pp_dataset_format_name(const struct pp_dataset *d); /* "image-folder", "webdataset", ... */
+int pp_dataset_streams(const struct pp_dataset *d);             /* pp_stream_open takes it */
 enum pp_content pp_dataset_content(const struct pp_dataset *d);
 uint64_t pp_dataset_len(const struct pp_dataset *d); /* samples; 0: unknown (streaming without index) */
 /* One line for people: "image folder, 1,281,167 files in 1,000 classes". */
@@ -85,8 +84,7 @@ void pp_dataset_describe(const struct pp_dataset *d, char *buf, size_t size);
 /* Defects found while opening that did not stop it ("shard-000003.tar ends in the middle: 812 of its samples
  * are usable"); i from 0; NULL when there are no more. */
 const char *pp_dataset_warning(const struct pp_dataset *d, size_t i);
-uint64_t pp_dataset_footprint(
-    const struct pp_dataset *d); /* bytes of memory held, mappings of files not counted */
+uint64_t pp_dataset_footprint(const struct pp_dataset *d); /* bytes held; mappings of files do not count */
 
 /* PP_E_TRANSIENT for failures that may pass (EIO, ESTALE): the caller retries.
  * PP_E_CORRUPT/_ACCESS/_NOT_FOUND/_EMPTY else. */

@@ -45,5 +45,4 @@ enum pp_image_kind {
 };
 /* PP_IMAGE_KINDS: not an image by its name. */
 enum pp_image_kind pp_image_kind_by_name(const char *name);
-const char *pp_image_kind_name(
-    enum pp_image_kind kind); /* "WebP"; equal to the decoder's name where there is one */
+const char *pp_image_kind_name(enum pp_image_kind kind); /* "WebP"; the decoder's name where there is one */

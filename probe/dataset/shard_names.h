@@ -24,9 +24,7 @@ struct pp_shard_names {
 int pp_is_shard(const char *name); /* by its suffix: .tar, .tar.gz, .tgz, .tar.zst */
 /* .tfrecord, .tfrecords, .tfrec, also with their number behind: train.tfrecord-00001-of-00128 */
 int pp_is_tfrecord(const char *name);
-/* 1 when spec can only mean tar shards: braces, a list, a glob, or the ending of a tar file, compressed or
- * not.
- */
+/* 1 when spec can only mean tar shards: braces, a list, a glob, or the ending of a tar file, also packed. */
 int pp_is_shard_spec(const char *spec);
 
 /* Order: as written; within a glob or a directory by bytes. A spec that names an existing file is taken

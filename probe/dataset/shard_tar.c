@@ -65,8 +65,7 @@ static la_ssize_t read_block(struct archive *a, void *ctx, const void **out)
     return (la_ssize_t)t->last.got;
 }
 
-/* Never beyond the end of the file: what is missing there must be missed by the next read, not passed over.
- */
+/* Never beyond the end of the file: what is missing there is missed by the next read, and not passed over. */
 static la_int64_t skip_bytes(struct archive *a, void *ctx, la_int64_t request)
 {
     struct pp_tar *t = ctx;

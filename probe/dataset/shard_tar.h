@@ -52,8 +52,7 @@ void pp_tar_close(struct pp_tar *t);
 const char *pp_tar_split(const char *name, size_t *key_size);
 
 enum pp_tar_role { PP_TAR_OTHER, PP_TAR_IMAGE, PP_TAR_LABEL };
-enum pp_tar_role pp_tar_role(
-    const char *extension); /* jpg jpeg png webp; cls; case ignored, as WebDataset does */
+enum pp_tar_role pp_tar_role(const char *extension); /* jpg jpeg png webp; cls; in any case, as WebDataset */
 
 /* Reads the member at hand, a .cls, into *label. */
 pp_status pp_tar_label(struct pp_tar *t, const struct pp_tar_member *m, int64_t *label, struct pp_err *err);

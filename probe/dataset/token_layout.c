@@ -6,8 +6,7 @@
 
 /* ---- .npy ---- */
 
-/* The header is the text of a Python dictionary: {'descr': '<u2', 'fortran_order': False, 'shape': (1000,), }
- */
+/* A header is a dictionary of Python as text: {'descr': '<u2', 'fortran_order': False, 'shape': (9,)} */
 struct text {
     const char *at, *end;
 };

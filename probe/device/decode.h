@@ -42,9 +42,7 @@ struct pp_device_region {
     int x, y, width, height;
 };
 
-/* One image, and how its pixels become a sample: probe/transform/transform.h has the meaning of tables and
- * counts.
- */
+/* One image, and how its pixels become a sample; what tables and counts mean: probe/transform/transform.h. */
 struct pp_device_image {
     const uint8_t *data; /* padding behind; not changed until the decoding is done */
     size_t size;
