@@ -168,9 +168,8 @@ static pp_status open_shard(void *ctx, uint64_t i, struct pp_err *err)
                      path);
     if (st != PP_OK || s->stream)
         goto out;
-    const struct pp_shard_id id = {.size = info.size, .mtime_ns = info.version};
     const struct pp_shard_index_how how = {.dir = s->index_dir, .build = s->kind->build};
-    st = pp_shard_index_get(&file, path, &id, &how, &shard->index, err);
+    st = pp_shard_index_get(&file, path, &info, &how, &shard->index, err);
     if (st == PP_OK && i < s->keep_open) {
         shard->file = file;
         file = (struct pp_object){0};

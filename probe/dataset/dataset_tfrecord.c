@@ -303,13 +303,13 @@ static pp_status walk_records(struct walk *w, struct pp_err *err)
     return PP_OK;
 }
 
-static pp_status build_index(const struct pp_object *shard, const char *path, const struct pp_shard_id *id,
+static pp_status build_index(const struct pp_object *shard, const char *path, const struct pp_place_info *id,
                              struct pp_shard_index *out, struct pp_err *err)
 {
     struct walk w = {.shard = shard,
                      .path = path,
                      .size = id->size,
-                     .header = {.shard_size = id->size, .shard_mtime_ns = id->mtime_ns, .key_bytes = 1}};
+                     .header = {.shard_size = id->size, .shard_mtime_ns = id->version, .key_bytes = 1}};
     *out = (struct pp_shard_index){0};
     pp_status st = walk_records(&w, err);
     if (st == PP_OK && w.header.entries == 0)

@@ -136,10 +136,10 @@ pp_status pp_shard_index_make(const struct pp_shard_header *header, const struct
     return PP_OK;
 }
 
-pp_status pp_shard_index_build(const struct pp_object *shard, const char *path, const struct pp_shard_id *id,
-                               struct pp_shard_index *out, struct pp_err *err)
+pp_status pp_shard_index_build(const struct pp_object *shard, const char *path,
+                               const struct pp_place_info *id, struct pp_shard_index *out, struct pp_err *err)
 {
-    struct builder b = {.header = {.shard_size = id->size, .shard_mtime_ns = id->mtime_ns}};
+    struct builder b = {.header = {.shard_size = id->size, .shard_mtime_ns = id->version}};
     struct pp_shard_header *h = &b.header;
     struct pp_tar *tar = NULL;
     struct pp_tar_member m = {0};
@@ -290,14 +290,14 @@ void pp_shard_cache_trim(uint64_t most_bytes)
 
 /* ---- the file ---- */
 
-int pp_shard_index_adopt(uint8_t *bytes, size_t size, const struct pp_shard_id *id,
+int pp_shard_index_adopt(uint8_t *bytes, size_t size, const struct pp_place_info *id,
                          struct pp_shard_index *out)
 {
     struct pp_shard_index index = {0};
     const struct pp_shard_header *h = (const struct pp_shard_header *)bytes;
     if (size < sizeof(*h) || memcmp(h->magic, magic, sizeof(magic)) != 0)
         return -1;
-    if (h->shard_size != id->size || h->shard_mtime_ns != id->mtime_ns || h->defect >= PP_SHARD_DEFECTS)
+    if (h->shard_size != id->size || h->shard_mtime_ns != id->version || h->defect >= PP_SHARD_DEFECTS)
         return -1;
     size_t left = size - sizeof(*h);
     if (h->entries > left / sizeof(struct pp_shard_entry) ||
@@ -318,7 +318,7 @@ int pp_shard_index_adopt(uint8_t *bytes, size_t size, const struct pp_shard_id *
     return 0;
 }
 
-pp_status pp_shard_index_get(const struct pp_object *shard, const char *path, const struct pp_shard_id *id,
+pp_status pp_shard_index_get(const struct pp_object *shard, const char *path, const struct pp_place_info *id,
                              const struct pp_shard_index_how *how, struct pp_shard_index *out,
                              struct pp_err *err)
 {

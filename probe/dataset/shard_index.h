@@ -49,18 +49,13 @@ struct pp_shard_index {
     int made; /* and the file is new */
 };
 
-struct pp_shard_id {
-    uint64_t size;
-    int64_t mtime_ns;
-};
-
 /* The index of these rows: header gives all but its magic and its checksum. PP_E_NO_MEMORY. */
 pp_status pp_shard_index_make(const struct pp_shard_header *header, const struct pp_shard_entry *entry,
                               const char *keys, struct pp_shard_index *out, struct pp_err *err);
 
-/* Makes the index of one kind of shard. */
+/* Makes the index of one kind of shard. id: its size and version. */
 typedef pp_status pp_shard_index_builder(const struct pp_object *shard, const char *path,
-                                         const struct pp_shard_id *id, struct pp_shard_index *out,
+                                         const struct pp_place_info *id, struct pp_shard_index *out,
                                          struct pp_err *err);
 
 /* Of a tar shard: walks it. Defects are noted in the header, not failures; fails on I/O, lack of memory, and
@@ -69,7 +64,7 @@ pp_shard_index_builder pp_shard_index_build;
 
 /* Takes bytes (malloc'd) over when they are a sound index of that shard: every offset, key and label within
  * bounds. 0, or -1 and bytes stay the caller's. Safe on any bytes. */
-int pp_shard_index_adopt(uint8_t *bytes, size_t size, const struct pp_shard_id *id,
+int pp_shard_index_adopt(uint8_t *bytes, size_t size, const struct pp_place_info *id,
                          struct pp_shard_index *out);
 
 struct pp_shard_index_how {
@@ -79,7 +74,7 @@ struct pp_shard_index_how {
 
 /* The kept index when there is a sound one, else a new one, which is kept where the last part of this header
  * says. Failing to keep it is no failure; kept of out says whether it was. */
-pp_status pp_shard_index_get(const struct pp_object *shard, const char *path, const struct pp_shard_id *id,
+pp_status pp_shard_index_get(const struct pp_object *shard, const char *path, const struct pp_place_info *id,
                              const struct pp_shard_index_how *how, struct pp_shard_index *out,
                              struct pp_err *err);
 

@@ -623,7 +623,7 @@ static void mutated_shards_never_crash(void **state)
         assert_int_equal(write(fd, bytes, length), (ssize_t)length);
         close(fd);
         struct pp_object file = open_file(path);
-        struct pp_shard_id id = {.size = length, .mtime_ns = 1};
+        struct pp_place_info id = {.size = length, .version = 1};
         struct pp_shard_index index;
         if (pp_shard_index_build(&file, path, &id, &index, &err) == PP_OK) {
             for (uint64_t i = 0; i < index.header->entries; i++)
@@ -655,7 +655,7 @@ static void mutated_indexes_never_crash(void **state)
     uint8_t *good = get_kept("s.tar", &size);
     struct pp_shard_header h;
     memcpy(&h, good, sizeof(h));
-    struct pp_shard_id id = {.size = h.shard_size, .mtime_ns = h.shard_mtime_ns};
+    struct pp_place_info id = {.size = h.shard_size, .version = h.shard_mtime_ns};
     int adopted = 0;
     for (int round = 0; round < 5000; round++) {
         size_t length = pp_rng_below(&rng, 3) ? size : pp_rng_below(&rng, size + 1);
