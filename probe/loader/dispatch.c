@@ -353,14 +353,6 @@ int pp_dispatch_flush(struct pp_dispatch *d)
     return wanted;
 }
 
-int pp_dispatch_is_idle(struct pp_dispatch *d)
-{
-    pthread_mutex_lock(&d->lock);
-    int idle = !d->item_count && d->n_item_free == d->n_items && !d->open && d->n_free == d->n_slots;
-    pthread_mutex_unlock(&d->lock);
-    return idle;
-}
-
 void pp_dispatch_item_done(struct pp_dispatch *d, struct pp_item *item)
 {
     pthread_mutex_lock(&d->lock);
@@ -383,12 +375,15 @@ int pp_dispatch_item_path(struct pp_dispatch *d, uint64_t index, char *buf, size
     return found;
 }
 
-size_t pp_dispatch_free_slots(struct pp_dispatch *d)
+struct pp_dispatch_now pp_dispatch_look(struct pp_dispatch *d)
 {
+    struct pp_dispatch_now now;
     pthread_mutex_lock(&d->lock);
-    size_t n = d->n_free;
+    now.free_slots = d->n_free;
+    now.idle = !d->item_count && d->n_item_free == d->n_items && !d->open && d->n_free == d->n_slots;
+    now.stopped = d->stopped;
     pthread_mutex_unlock(&d->lock);
-    return n;
+    return now;
 }
 
 void pp_dispatch_drain(struct pp_dispatch *d)
@@ -405,12 +400,4 @@ void pp_dispatch_stop(struct pp_dispatch *d)
     no_more(d);
     pp_queue_close(d->ready);
     pthread_mutex_unlock(&d->lock);
-}
-
-int pp_dispatch_is_stopped(struct pp_dispatch *d)
-{
-    pthread_mutex_lock(&d->lock);
-    int stopped = d->stopped;
-    pthread_mutex_unlock(&d->lock);
-    return stopped;
 }

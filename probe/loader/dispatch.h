@@ -119,18 +119,19 @@ void pp_dispatch_item_put(struct pp_dispatch *d, struct pp_item *item);
 /* Reader: nothing comes for some time. Batches that are begun are finished with fewer rows once the items
  * that were put are used. 0: the run takes no more items. */
 int pp_dispatch_flush(struct pp_dispatch *d);
-/* Reader: whether every sample that it put has been copied to the device or left out. */
-int pp_dispatch_is_idle(struct pp_dispatch *d);
 /* Worker: the item's bytes are used up. */
 void pp_dispatch_item_done(struct pp_dispatch *d, struct pp_item *item);
 
 /* The name of the streamed sample of this number that a worker has in hand; 0: none has. */
 int pp_dispatch_item_path(struct pp_dispatch *d, uint64_t index, char *buf, size_t size);
 
-/* Free slots now, for the monitor. */
-size_t pp_dispatch_free_slots(struct pp_dispatch *d);
+struct pp_dispatch_now {
+    size_t free_slots;
+    int idle; /* streaming: every sample that the reader put has been copied to the device, or left out */
+    int stopped;
+};
+struct pp_dispatch_now pp_dispatch_look(struct pp_dispatch *d);
 /* No further batches; those opened are finished and delivered. */
 void pp_dispatch_drain(struct pp_dispatch *d);
 /* Stop now: every claim ends, the ready queue closes. */
 void pp_dispatch_stop(struct pp_dispatch *d);
-int pp_dispatch_is_stopped(struct pp_dispatch *d);

@@ -117,7 +117,8 @@ static pp_status wait_for_lease(struct reader *r)
         /* When all that was read has gone through the trainer, the shards are done whose last samples no
          * batch told of: those that end in damage, or hold none. Device buffers are free again after their
          * step. */
-        if (pp_dispatch_is_idle(&l->dispatch) && pp_queue_depth(&l->buffers) == (size_t)l->opts.copy_buffers)
+        if (pp_dispatch_look(&l->dispatch).idle &&
+            pp_queue_depth(&l->buffers) == (size_t)l->opts.copy_buffers)
             pp_lease_delivered(l->opts.lease, r->epoch, r->leased);
         pp_sleep_until_ns(now + STEP_NS < until ? now + STEP_NS : until);
         wanted = pp_dispatch_flush(&l->dispatch) && !pp_stop_is_requested(&l->stop);

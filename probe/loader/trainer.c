@@ -127,7 +127,7 @@ static void note_batch(struct pp_loader *l, struct pp_thread *t, const struct co
     if (!t)
         return;
     pp_counter_put(t, names->depth[0], pp_queue_depth(&l->ready));
-    pp_counter_put(t, names->depth[1], pp_dispatch_free_slots(&l->dispatch));
+    pp_counter_put(t, names->depth[1], pp_dispatch_look(&l->dispatch).free_slots);
     pp_counter_put(t, names->depth[2], pp_queue_depth(&l->arrived));
 }
 

@@ -274,7 +274,7 @@ static int next_claim(struct pp_worker *w, struct pp_claim *c)
         if (st == PP_OK)
             pp_ahead_push(w->ahead, c);
     }
-    if (pp_ahead_count(w->ahead) == 0 || pp_dispatch_is_stopped(d))
+    if (pp_ahead_count(w->ahead) == 0 || pp_dispatch_look(d).stopped)
         return 0;
     *c = *pp_ahead_head(w->ahead);
     return 1;
