@@ -76,8 +76,10 @@ static void cuda_close(struct pp_device *d)
             if (c->target[i].copied)
                 cu->cuEventDestroy_v2(c->target[i].copied);
         }
-        pp_cuda_normalize_free(&c->normalize);
-        pp_cuda_step_free(&c->step);
+        if (c->normalize.table)
+            cu->cuMemFree_v2(c->normalize.table);
+        if (c->step.out)
+            cu->cuMemFree_v2(c->step.out);
         if (c->module)
             cu->cuModuleUnload(c->module);
         if (c->stepped)

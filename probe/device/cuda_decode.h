@@ -28,10 +28,9 @@ struct pp_cuda_step {
     char note[200];                  /* "" or what a step really takes */
 };
 
-/* On an error nothing is left to free but what pp_cuda_step_free frees. */
+/* On an error too, `out` is left to free. */
 pp_status pp_cuda_step_make(struct pp_cuda_step *s, pp_cu_device device, pp_cu_module module, int work,
                             struct pp_err *err);
-void pp_cuda_step_free(struct pp_cuda_step *s); /* a zeroed one too */
 pp_cu_result pp_cuda_step_launch(struct pp_cuda_step *s, uint64_t ns);
 
 /* Batches copied as bytes, normalised on the device (normalize.cuh). Private to the CUDA device. The context
@@ -45,11 +44,10 @@ struct pp_cuda_normalize {
 };
 
 /* Loads the table and tries every value of every channel: a device that gives others than the CPU is refused
- * (PP_E_UNSUPPORTED). Free in any case. */
+ * (PP_E_UNSUPPORTED). The table is left to free in any case. */
 pp_status pp_cuda_normalize_make(struct pp_cuda_normalize *n, const struct pp_cuda_driver *cu,
                                  pp_cu_module module, const struct pp_device_normalize *what,
                                  struct pp_err *err);
-void pp_cuda_normalize_free(struct pp_cuda_normalize *n);
 /* Starts it for the samples in `bytes` bytes. */
 pp_cu_result pp_cuda_normalize_start(const struct pp_cuda_normalize *n, pp_cu_pointer from, size_t bytes,
                                      pp_cu_pointer to, pp_cu_stream stream);

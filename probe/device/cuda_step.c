@@ -109,13 +109,6 @@ pp_status pp_cuda_step_make(struct pp_cuda_step *s, pp_cu_device device, pp_cu_m
                          "loading the step's kernel into the device failed");
 }
 
-void pp_cuda_step_free(struct pp_cuda_step *s)
-{
-    if (s->out)
-        s->cu->cuMemFree_v2(s->out);
-    s->out = 0;
-}
-
 #define CHANNELS 3u
 #define VALUES 256u
 #define THREADS 256u
@@ -129,19 +122,14 @@ static unsigned at_most(size_t n, unsigned most)
     return n < most ? (unsigned)n : most;
 }
 
-static pp_cu_result start(const struct pp_cuda_normalize *n, pp_cu_pointer from, pp_cu_pointer to,
-                          unsigned plane, unsigned images, pp_cu_stream stream)
-{
-    pp_cu_pointer table = n->table;
-    void *args[] = {&from, &to, &table, &plane, &images};
-    return n->cu->cuLaunchKernel(n->kernel, at_most((plane + THREADS - 1) / THREADS, MOST_BLOCKS_X),
-                                 at_most(images, MOST_BLOCKS_Y), 1, THREADS, 1, 1, 0, stream, args, NULL);
-}
-
 pp_cu_result pp_cuda_normalize_start(const struct pp_cuda_normalize *n, pp_cu_pointer from, size_t bytes,
                                      pp_cu_pointer to, pp_cu_stream stream)
 {
-    return start(n, from, to, (unsigned)n->plane, (unsigned)(bytes / (n->plane * CHANNELS)), stream);
+    pp_cu_pointer table = n->table;
+    unsigned plane = (unsigned)n->plane, images = (unsigned)(bytes / (n->plane * CHANNELS));
+    void *args[] = {&from, &to, &table, &plane, &images};
+    return n->cu->cuLaunchKernel(n->kernel, at_most((plane + THREADS - 1) / THREADS, MOST_BLOCKS_X),
+                                 at_most(images, MOST_BLOCKS_Y), 1, THREADS, 1, 1, 0, stream, args, NULL);
 }
 
 /* ---- the trial: every value, compared with the table ---- */
@@ -165,6 +153,8 @@ static pp_status try_values(const struct pp_cuda_normalize *n, const void *table
 {
     enum { BYTES = TRIAL_IMAGES * TRIAL_PLANE * CHANNELS };
     const struct pp_cuda_driver *cu = n->cu;
+    struct pp_cuda_normalize trial = *n; /* of other images */
+    trial.plane = TRIAL_PLANE;
     pp_cu_pointer from = 0, to = 0;
     uint8_t in[BYTES];
     float out[BYTES] = {0};
@@ -177,7 +167,7 @@ static pp_status try_values(const struct pp_cuda_normalize *n, const void *table
     if (rc == 0)
         rc = cu->cuMemcpyHtoD_v2(from, in, BYTES);
     if (rc == 0)
-        rc = start(n, from, to, TRIAL_PLANE, TRIAL_IMAGES, NULL);
+        rc = pp_cuda_normalize_start(&trial, from, BYTES, to, NULL);
     if (rc == 0)
         rc = cu->cuMemcpyDtoH_v2(out, to, BYTES * n->value_bytes);
     if (from)
@@ -211,11 +201,4 @@ pp_status pp_cuda_normalize_make(struct pp_cuda_normalize *n, const struct pp_cu
     if (rc != 0)
         return pp_cuda_check(cu, rc, err, NULL, "making the table for normalising on the device failed");
     return try_values(n, what->table, err);
-}
-
-void pp_cuda_normalize_free(struct pp_cuda_normalize *n)
-{
-    if (n->table)
-        n->cu->cuMemFree_v2(n->table);
-    *n = (struct pp_cuda_normalize){0};
 }

@@ -43,7 +43,10 @@ pp_status pp_device_alloc(struct pp_device *d, size_t size, void **out, struct p
 
 void pp_device_free(struct pp_device *d, void *p, size_t size)
 {
-    d->ops->free(d, p, size);
+    if (d->ops->free)
+        d->ops->free(d, p, size);
+    else
+        pp_pages_unmap(p, size);
 }
 
 pp_status pp_device_copy_start(struct pp_device *d, const void *src, size_t size, uint64_t *ticket,

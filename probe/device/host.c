@@ -56,11 +56,6 @@ static pp_status host_alloc(struct pp_device *d, size_t size, void **out, struct
     return st;
 }
 
-static void host_free(struct pp_device *d, void *p, size_t size)
-{
-    pp_pages_unmap(p, size);
-}
-
 /* Issues one transfer on the link and returns when it will be done. */
 static uint64_t issue(struct host *h, size_t size)
 {
@@ -138,7 +133,6 @@ const struct pp_device_ops pp_device_host = {
     .close = host_close,
     .info = host_info,
     .alloc = host_alloc,
-    .free = host_free,
     .copy_start = host_copy_start,
     .copy_wait = host_copy_wait,
     .sync = host_sync,

@@ -12,12 +12,12 @@ struct pp_device_ops {
     void (*close)(struct pp_device *d);
     void (*info)(const struct pp_device *d, struct pp_device_info *out);
     pp_status (*alloc)(struct pp_device *d, size_t size, void **out, struct pp_err *err);
-    void (*free)(struct pp_device *d, void *p, size_t size);
+    void (*free)(struct pp_device *d, void *p, size_t size); /* NULL: by pp_pages_unmap */
     pp_status (*copy_start)(struct pp_device *d, const void *src, size_t size, uint64_t *ticket,
                             struct pp_err *err);
     pp_status (*copy_wait)(struct pp_device *d, uint64_t ticket, struct pp_err *err);
-    pp_status (*step_start)(struct pp_device *d, uint64_t ns,
-                            struct pp_err *err); /* NULL, and step_wait too: runs no steps */
+    /* Both NULL: it runs no steps. */
+    pp_status (*step_start)(struct pp_device *d, uint64_t ns, struct pp_err *err);
     pp_status (*step_wait)(struct pp_device *d, struct pp_err *err);
     pp_status (*sync)(struct pp_device *d, struct pp_err *err);
 };
@@ -31,9 +31,8 @@ struct pp_device {
 
 extern const struct pp_device_ops pp_device_host, pp_device_cuda;
 
-/* Ordinary memory for batches, for devices whose own allocator is not asked. Any thread. */
-
-/* Zero-filled and touched, in huge pages where the kernel has them: workers write whole slots through it, and
- * 4 KiB pages would cost them a TLB miss every page. */
+/* Ordinary memory for batches, for devices whose own allocator is not asked: zero-filled and touched, in huge
+ * pages where the kernel has them, for workers write whole slots through it, and 4 KiB pages would cost them
+ * a TLB miss every page. Any thread. */
 pp_status pp_pages_map(size_t size, void **out, struct pp_err *err);
 void pp_pages_unmap(void *p, size_t size); /* NULL is fine */
