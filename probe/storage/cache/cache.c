@@ -72,18 +72,13 @@ static size_t full_name(const struct cached *c, const struct pp_object *dir, con
 }
 
 /* 0: it has none, and nothing of it may be kept. */
-static uint64_t version_of(int64_t version, uint64_t size, const uint64_t id[2])
+static uint64_t version_of(const struct pp_place_info *i)
 {
-    const uint64_t parts[] = {(uint64_t)version, size, id[0], id[1]};
-    if (!version || size == PP_SIZE_UNKNOWN)
+    const uint64_t parts[] = {(uint64_t)i->version, i->size, i->id[0], i->id[1]};
+    if (i->kind != PP_PLACE_OBJECT || !i->version || i->size == PP_SIZE_UNKNOWN)
         return 0;
     uint64_t v = XXH3_64bits(parts, sizeof(parts));
     return v ? v : 1;
-}
-
-static uint64_t version_of_info(const struct pp_place_info *i)
-{
-    return i->kind == PP_PLACE_OBJECT ? version_of(i->version, i->size, i->id) : 0;
 }
 
 /* ---- what passes through ---- */
@@ -179,7 +174,7 @@ static int is_still(const struct cached *c, const struct pp_object *o, const cha
 {
     struct pp_place_info now;
     return c->base.inner->request_bytes ||
-           (pp_object_info(o, name, &now, NULL) == PP_OK && version_of_info(&now) == version);
+           (pp_object_info(o, name, &now, NULL) == PP_OK && version_of(&now) == version);
 }
 
 static pp_status cached_read_at(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
@@ -194,7 +189,7 @@ static pp_status cached_read_at(const struct pp_object *o, struct pp_read *r, st
                              .place = c->ring->place};
     int of_use = (r->context || state->stream) && r->size > 0 && id.name_size > 0;
     if (of_use && pp_object_info(&state->inner, r->name, &info, err) == PP_OK)
-        id.version = version_of_info(&info);
+        id.version = version_of(&info);
     if (!id.version || r->offset >= info.size) /* a failure of info is one of the read, too */
         return pp_object_read_at(&state->inner, r, err);
     id.asked = info.size - r->offset < r->size ? info.size - r->offset : r->size;
@@ -224,7 +219,7 @@ static uint64_t ask_version(const struct cached *c, const struct pp_object *dir,
     if (c->base.inner->request_bytes)
         pp_count(&pp_cache_counters, PP_CACHE_COUNT_CHECKS, 1);
     return pp_storage_stat(c->base.inner, inner_of(dir), name, "read", &info, NULL) == PP_OK
-               ? version_of_info(&info)
+               ? version_of(&info)
                : 0;
 }
 
@@ -274,10 +269,12 @@ static pp_status cached_read_whole(const struct pp_storage *s, const struct pp_o
         uint64_t before = local ? ask_version(c, dir, r->name) : 0;
         st = pp_storage_read_whole(c->base.inner, inner_of(dir), r, err);
         if (st == PP_OK && r->got) {
+            const struct pp_place_info told = {.kind = PP_PLACE_OBJECT,
+                                               .size = r->got,
+                                               .version = r->version,
+                                               .id = {r->id[0], r->id[1]}};
             pp_cache_ring_count(c->ring, pp_cache_key(&id), r->got, 0);
-            id.version = !local                                   ? version_of(r->version, r->got, r->id)
-                         : before == ask_version(c, dir, r->name) ? before
-                                                                  : 0;
+            id.version = !local ? version_of(&told) : before == ask_version(c, dir, r->name) ? before : 0;
             if (id.version)
                 pp_cache_ring_store(c->ring, &id, r->data, r->got);
         }
