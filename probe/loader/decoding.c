@@ -158,13 +158,6 @@ int pp_decoding_take(struct pp_worker *w, const struct pp_claim *c, const struct
     return accepts(w, in, info, &image) && store_input(w, c, in, plan, &image, &err) == PP_OK;
 }
 
-void pp_decoding_move(struct pp_slot *s, uint32_t to, uint32_t from)
-{
-    struct pp_row_input moved = s->inputs[from];
-    s->inputs[from] = s->inputs[to]; /* its memory is still the slot's */
-    s->inputs[to] = moved;
-}
-
 /* ---- what the copy lane asks ---- */
 
 /* Addresses are set now: rows have been moved together. */

@@ -75,8 +75,6 @@ void pp_decoding_free(struct pp_loader *l);
  * no memory is left for that, the CPU decodes it. */
 int pp_decoding_take(struct pp_worker *w, const struct pp_claim *c, const struct pp_encoded *in,
                      const struct pp_image_info *info, const struct pp_transform_plan *plan);
-/* Row from's image becomes row to's; to had none that is needed. */
-void pp_decoding_move(struct pp_slot *s, uint32_t to, uint32_t from);
 
 /* The copy lane of a run that decodes on the device. */
 void *pp_decoding_main(void *loader);

@@ -224,8 +224,11 @@ uint32_t pp_slot_close_up(const struct pp_loader *l, struct pp_slot *s, uint32_t
             memcpy(s->data + to * l->row_bytes, s->data + from * l->row_bytes, l->row_bytes);
             s->labels[to] = s->labels[from];
             s->indexes[to] = s->indexes[from];
-            if (s->inputs)
-                pp_decoding_move(s, to, from);
+            if (s->inputs) { /* the memory of the row that is left out is still the slot's */
+                struct pp_row_input moved = s->inputs[from];
+                s->inputs[from] = s->inputs[to];
+                s->inputs[to] = moved;
+            }
         }
         to++;
     }
