@@ -322,15 +322,9 @@ static int64_t version_of(const char *etag, const char *modified)
     return *mark ? (int64_t)XXH3_64bits(mark, strlen(mark)) : 0;
 }
 
-static void tell(const struct object *o, struct pp_place_info *out)
-{
-    *out = (struct pp_place_info){.kind = PP_PLACE_OBJECT,
-                                  .size = o->size,
-                                  .version = version_of(o->etag, o->modified)};
-}
-
 /* Asks for one byte: the answer has size and ETag, and unlike that to HEAD, a reason where there is one. */
-static pp_status make_known(const struct pp_object *out, const char *attempt, struct pp_err *err)
+static pp_status make_known(const struct pp_object *out, const char *attempt, struct pp_place_info *info,
+                            struct pp_err *err)
 {
     struct object *o = object_of(out);
     pp_status st = PP_OK;
@@ -347,6 +341,10 @@ static pp_status make_known(const struct pp_object *out, const char *attempt, st
     } else if (!o->known) {
         st = PP_E_NO_MEMORY;
     }
+    if (st == PP_OK)
+        *info = (struct pp_place_info){.kind = PP_PLACE_OBJECT,
+                                       .size = o->size,
+                                       .version = version_of(o->etag, o->modified)};
     pthread_mutex_unlock(&o->lock);
     free(j);
     return st;
@@ -355,10 +353,7 @@ static pp_status make_known(const struct pp_object *out, const char *attempt, st
 pp_status pp_remote_info(const struct pp_object *out, const char *name, struct pp_place_info *info,
                          struct pp_err *err)
 {
-    pp_status st = make_known(out, "open", err);
-    if (st == PP_OK)
-        tell(object_of(out), info);
-    return st;
+    return make_known(out, "open", info, err);
 }
 
 pp_status pp_remote_stat(const struct pp_storage *s, const struct pp_object *dir, const char *name,
@@ -367,9 +362,7 @@ pp_status pp_remote_stat(const struct pp_storage *s, const struct pp_object *dir
     struct pp_object o = {.storage = s};
     pp_status st = pp_remote_object(&o, dir, name, err);
     if (st == PP_OK)
-        st = make_known(&o, attempt, err);
-    if (st == PP_OK)
-        tell(object_of(&o), info);
+        st = make_known(&o, attempt, info, err);
     pp_remote_close(&o);
     return st;
 }
