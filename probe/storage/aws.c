@@ -116,6 +116,10 @@ static pp_status look_into_profile(struct pp_aws *a, int keys_wanted, struct pp_
 
 /* ---- services that give credentials ---- */
 
+static const char *const services[] = {[IDENTITY] = "AWS STS for the web identity",
+                                       [CONTAINER] = "the container's endpoint",
+                                       [INSTANCE] = "the instance's metadata service"};
+
 struct body {
     char text[ANSWER_MOST];
     size_t size;
@@ -133,10 +137,9 @@ static pp_status take_body(void *ctx, const struct pp_http_head *head, const uin
     return PP_OK;
 }
 
-/* what: for the sentence. */
-static pp_status ask(struct pp_aws *a, struct pp_http_request *request, const char *what, struct body *body,
-                     struct pp_err *err)
+static pp_status ask(struct pp_aws *a, struct pp_http_request *request, struct body *body, struct pp_err *err)
 {
+    const char *what = services[a->source];
     struct pp_err why = {0};
     struct pp_http_answer *answer = malloc(sizeof(*answer));
     if (!answer)
@@ -184,14 +187,9 @@ int pp_aws_parse_json(const char *text, size_t size, struct pp_aws_keys *keys, t
     copy_string(all, "Expiration", end, sizeof(end));
     *ends = pp_aws_parse_time(end);
     json_decref(all);
+    if (!ok)
+        *keys = (struct pp_aws_keys){0};
     return ok ? 0 : -1;
-}
-
-static pp_status take_json(struct pp_aws *a, const struct body *body, const char *what, struct pp_err *err)
-{
-    if (pp_aws_parse_json(body->text, body->size, &a->keys, &a->ends) == 0)
-        return PP_OK;
-    return pp_fail(err, PP_E_CORRUPT, "no credentials from %s: its answer holds none", what);
 }
 
 /* The endpoint may want a token as an Authorization header; one from a file may change. */
@@ -214,15 +212,16 @@ static pp_status fetch_container(struct pp_aws *a, struct body *body, struct pp_
         snprintf(header, sizeof(header), "Authorization: %s", token);
     free(text);
     struct pp_http_request r = {.url = url, .header = {header[0] ? header : NULL}, .local = 1};
-    pp_status st = ask(a, &r, "the container's endpoint", body, err);
+    pp_status st = ask(a, &r, body, err);
     explicit_bzero(header, sizeof(header));
-    return st == PP_OK ? take_json(a, body, "the container's endpoint", err) : st;
+    if (st == PP_OK)
+        pp_aws_parse_json(body->text, body->size, &a->keys, &a->ends);
+    return st;
 }
 
 /* IMDSv2: a token by PUT, then the role's name, then its credentials. */
 static pp_status fetch_instance(struct pp_aws *a, struct body *body, struct pp_err *err)
 {
-    static const char what[] = "the instance's metadata service";
     char token[1024], role[256], url[512];
     const char *base = variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
     base = base ? base : "http://169.254.169.254";
@@ -231,22 +230,25 @@ static pp_status fetch_instance(struct pp_aws *a, struct body *body, struct pp_e
                                 .url = url,
                                 .header = {"X-aws-ec2-metadata-token-ttl-seconds: 21600"},
                                 .local = 1};
-    pp_status st = ask(a, &r, what, body, err);
+    pp_status st = ask(a, &r, body, err);
     if (st != PP_OK)
         return st;
     snprintf(token, sizeof(token), "X-aws-ec2-metadata-token: %.*s", (int)strcspn(body->text, "\r\n"),
              body->text);
     snprintf(url, sizeof(url), "%s/latest/meta-data/iam/security-credentials/", base);
     r = (struct pp_http_request){.url = url, .header = {token}, .local = 1};
-    st = ask(a, &r, what, body, err);
+    st = ask(a, &r, body, err);
     if (st != PP_OK)
         return st;
     snprintf(role, sizeof(role), "%.*s", (int)strcspn(body->text, "\r\n"), body->text);
     size_t n = strlen(url);
     if (pp_uri_encode(role, PP_URI_VALUE, url + n, sizeof(url) - n) != 0)
-        return pp_fail(err, PP_E_CORRUPT, "no credentials from %s: the role's name is too long", what);
-    st = ask(a, &r, what, body, err);
-    return st == PP_OK ? take_json(a, body, what, err) : st;
+        return pp_fail(err, PP_E_CORRUPT, "no credentials from %s: the role's name is too long",
+                       services[INSTANCE]);
+    st = ask(a, &r, body, err);
+    if (st == PP_OK)
+        pp_aws_parse_json(body->text, body->size, &a->keys, &a->ends);
+    return st;
 }
 
 static pp_status fetch_identity(struct pp_aws *a, struct body *body, struct pp_err *err)
@@ -276,7 +278,7 @@ static pp_status fetch_identity(struct pp_aws *a, struct body *body, struct pp_e
     else
         snprintf(url, sizeof(url), "https://sts.%s.amazonaws.com/", a->region);
     struct pp_http_request r = {.url = url, .post = form, .post_size = strlen(form)};
-    st = ask(a, &r, "AWS STS for the web identity", body, err);
+    st = ask(a, &r, body, err);
     if (st != PP_OK)
         goto out;
     pp_xml_find(body->text, body->size, "AccessKeyId", k->id, sizeof(k->id));
@@ -284,9 +286,6 @@ static pp_status fetch_identity(struct pp_aws *a, struct body *body, struct pp_e
     pp_xml_find(body->text, body->size, "SessionToken", k->token, PP_XML_TEXT);
     pp_xml_find(body->text, body->size, "Expiration", end, sizeof(end));
     a->ends = pp_aws_parse_time(end);
-    if (!k->id[0] || !k->secret[0])
-        st = pp_fail(err, PP_E_CORRUPT,
-                     "no credentials from AWS STS for the web identity: its answer holds none");
 out:
     if (form)
         explicit_bzero(form, strlen(form));
@@ -396,6 +395,9 @@ pp_status pp_aws_keys(struct pp_aws *a, struct pp_aws_keys *keys, struct pp_err 
         struct body *body = malloc(sizeof(*body));
         st = body ? fetch[a->source](a, body, err)
                   : pp_fail(err, PP_E_NO_MEMORY, "no memory to ask for credentials");
+        if (st == PP_OK && (!a->keys.id[0] || !a->keys.secret[0]))
+            st = pp_fail(err, PP_E_CORRUPT, "no credentials from %s: its answer holds none",
+                         services[a->source]);
         if (st != PP_OK)
             a->keys = (struct pp_aws_keys){0};
         if (body)

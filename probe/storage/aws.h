@@ -86,8 +86,8 @@ pp_status pp_aws_keys(struct pp_aws *a, struct pp_aws_keys *keys, struct pp_err 
 /* The server refused the keys with this id as having ended. 1: others can be had. */
 int pp_aws_expire(struct pp_aws *a, const char *id);
 
-/* The answer of a container's or instance's endpoint. -1: it holds no credentials. ends: seconds since 1970;
- * 0: never. For aws.c and tests. */
+/* The answer of a container's or instance's endpoint. -1: it holds none, and keys are empty. ends: seconds
+ * since 1970; 0: never. For aws.c and tests. */
 int pp_aws_parse_json(const char *text, size_t size, struct pp_aws_keys *keys, time_t *ends);
 /* "2026-11-23T05:00:00Z", with or without a fraction; 0: not a time. */
 time_t pp_aws_parse_time(const char *text);
