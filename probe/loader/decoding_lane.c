@@ -175,7 +175,8 @@ static pp_status launch(struct lane *lane, struct flight *f, struct pp_err *err)
 /* First for its pixels, then for its samples. */
 static pp_status wait_for(struct lane *lane, const struct flight *f, struct pp_err *err)
 {
-    struct pp_lap lap = pp_batch_lap(lane->l, f->slot);
+    const struct pp_slot *s = f->slot;
+    struct pp_lap lap = pp_batch_lap(lane->l, s->batch, s->epoch, s->valid);
     struct pp_device_decode_times times;
     pp_status st = PP_OK;
     if (f->images) {
@@ -280,8 +281,10 @@ static pp_status take_from(struct lane *lane, struct pp_queue *q, pp_phase waiti
     if (!lane->n)
         pp_phase_begin(lane->trace, waiting, PP_NO_BATCH);
     pp_status st = pp_queue_get(q, item, lane->n ? 0 : UINT64_MAX);
-    if (st == PP_OK && waiting == PP_PHASE_GET_WAIT)
-        lap = pp_batch_lap(lane->l, *item);
+    if (st == PP_OK && waiting == PP_PHASE_GET_WAIT) {
+        const struct pp_slot *s = *item;
+        lap = pp_batch_lap(lane->l, s->batch, s->epoch, s->valid);
+    }
     if (!lane->n)
         pp_phase_end(lane->trace, waiting, &lap);
     else if (st == PP_OK && waiting == PP_PHASE_GET_WAIT)

@@ -248,12 +248,12 @@ void *pp_reader_main(void *arg)
 
 /* ---- copy lane: ready slots -> device ---- */
 
-struct pp_lap pp_batch_lap(const struct pp_loader *l, const struct pp_slot *s)
+struct pp_lap pp_batch_lap(const struct pp_loader *l, uint64_t batch, uint64_t epoch, uint64_t samples)
 {
-    return (struct pp_lap){.sample = s->valid,
-                           .batch = (uint32_t)s->batch,
-                           .epoch = (uint16_t)s->epoch,
-                           .flags = PP_SPAN_COUNT | pp_batch_flags(l, s->batch)};
+    return (struct pp_lap){.sample = samples,
+                           .batch = (uint32_t)batch,
+                           .epoch = (uint16_t)epoch,
+                           .flags = PP_SPAN_COUNT | pp_batch_flags(l, batch)};
 }
 
 void pp_slot_deliver(const struct pp_loader *l, const struct pp_slot *s, const void *data, uint64_t bytes,
@@ -278,7 +278,7 @@ void pp_slot_deliver(const struct pp_loader *l, const struct pp_slot *s, const v
 static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_slot *s, struct pp_err *err)
 {
     struct pp_device *device = l->opts.device;
-    struct pp_lap lap = pp_batch_lap(l, s);
+    struct pp_lap lap = pp_batch_lap(l, s->batch, s->epoch, s->valid);
     void *item;
     size_t bytes = s->valid * l->row_bytes;
     pp_phase_begin(t, PP_PHASE_PUT_WAIT, lap.batch);
@@ -332,7 +332,7 @@ void *pp_copy_main(void *arg)
         if (pp_queue_get(&l->ready, &item, UINT64_MAX) != PP_OK)
             break;
         struct pp_slot *s = item;
-        struct pp_lap lap = pp_batch_lap(l, s);
+        struct pp_lap lap = pp_batch_lap(l, s->batch, s->epoch, s->valid);
         pp_phase_end(t, PP_PHASE_GET_WAIT, &lap);
         if (s->valid && !s->discard) {
             st = copy_batch(l, t, s, &err);

@@ -247,7 +247,8 @@ int pp_worker_make_row(struct pp_worker *w, struct pp_slot *s, uint32_t row, con
 /* Moves usable rows together, in row order: of the first n those whose flag is what it says. Returns how
  * many. */
 uint32_t pp_slot_close_up(const struct pp_loader *l, struct pp_slot *s, uint32_t n, const uint8_t *usable);
-struct pp_lap pp_batch_lap(const struct pp_loader *l, const struct pp_slot *s);
+/* Of a whole batch. */
+struct pp_lap pp_batch_lap(const struct pp_loader *l, uint64_t batch, uint64_t epoch, uint64_t samples);
 /* Copy lanes: hands the batch to the event deliver, where one is wanted; data: its rows. *out gets what the
  * trainer is told of it; bytes: that have gone to the device. */
 void pp_slot_deliver(const struct pp_loader *l, const struct pp_slot *s, const void *data, uint64_t bytes,

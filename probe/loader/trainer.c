@@ -87,14 +87,11 @@ static void meet_ranks(struct pp_loader *l, struct pp_thread *t, const struct pp
     struct pp_meeting met;
     if (!c || pp_collective_is_alone(c))
         return;
-    pp_phase_begin(t, PP_PHASE_COLLECTIVE, (uint32_t)b->batch);
+    struct pp_lap lap = pp_batch_lap(l, b->batch, b->epoch, b->samples);
+    pp_phase_begin(t, PP_PHASE_COLLECTIVE, lap.batch);
     pp_status st = pp_collective_meet(c, look_while_waiting, w, &met);
-    pp_phase_end(t, PP_PHASE_COLLECTIVE,
-                 &(struct pp_lap){.sample = b->samples,
-                                  .batch = (uint32_t)b->batch,
-                                  .epoch = (uint16_t)b->epoch,
-                                  .flags = PP_SPAN_COUNT | pp_batch_flags(l, b->batch) |
-                                           (st == PP_E_INTERRUPTED ? PP_SPAN_UNFINISHED : 0)});
+    lap.flags |= st == PP_E_INTERRUPTED ? PP_SPAN_UNFINISHED : 0;
+    pp_phase_end(t, PP_PHASE_COLLECTIVE, &lap);
     if (st != PP_OK)
         return;
     r->meetings++;
@@ -133,10 +130,7 @@ static void note_batch(struct pp_loader *l, struct pp_thread *t, const struct co
 
 static void do_step(struct pp_loader *l, struct pp_thread *t, const struct pp_device_batch *b)
 {
-    struct pp_lap lap = {.sample = b->samples,
-                         .batch = (uint32_t)b->batch,
-                         .epoch = (uint16_t)b->epoch,
-                         .flags = PP_SPAN_COUNT | pp_batch_flags(l, b->batch)};
+    struct pp_lap lap = pp_batch_lap(l, b->batch, b->epoch, b->samples);
     struct pp_device *device = l->opts.device;
     struct pp_err err;
     if (l->opts.step != PP_STEP_NONE) {
@@ -204,7 +198,6 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
         r->warm_ns = r->start_ns;
     for (;;) {
         struct pp_device_batch *b;
-        int first_of_epoch;
         tell_news(l);
         pp_phase_begin(t, PP_PHASE_DATA_WAIT, PP_NO_BATCH);
         pp_status st = wait_batch(l, r, draining ? UINT64_MAX : deadline, &wait_ns, &b);
@@ -217,13 +210,10 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
             if (st == PP_END)
                 break;
         } else {
-            first_of_epoch = r->batches && b->epoch != r->epoch;
-            pp_phase_end(t, first_of_epoch ? PP_PHASE_EPOCH_BOUNDARY : PP_PHASE_DATA_WAIT,
-                         &(struct pp_lap){.sample = b->samples,
-                                          .bytes = b->bytes,
-                                          .batch = (uint32_t)b->batch,
-                                          .epoch = (uint16_t)b->epoch,
-                                          .flags = PP_SPAN_COUNT | pp_batch_flags(l, b->batch)});
+            int first_of_epoch = r->batches && b->epoch != r->epoch;
+            struct pp_lap lap = pp_batch_lap(l, b->batch, b->epoch, b->samples);
+            lap.bytes = b->bytes;
+            pp_phase_end(t, first_of_epoch ? PP_PHASE_EPOCH_BOUNDARY : PP_PHASE_DATA_WAIT, &lap);
             if (!r->batches)
                 r->first_batch_ns = pp_now_ns();
             note_batch(l, t, &names, b, &highest, r);
