@@ -314,9 +314,9 @@ static double latency_of(const struct pp_faults *f, const struct fault *one, con
     return one->value * (1 + one->jitter * (2 * unit_of(f, at, stream) - 1));
 }
 
-pp_status pp_fault_before_read(void *faults, const struct pp_read_context *at, struct pp_err *err)
+pp_status pp_fault_before_read(void *ctx, const struct pp_read_context *at, struct pp_err *err)
 {
-    const struct pp_faults *f = faults;
+    const struct pp_faults *f = ctx;
     const struct fault *one;
     if (!f)
         return PP_OK;
