@@ -29,9 +29,8 @@ struct made {
 static int by_start(const void *a, const void *b)
 {
     const struct pp_span *x = a, *y = b;
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? -1 : 1;
-    return (x->dur_ns < y->dur_ns) - (x->dur_ns > y->dur_ns); /* it holds the other */
+    int order = PP_COMPARE(x->start_ns, y->start_ns);
+    return order ? order : PP_COMPARE(y->dur_ns, x->dur_ns); /* it holds the other */
 }
 
 /* The most steps; of equals the one that waits more, then the first. Without steps, the most waits. */
@@ -181,7 +180,8 @@ static void put_steps(struct made *m, const struct parts *p)
 static int by_thread_and_start(const void *a, const void *b)
 {
     const struct import_span *x = a, *y = b;
-    return x->thread != y->thread ? (x->thread < y->thread ? -1 : 1) : by_start(&x->s, &y->s);
+    int order = PP_COMPARE(x->thread, y->thread);
+    return order ? order : by_start(&x->s, &y->s);
 }
 
 static pp_status assemble_steps(struct pp_imported *im, struct pp_err *err)
@@ -337,13 +337,6 @@ out:
     free(become);
 }
 
-/* tf.data's ranges: a stage's GetNext holds that of its input, so that their times overlap on one thread.
- *
- *     Batch |-----------------|            collate   |-|   |-|    |-|
- *     Map     |---| |----|         ->      transform   |-| | |--| |
- *     TFRecord |-|   |--|                  read         |-|   |--|      (each part of a thread's time once)
- */
-
 /* ---- waits ---- */
 
 /* The executor of TensorFlow waits on a thread of its own for what a step on the trainer's thread needs: such
@@ -375,7 +368,14 @@ static void adopt_waits(struct pp_imported *im)
     free(steps);
 }
 
-/* ---- parts ---- */
+/* ---- parts ----
+ *
+ * tf.data's ranges: a stage's GetNext holds that of its input, so that their times overlap on one thread.
+ *
+ *     Batch |-----------------|            collate   |-|   |-|    |-|
+ *     Map     |---| |----|         ->      transform   |-| | |--| |
+ *     TFRecord |-|   |--|                  read         |-|   |--|      (each part of a thread's time once)
+ */
 
 /* What a range has of the time up to t, behind what was given to others. */
 static void give_part(struct pp_imported *im, const struct import_span *s, uint64_t from, uint64_t to)

@@ -1,6 +1,7 @@
 #include "collectors/import/imported.h"
 
 #include "collectors/import/imported_impl.h"
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/hash.h"
 
@@ -40,18 +41,8 @@ struct pp_import_facts *pp_imported_facts(struct pp_imported *im)
 
 int pp_import_room(struct pp_imported *im, void *array, size_t n, size_t *room, size_t size)
 {
-    void **a = array;
-    if (n < *room)
-        return 1;
-    size_t wanted = *room ? *room * 2 : 256;
-    void *grown = im->no_memory ? NULL : realloc(*a, wanted * size);
-    if (!grown) {
-        im->no_memory = 1;
-        return 0;
-    }
-    *a = grown;
-    *room = wanted;
-    return 1;
+    im->no_memory = im->no_memory || !pp_grow(array, room, n + 1, size);
+    return !im->no_memory;
 }
 
 /* The first event gives the origin. */
@@ -244,14 +235,16 @@ void pp_import_note_loader(struct pp_import_facts *facts, const char *name)
         snprintf(facts->loader, sizeof(facts->loader), "%.*s", (int)strcspn(from + 1, "."), from + 1);
 }
 
+const char *const pp_import_memories[] = {[PP_MEMORY_NONE] = NULL,
+                                          [PP_MEMORY_PAGEABLE] = "pageable",
+                                          [PP_MEMORY_PINNED] = "pinned",
+                                          [PP_MEMORY_DEVICE] = "device",
+                                          [PP_MEMORY_HOST] = "host"};
+
 enum pp_import_memory pp_import_memory(const char *text)
 {
-    static const char *const words[] = {[PP_MEMORY_PAGEABLE] = "pageable",
-                                        [PP_MEMORY_PINNED] = "pinned",
-                                        [PP_MEMORY_DEVICE] = "device",
-                                        [PP_MEMORY_HOST] = "host"};
     for (unsigned i = PP_MEMORY_PAGEABLE; i <= PP_MEMORY_HOST; i++)
-        if (strncasecmp(text, words[i], strlen(words[i])) == 0)
+        if (strncasecmp(text, pp_import_memories[i], strlen(pp_import_memories[i])) == 0)
             return (enum pp_import_memory)i;
     return PP_MEMORY_NONE;
 }

@@ -46,8 +46,10 @@ struct pp_imported {
     size_t n_steps;
 };
 
-/* Room for n + 1 of size bytes in an array that grows by doubling up to most; 0: none. */
+/* Room for n + 1 of size bytes (pp_grow); 0: there is no memory, now or before. */
 int pp_import_room(struct pp_imported *im, void *array, size_t n, size_t *room, size_t size);
+/* "pageable", ..., by enum pp_import_memory; NULL: of none. */
+extern const char *const pp_import_memories[];
 
 static inline uint64_t import_end_of(const struct pp_span *s)
 {

@@ -57,11 +57,6 @@ static const char *const gpu_kinds[] = {[PP_IMPORT_KERNEL] = "kernel",
                                         [PP_IMPORT_MEMSET] = "memset",
                                         [PP_IMPORT_SYNC] = "sync",
                                         [PP_IMPORT_CALL] = "api"};
-static const char *const memories[] = {[PP_MEMORY_NONE] = NULL,
-                                       [PP_MEMORY_PAGEABLE] = "pageable",
-                                       [PP_MEMORY_PINNED] = "pinned",
-                                       [PP_MEMORY_DEVICE] = "device",
-                                       [PP_MEMORY_HOST] = "host"};
 
 static pp_status put_gpu_row(struct pp_imported *im, struct pp_store *store, const struct pp_import_gpu *g)
 {
@@ -79,8 +74,8 @@ static pp_status put_gpu_row(struct pp_imported *im, struct pp_store *store, con
                                                            .stream = g->stream,
                                                            .thread = tid ? (uint32_t)tid : PP_GPU_NONE,
                                                            .bytes = g->bytes,
-                                                           .source = memories[g->source],
-                                                           .target = memories[g->target],
+                                                           .source = pp_import_memories[g->source],
+                                                           .target = pp_import_memories[g->target],
                                                            .asynchronous = g->asynchronous,
                                                            .name = g->name ? im->names[g->name] : NULL,
                                                            .result = -1});

@@ -11,7 +11,7 @@
 #include "probe/base/err.h"
 #include "probe/base/hash.h"
 
-/* attach/namemap.h. A stage of tf.data is the last part of its name; it holds its inputs (stages.c). A
+/* attach/namemap.h. A stage of tf.data is the last part of its name; it holds its inputs (assemble.c). A
  * parallel stage waits for threads of its own, which are called tf_data...: there ExecutorState::Process is
  * the function that map() was given, and holds its operators, "name:type". */
 static const char known_names[] = "IteratorGetNextOp\\:\\:DoCompute = data_wait\n"
