@@ -154,13 +154,7 @@ static pp_status write_recording(struct pp_imported *im, const char *path, const
                                      .started_ns = first,
                                      .started_utc_ns = pp_imported_utc(im, path, first)};
     if (f->rank >= 0 && f->world_size > f->rank)
-        opts.identity = (struct pp_identity){.launcher = f->source,
-                                             .rank = f->rank,
-                                             .world_size = f->world_size,
-                                             .local_rank = -1,
-                                             .local_size = -1,
-                                             .node = -1,
-                                             .attempt = -1};
+        opts.identity = pp_identity_of(f->source, f->rank, f->world_size);
     pp_status status = o->stopped ? o->stopped(err) : PP_OK;
     if (status == PP_OK)
         status = pp_recording_create(&opts, &recording, err);

@@ -124,8 +124,7 @@ int pp_identity_read_from(pp_variable_fn *get, void *ctx, struct pp_identity *ou
     for (int i = 0; i < LAUNCHERS; i++)
         if (started_by(&launchers[i], &v, out))
             return 1;
-    *out = (struct pp_identity){
-        .rank = -1, .world_size = -1, .local_rank = -1, .local_size = -1, .node = -1, .attempt = -1};
+    *out = pp_identity_of(NULL, -1, -1);
     return 0;
 }
 

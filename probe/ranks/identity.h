@@ -14,6 +14,12 @@ struct pp_identity {
     char job[128];                                 /* ""; not known */
 };
 
+/* One that no launcher's environment says. */
+static inline struct pp_identity pp_identity_of(const char *launcher, int64_t rank, int64_t world_size)
+{
+    return (struct pp_identity){launcher, rank, world_size, -1, -1, -1, -1, ""};
+}
+
 /* The value of a variable, valid until the next call; NULL: it is not set. */
 typedef const char *pp_variable_fn(void *ctx, const char *name);
 

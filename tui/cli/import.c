@@ -70,13 +70,7 @@ static pp_status import_one(const struct options *o, const struct import_trace *
                             const struct pp_namemap *map, const char *command_line, struct pp_err *err)
 {
     char path[4096], text[4200];
-    struct pp_identity rank = {.launcher = "import",
-                               .rank = t->rank,
-                               .world_size = t->world_size,
-                               .local_rank = -1,
-                               .local_size = -1,
-                               .node = -1,
-                               .attempt = -1};
+    struct pp_identity rank = pp_identity_of("import", t->rank, t->world_size);
     struct pp_import_result r;
     snprintf(rank.job, sizeof(rank.job), "import");
     pp_status st = pp_recording_name(o->output, several ? &rank : NULL, o->force, path, sizeof(path), err);

@@ -386,13 +386,7 @@ int run_opts_read(struct run_request *asked, const struct pp_command *cmd, int a
             o->world_size = id->world_size;
             asked->named_by_rank = 1;
         } else if (!known || id->rank != o->rank || id->world_size != o->world_size) {
-            *id = (struct pp_identity){.launcher = told ? "options" : NULL,
-                                       .rank = o->rank,
-                                       .world_size = o->world_size,
-                                       .local_rank = -1,
-                                       .local_size = -1,
-                                       .node = -1,
-                                       .attempt = -1};
+            *id = pp_identity_of(told ? "options" : NULL, o->rank, o->world_size);
             /* The name of the directory that the ranks of one `run --ranks` meet in is random, and so the
              * job's own. */
             const char *at = o->collective ? strstr(o->collective, "/" RUN_MEETING_PREFIX) : NULL;
