@@ -96,11 +96,9 @@ static int has_ranks(const char *what)
 {
     struct stat st;
     struct pp_job *j = stat(what, &st) == 0 && S_ISDIR(st.st_mode) ? pp_job_open(what) : NULL;
-    size_t n = 0, more;
-    if (j)
-        pp_job_rows(j, &n, &more);
+    int several = j && pp_job_ranks(j) >= 2;
     pp_job_close(j);
-    return n >= 2;
+    return several;
 }
 
 static int run(int argc, char **argv)

@@ -9,9 +9,17 @@
 
 #include <dirent.h>
 
+struct row {
+    char *path;
+    int64_t rank, world_size;
+    char host[64], state[24]; /* "running", "finished", ...; host "": not known */
+    double samples_per_s, step_ns, wait_share, others_share; /* over the window; NAN: not known */
+    uint64_t errors, dropped;
+};
+
 /* A recording of the directory. */
 struct file {
-    struct pp_job_row row;
+    struct row row;
     struct pp_live *live;
     int runs;
 };
@@ -20,7 +28,7 @@ struct pp_job {
     char *dir;
     struct file file[PP_JOB_RANKS];
     size_t n, not_shown;
-    struct pp_job_row rows[PP_JOB_RANKS]; /* in the order of the view; paths are the files' */
+    struct row rows[PP_JOB_RANKS]; /* in the order of the view; paths are the files' */
 };
 
 /* ---- the files ---- */
@@ -104,7 +112,7 @@ static double others_share(const struct pp_live_snapshot *s)
 }
 
 /* The part of its time in which it does not wait for the others. */
-static double badness(const struct pp_job_row *r)
+static double badness(const struct row *r)
 {
     double own = isnan(r->others_share) ? r->wait_share : 1 - r->others_share;
     return isnan(own) ? -1 : own;
@@ -112,7 +120,7 @@ static double badness(const struct pp_job_row *r)
 
 static int worst_first(const void *a, const void *b)
 {
-    const struct pp_job_row *x = a, *y = b;
+    const struct row *x = a, *y = b;
     double p = badness(x), q = badness(y);
     return p != q ? PP_COMPARE(q, p) : PP_COMPARE(x->rank, y->rank);
 }
@@ -125,7 +133,7 @@ static void refresh(struct pp_job *j, unsigned window_s)
     look_for_files(j);
     for (size_t i = 0; i < j->n; i++) {
         struct file *f = &j->file[i];
-        struct pp_job_row *r = &f->row;
+        struct row *r = &f->row;
         pp_live_refresh(f->live, NULL, &err); /* what cannot be read now stays as it was */
         if (pp_live_at(f->live, UINT64_MAX, window_s, &s, &err) == PP_OK) {
             int any = s.last_s >= s.first_s;
@@ -143,11 +151,9 @@ static void refresh(struct pp_job *j, unsigned window_s)
     qsort(j->rows, j->n, sizeof(*j->rows), worst_first);
 }
 
-const struct pp_job_row *pp_job_rows(const struct pp_job *j, size_t *n, size_t *not_shown)
+size_t pp_job_ranks(const struct pp_job *j)
 {
-    *n = j->n;
-    *not_shown = j->not_shown;
-    return j->rows;
+    return j->n;
 }
 
 /* Whether any of them runs. */
@@ -162,13 +168,10 @@ static int any_runs(const struct pp_job *j)
 struct pp_job *pp_job_open(const char *dir)
 {
     struct pp_job *j = calloc(1, sizeof(*j));
-    char *own = strdup(dir);
-    if (!j || !own) {
+    if (!j || !(j->dir = strdup(dir))) {
         free(j);
-        free(own);
         return NULL;
     }
-    j->dir = own;
     look_for_files(j);
     return j;
 }
@@ -185,9 +188,7 @@ void pp_job_close(struct pp_job *j)
     free(j);
 }
 
-/* ---- the job as rows, lines and a document ----
- *
- * The rows of a job (job.h) on a grid, as a document, as lines, and on the terminal. */
+/* ---- the rows on a grid, as a document, as lines, and on the terminal ---- */
 
 #define LOOK_NS UINT64_C(500000000)
 #define FRAME_MS 250
@@ -210,14 +211,13 @@ static unsigned window_of(const struct pp_dash_opts *o)
 
 static void draw_rows(const struct view *v, const struct pp_canvas *c)
 {
-    size_t n, not_shown;
-    const struct pp_job_row *rows = pp_job_rows(v->job, &n, &not_shown);
-    int room = c->box.rows - HEAD_ROWS - 1, top = pp_list_top(v->selected, (int)n, room);
+    const struct pp_job *job = v->job;
+    int room = c->box.rows - HEAD_ROWS - 1, top = pp_list_top(v->selected, (int)job->n, room);
     pp_put(c, 2, 0, PP_STYLE_TITLE, " rank  %-9s %9s %9s %9s %9s %-20s  %s", "state", "samples/s", "a step",
            "data wait", "others", " data wait", "node");
-    for (int i = 0; i < room && top + i < (int)n; i++) {
+    for (int i = 0; i < room && top + i < (int)job->n; i++) {
         int at = HEAD_ROWS + i;
-        const struct pp_job_row *r = &rows[top + i];
+        const struct row *r = &job->rows[top + i];
         char rate[PP_CELL], step[PP_CELL], wait[PP_CELL], others[PP_CELL];
         int bar = isnan(r->wait_share) ? 0 : (int)(fmin(r->wait_share, 1) * BAR_COLS + 0.5);
         pp_put(c, at, 0, PP_STYLE_STRONG, "%5lld", (long long)r->rank);
@@ -229,31 +229,31 @@ static void draw_rows(const struct view *v, const struct pp_canvas *c)
         pp_bar(c, at, 58, bar, PP_STYLE_STARVED, c->glyphs->starved);
         pp_put(c, at, 58 + BAR_COLS + 1, PP_STYLE_PLAIN, "%s%s", r->host, r->dropped ? "  spans lost" : "");
         if (top + i == v->selected)
-            pp_grid_style(c->grid, &c->box, HEAD_ROWS + i, PP_STYLE_SELECTED);
+            pp_grid_style(c->grid, &c->box, at, PP_STYLE_SELECTED);
     }
-    if (not_shown)
-        pp_put(c, c->box.rows - 1, 40, PP_STYLE_WARN, "%zu more files are not shown", not_shown);
+    if (job->not_shown)
+        pp_put(c, c->box.rows - 1, 40, PP_STYLE_WARN, "%zu more files are not shown", job->not_shown);
 }
 
 static pp_status draw(struct view *v, int rows, int cols, struct pp_err *err)
 {
-    size_t n, not_shown;
-    const struct pp_job_row *all = pp_job_rows(v->job, &n, &not_shown);
+    const struct pp_job *job = v->job;
     if (!pp_grid_resize(&v->grid, rows, cols))
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for a screen of %dx%d", cols, rows);
     struct pp_canvas c = {.grid = &v->grid,
                           .box = {0, 0, rows, cols},
                           .glyphs = &pp_glyph_sets[v->o->glyphs]};
     v->grid.ascii = v->o->glyphs == PP_GLYPHS_ASCII;
-    pp_heading(&c, "%s: %zu of %lld ranks", v->o->path, n, n ? (long long)all[0].world_size : 0LL);
+    pp_heading(&c, "%s: %zu of %lld ranks", v->o->path, job->n,
+               job->n ? (long long)job->rows[0].world_size : 0LL);
     pp_put(&c, 1, 0, PP_STYLE_PLAIN, "%s, the last %u s; the rank that the others wait for is on top",
-           any_runs(v->job) ? "LIVE" : "ENDED", window_of(v->o));
+           any_runs(job) ? "LIVE" : "ENDED", window_of(v->o));
     draw_rows(v, &c);
     pp_put(&c, rows - 1, 0, PP_STYLE_PLAIN, "Enter: its dashboard   q: quit");
     return PP_OK;
 }
 
-static void put_members(struct pp_json *j, const struct pp_job_row *r)
+static void put_members(struct pp_json *j, const struct row *r)
 {
     pp_json_put_num(j, "rank", (double)r->rank);
     pp_json_put_num(j, "world_size", (double)r->world_size);
@@ -271,17 +271,15 @@ static void put_members(struct pp_json *j, const struct pp_job_row *r)
 static int put_json(const struct view *v, FILE *out)
 {
     struct pp_json j;
-    size_t n, not_shown;
-    const struct pp_job_row *rows = pp_job_rows(v->job, &n, &not_shown);
     pp_json_begin(&j, out, 1);
     pp_json_object(&j);
     pp_json_put_str(&j, "schema", "pipeprobe.top.ranks/1");
     pp_json_put_num(&j, "window_s", window_of(v->o));
-    pp_json_put_num(&j, "not_shown", (double)not_shown);
+    pp_json_put_num(&j, "not_shown", (double)v->job->not_shown);
     pp_json_put_array(&j, "ranks");
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < v->job->n; i++) {
         pp_json_object(&j);
-        put_members(&j, &rows[i]);
+        put_members(&j, &v->job->rows[i]);
         pp_json_object_end(&j);
     }
     pp_json_array_end(&j);
@@ -292,16 +290,14 @@ static int put_json(const struct view *v, FILE *out)
 /* One line each. */
 static int put_log(const struct view *v, FILE *out)
 {
-    size_t n, not_shown;
-    const struct pp_job_row *rows = pp_job_rows(v->job, &n, &not_shown);
     double now_s = (double)pp_clock_of(CLOCK_REALTIME) / 1e9;
     int failed = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < v->job->n; i++) {
         struct pp_json j;
         pp_json_begin(&j, out, 0);
         pp_json_object(&j);
         pp_json_put_num(&j, "t_utc_s", now_s);
-        put_members(&j, &rows[i]);
+        put_members(&j, &v->job->rows[i]);
         pp_json_object_end(&j);
         failed |= pp_json_end(&j) != 0;
     }
@@ -341,9 +337,9 @@ pp_status pp_job_once(const struct pp_dash_opts *o, int json, FILE *out, struct 
 static int put_line(const struct view *v, FILE *out)
 {
     char rate[PP_CELL], wait[PP_CELL];
-    size_t n, not_shown;
+    size_t n = v->job->n;
     double sum = 0;
-    const struct pp_job_row *rows = pp_job_rows(v->job, &n, &not_shown);
+    const struct row *rows = v->job->rows;
     for (size_t i = 0; i < n; i++)
         sum += rows[i].samples_per_s > 0 ? rows[i].samples_per_s : 0;
     if (!n)
@@ -390,11 +386,10 @@ pp_status pp_job_log(const struct pp_dash_opts *o, FILE *out, struct pp_err *err
 
 static void move(struct view *v, int to)
 {
-    size_t n, not_shown;
-    const struct pp_job_row *rows = pp_job_rows(v->job, &n, &not_shown);
-    v->selected = to >= (int)n ? (int)n - 1 : to < 0 ? 0 : to;
+    int n = (int)v->job->n;
+    v->selected = to >= n ? n - 1 : to < 0 ? 0 : to;
     if (n)
-        snprintf(v->chosen, sizeof(v->chosen), "%s", rows[v->selected].path);
+        snprintf(v->chosen, sizeof(v->chosen), "%s", v->job->rows[v->selected].path);
 }
 
 static int wants_to_quit(struct view *v, int key)
@@ -420,10 +415,8 @@ static int live_on(struct view *v, struct pp_screen *screen, pp_status *st, stru
         if (now >= look_at) {
             refresh(v->job, window_of(v->o));
             /* The row that is selected stays so while the order changes. */
-            size_t n, not_shown;
-            const struct pp_job_row *row = pp_job_rows(v->job, &n, &not_shown);
-            for (size_t i = 0; i < n; i++)
-                if (strcmp(row[i].path, v->chosen) == 0)
+            for (size_t i = 0; i < v->job->n; i++)
+                if (strcmp(v->job->rows[i].path, v->chosen) == 0)
                     v->selected = (int)i;
             look_at = now + LOOK_NS;
         }

@@ -12,20 +12,12 @@
 
 enum { PP_JOB_RANKS = 256 }; /* of a directory; more of them are counted, and not shown */
 
-struct pp_job_row {
-    char *path;
-    int64_t rank, world_size;
-    char host[64], state[24]; /* "running", "finished", ...; host "": not known */
-    double samples_per_s, step_ns, wait_share, others_share; /* over the window; NAN: not known */
-    uint64_t errors, dropped;
-};
-
 struct pp_job;
 
-/* The recordings of ranks in dir; n of *out is 0 where there are none. NULL: no memory. */
+/* The recordings of ranks in dir. NULL: no memory. */
 struct pp_job *pp_job_open(const char *dir);
-void pp_job_close(struct pp_job *j); /* NULL is fine */
-const struct pp_job_row *pp_job_rows(const struct pp_job *j, size_t *n, size_t *not_shown);
+void pp_job_close(struct pp_job *j);         /* NULL is fine */
+size_t pp_job_ranks(const struct pp_job *j); /* how many are shown */
 
 /* o->path is the directory; view and at_ns do not count. */
 pp_status pp_job_screen(const struct pp_dash_opts *o, struct pp_err *err);
