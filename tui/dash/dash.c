@@ -184,7 +184,7 @@ pp_status pp_dash_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *
     pp_status status = open_dash(&d, o, err);
     if (status != PP_OK)
         goto out;
-    verdicts = pp_verdicts_start(o->path, PP_VERDICTS_SHARE);
+    verdicts = pp_verdicts_start(o->path, PP_VERDICTS_SHARE, 0);
     while (o->interrupted(NULL) == PP_OK && d.snap.state == PP_LIVE_RUNNING && !d.snap.deleted) {
         struct timespec wait = {.tv_sec = (time_t)(o->interval_ns / 1000000000u),
                                 .tv_nsec = (long)(o->interval_ns % 1000000000u)};
@@ -321,8 +321,8 @@ pp_status pp_dash_screen(const struct pp_dash_opts *o, struct pp_err *err)
     if (status == PP_OK)
         status = pp_screen_open(o->color, o->mouse, &screen, err);
     if (status == PP_OK) {
-        verdicts = pp_verdicts_start(o->path, PP_VERDICTS_SHARE);
-        moments = pp_verdicts_start_parts(o->path, PP_VERDICTS_SHARE);
+        verdicts = pp_verdicts_start(o->path, PP_VERDICTS_SHARE, 0);
+        moments = pp_verdicts_start(o->path, PP_VERDICTS_SHARE, 1);
         status = live_on(&d, screen, verdicts, moments, err);
     }
     pp_screen_close(screen);

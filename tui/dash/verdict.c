@@ -124,7 +124,7 @@ static void *build_main(void *arg)
     return NULL;
 }
 
-static struct pp_verdicts *start(const char *path, double share, int parts)
+struct pp_verdicts *pp_verdicts_start(const char *path, double share, int parts)
 {
     struct pp_verdicts *v = calloc(1, sizeof(*v));
     if (!v || !(v->path = strdup(path))) {
@@ -145,16 +145,6 @@ static struct pp_verdicts *start(const char *path, double share, int parts)
         return NULL;
     }
     return v;
-}
-
-struct pp_verdicts *pp_verdicts_start(const char *path, double share)
-{
-    return start(path, share, 0);
-}
-
-struct pp_verdicts *pp_verdicts_start_parts(const char *path, double share)
-{
-    return start(path, share, 1);
 }
 
 void pp_verdicts_ask(struct pp_verdicts *v, uint64_t from_ns, uint64_t to_ns, int hurry)

@@ -13,18 +13,18 @@ struct pp_verdicts;
 
 /* share: of the machine's CPUs, at most, over time. Below PP_VERDICTS_SHARE they are patient: the share is
  * that of the whole process since then, also of what it does besides, so that the first one too is paid for
- * before it begins; and there are at most two a minute, from shorter replays. path is copied. NULL: no memory
- * or no thread; the caller then has no verdict. */
-struct pp_verdicts *pp_verdicts_start(const char *path, double share);
+ * before it begins; and there are at most two a minute, from shorter replays. parts: nothing is built until a
+ * part of the run is asked for. path is copied. NULL: no memory or no thread; the caller then has no verdict.
+ */
+struct pp_verdicts *pp_verdicts_start(const char *path, double share, int parts);
 void pp_verdicts_stop(struct pp_verdicts *v);
 /* The newest report, or NULL; stays valid until the next call. Only the thread that started it calls this. */
 const struct pp_report *pp_verdicts_newest(struct pp_verdicts *v);
 /* The file has ended or changed: build at the next opportunity, without waiting out the pause. */
 void pp_verdicts_wake(struct pp_verdicts *v);
 
-/* Another one, which builds nothing until a part is asked for: what began in [from_ns, to_ns). */
-struct pp_verdicts *pp_verdicts_start_parts(const char *path, double share);
-/* hurry: without waiting out the pause. Asking for the same part again costs nothing. */
+/* The part that began in [from_ns, to_ns). hurry: without waiting out the pause. Asking for the same part
+ * again costs nothing. */
 void pp_verdicts_ask(struct pp_verdicts *v, uint64_t from_ns, uint64_t to_ns, int hurry);
 /* The part that the report which pp_verdicts_newest returned is of. */
 void pp_verdicts_part(const struct pp_verdicts *v, uint64_t *from_ns, uint64_t *to_ns);

@@ -111,8 +111,7 @@ pp_status metrics_sampler_open(const char *path, const struct metrics_opts *o, i
     pp_live_at(s->live, UINT64_MAX, WINDOW_S, &s->snap, NULL);
     s->parts = watches && s->snap.state == PP_LIVE_RUNNING;
     if (watches)
-        s->verdicts = s->parts ? pp_verdicts_start_parts(path, VERDICT_SHARE)
-                               : pp_verdicts_start(path, VERDICT_SHARE);
+        s->verdicts = pp_verdicts_start(path, VERDICT_SHARE, s->parts);
     else
         pp_verdict_of_all(path, &s->report, NULL); /* without one there are no metrics of it */
     read_newest(s);

@@ -31,7 +31,7 @@ static void test_glance_is_the_verdict(void **state)
  * for. */
 static void test_threads_beside(void **state)
 {
-    struct pp_verdicts *v = pp_verdicts_start(dash_run->path, PP_VERDICTS_SHARE);
+    struct pp_verdicts *v = pp_verdicts_start(dash_run->path, PP_VERDICTS_SHARE, 0);
     struct pp_predictor *p = pp_predictor_start(dash_run->path);
     const struct pp_report *r = NULL;
     struct pp_predicted answer = {.set = "none"};
@@ -59,7 +59,7 @@ static void test_threads_beside(void **state)
         uint64_t from_s, to_s;
         const char *level;
     } parts[] = {{1030, 1035, "highly"}, {1010, 1025, "not"}, {1030, 1035, "highly"}};
-    v = pp_verdicts_start_parts(dash_run->path, PP_VERDICTS_SHARE);
+    v = pp_verdicts_start(dash_run->path, PP_VERDICTS_SHARE, 1);
     assert_null(pp_verdicts_newest(v));
     for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++) {
         uint64_t from = parts[k].from_s * MADE_S, to = parts[k].to_s * MADE_S, of_from = 0, of_to = 0;
@@ -74,7 +74,7 @@ static void test_threads_beside(void **state)
     }
     pp_verdicts_stop(v);
     /* a file that is not there gives no verdict, and stopping does not wait for one */
-    v = pp_verdicts_start("/tmp/there/is/no/such.sqlite", PP_VERDICTS_SHARE);
+    v = pp_verdicts_start("/tmp/there/is/no/such.sqlite", PP_VERDICTS_SHARE, 0);
     assert_null(pp_verdicts_newest(v));
     pp_verdicts_stop(v);
 }
@@ -83,8 +83,8 @@ static void test_threads_beside(void **state)
  */
 static void test_a_patient_one_is_paid_for_first(void **state)
 {
-    struct pp_verdicts *v = pp_verdicts_start(dash_run->path, 1e-9),
-                       *parts = pp_verdicts_start_parts(dash_run->path, 1e-9);
+    struct pp_verdicts *v = pp_verdicts_start(dash_run->path, 1e-9, 0),
+                       *parts = pp_verdicts_start(dash_run->path, 1e-9, 1);
     assert_true(v && parts);
     for (int i = 0; i < 10; i++) {
         pp_verdicts_wake(v);
