@@ -101,6 +101,9 @@ char *pp_clock_text(char *buf, size_t size, double seconds)
     return buf;
 }
 
+#define BLOCKS \
+    .cpu = "█", .queued = "▓", .blocked = "▒", .starved = "▚", .empty = "·", .fill = "█", \
+    .spark = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}, .rule = "─"
 const struct pp_glyphs pp_glyph_sets[PP_GLYPH_SETS] = {
     [PP_GLYPHS_ASCII] = {.cpu = "#",
                          .queued = "~",
@@ -110,23 +113,8 @@ const struct pp_glyphs pp_glyph_sets[PP_GLYPH_SETS] = {
                          .fill = "#",
                          .spark = {" ", "_", ".", ":", "-", "=", "+", "*", "#"},
                          .rule = "-"},
-    [PP_GLYPHS_BLOCK] = {.cpu = "█",
-                         .queued = "▓",
-                         .blocked = "▒",
-                         .starved = "▚",
-                         .empty = "·",
-                         .fill = "█",
-                         .spark = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
-                         .rule = "─"},
-    [PP_GLYPHS_BRAILLE] = {.cpu = "█",
-                           .queued = "▓",
-                           .blocked = "▒",
-                           .starved = "▚",
-                           .empty = "·",
-                           .fill = "█",
-                           .spark = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
-                           .rule = "─",
-                           .braille = 1},
+    [PP_GLYPHS_BLOCK] = {BLOCKS},
+    [PP_GLYPHS_BRAILLE] = {BLOCKS, .braille = 1},
 };
 
 /* Unicode, Braille Patterns: dots 7 3 2 1 stand on the left, 8 6 5 4 on the right, from the bottom up. */

@@ -1,12 +1,10 @@
-/* dash/canvas.h: a box of the grid that a panel draws in, and the words of drawing: put, bar, wrap, heading,
- * numbers in few columns. Knows no panel. */
+/* dash/canvas.h: a screen as cells in memory: what panels draw into, what tests look at, what `top --once
+ * --text` prints and what the terminal back end (screen.h) shows; and the words of drawing in a box of it:
+ * put, bar, wrap, heading, numbers in few columns. Nothing outside the grid or the given box is ever touched.
+ * Knows no panel. One thread. */
 #pragma once
 
 #include "tui/dash/state.h"
-
-/* A screen as cells in memory: what panels draw into, what tests look at, what `top --once
- * --text` prints and what the terminal back end (screen.h) shows. Nothing outside the grid or the given box
- * is ever touched. One thread. */
 
 /* What a cell means; colours follow from it, and nothing is said by colour alone. */
 enum pp_style {

@@ -7,8 +7,7 @@
 
 /* ---- where the panels go ----
  *
- * Where panels go: a pure function of the screen's size, the view, and how many rows each
- * panel would like.
+ * A pure function of the screen's size, the view, and how many rows each panel would like.
  *
  * From 40x10 on there is a view; below, one panel says how much is needed. Panels lie one above the other
  * over the whole width; on wide screens the events stand beside the history. When rows are short, panels are
