@@ -17,25 +17,24 @@ struct exec_duration {
     pthread_t thread;
     atomic_int over; /* the program has ended */
     int ended;       /* by us; read after the thread has ended */
-    int64_t last_id;
-    uint64_t batches;
+    struct exec_taken taken;
 };
 
 static void count_waits(void *ctx, const struct pp_second_row *row)
 {
-    struct exec_duration *d = ctx;
-    d->batches += row->phase == PP_PHASE_DATA_WAIT ? row->n : 0;
+    struct exec_taken *t = ctx;
+    t->batches += row->phase == PP_PHASE_DATA_WAIT ? row->n : 0;
 }
 
 /* The report's window begins with the second batch. */
-static int is_steady(struct exec_duration *d)
+int exec_is_steady(const char *recording, struct exec_taken *t)
 {
     struct pp_reader *reader = NULL;
     struct pp_err err;
-    if (access(d->recording, R_OK) == 0 && pp_reader_open(d->recording, &reader, &err) == PP_OK)
-        pp_reader_each_second_after(reader, &d->last_id, count_waits, d, &err);
+    if (access(recording, R_OK) == 0 && pp_reader_open(recording, &reader, &err) == PP_OK)
+        pp_reader_each_second_after(reader, &t->last_id, count_waits, t, &err);
     pp_reader_close(reader);
-    return d->batches >= 2;
+    return t->batches >= 2;
 }
 
 static void interrupt_loading(void *ctx, const struct pp_loaders_file *f)
@@ -53,7 +52,7 @@ static void *run_duration(void *arg)
     for (size_t sent = 0; !atomic_load_explicit(&d->over, memory_order_relaxed);) {
         nanosleep(&(struct timespec){.tv_nsec = TICK_NS}, NULL);
         uint64_t now = pp_now_ns();
-        if (!until && is_steady(d))
+        if (!until && exec_is_steady(d->recording, &d->taken))
             until = now + d->duration_ns;
         if (!until || now < until || sent == sizeof(signals) / sizeof(*signals))
             continue;

@@ -136,9 +136,7 @@ static void *serve(void *arg)
     return NULL;
 }
 
-/* ---- which rank ended first ----
- *
- * ---- the whole ---- */
+/* ---- the whole ---- */
 
 struct exec_ranks *exec_ranks_start(const struct exec_ranks_opts *opts)
 {

@@ -45,13 +45,8 @@ int exec_record_is_empty(const struct exec_record *r);
 void exec_record_abandon(struct exec_record *r);
 void exec_record_free(struct exec_record *r);
 
-/* ---- what a recording was made of ----
- *
- * What a recording was made of: the directory, and the commit of the job's code. */
-
-/* Stores run.directory, environment.gpu (the models that NVIDIA's driver lists) and, where git knows one
- * here, run.git_commit (of HEAD; changes since are not seen).
- */
+/* What a recording was made of: stores run.directory, environment.gpu (the models that NVIDIA's driver lists)
+ * and, where git knows one here, run.git_commit (of HEAD; changes since are not seen). */
 void exec_origin_store(struct pp_store *store);
 
 /* The ranks of a job whose launcher runs under this exec: `pipeprobe exec -- torchrun train.py`. Each process
@@ -102,3 +97,11 @@ struct exec_duration *exec_duration_start(const char *recording, const char *ses
                                           uint64_t duration_ns);
 /* After the program's end; frees. Whether the job was ended so. NULL is 0. */
 int exec_duration_stop(struct exec_duration *d);
+
+/* The batches that a trainer has taken, as far as its recording was looked through; begins as zeros. */
+struct exec_taken {
+    int64_t last_id;
+    uint64_t batches;
+};
+/* Looks at what came since. 1: the job is in its steady state. */
+int exec_is_steady(const char *recording, struct exec_taken *t);

@@ -1,11 +1,11 @@
 #include "tui/cli/tune/tune.h"
 #include "collectors/store/amend.h"
-#include "collectors/store/reader.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "probe/base/text.h"
 #include "report/build/build.h"
+#include "tui/cli/exec/exec_record.h"
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/jobs/interrupt.h"
 #include <dirent.h>
@@ -46,31 +46,6 @@ static pp_status start_exec(const struct tune_job *job, const struct tune_run *r
     if (log >= 0)
         close(log);
     return e ? pp_fail_errno(err, e, "cannot start a run of %s", job->program[0]) : PP_OK;
-}
-
-/* ---- when it is in its steady state ---- */
-
-struct watch {
-    int64_t last_id;
-    uint64_t batches;
-};
-
-static void count_waits(void *ctx, const struct pp_second_row *row)
-{
-    struct watch *w = ctx;
-    if (row->phase == PP_PHASE_DATA_WAIT)
-        w->batches += row->n;
-}
-
-/* The report's window begins with the second batch. */
-static int is_steady(const char *path, struct watch *w)
-{
-    struct pp_reader *reader = NULL;
-    struct pp_err err;
-    if (access(path, R_OK) == 0 && pp_reader_open(path, &reader, &err) == PP_OK)
-        pp_reader_each_second_after(reader, &w->last_id, count_waits, w, &err);
-    pp_reader_close(reader);
-    return w->batches >= 2;
 }
 
 /* ---- to its end ---- */
@@ -143,7 +118,7 @@ static int watch_over(const struct tune_job *job, const struct tune_ask *ask, st
                       const char *notes)
 {
     char mark[PATH_MAX + 64];
-    struct watch watch = {0};
+    struct exec_taken taken = {0};
     struct ending ending = {.group = {exec, mark}};
     uint64_t limit = pp_now_ns() + job->start_limit_ns, until = 0;
     int status = 0, ends = 0;
@@ -153,7 +128,7 @@ static int watch_over(const struct tune_job *job, const struct tune_ask *ask, st
             break;
         uint64_t now = pp_now_ns();
         int looks = !ends && !until && n % LOOK_TICKS == 0, ranks = looks && has_ranks(job, ask->name);
-        if (looks && is_steady(r->path, &watch))
+        if (looks && exec_is_steady(r->path, &taken))
             until = now + ask->duration_ns;
         if (!ends && (interrupt_asked() || ranks || now >= (until ? until : limit))) {
             r->end = interrupt_asked() ? TUNE_END_STOPPED
