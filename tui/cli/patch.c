@@ -200,13 +200,11 @@ static pp_status tell(int ended, int notes, const char *python, struct pp_err *e
 static pp_status make_diff(const struct options *o, const struct pp_report_loader *l, const char *set,
                            struct pp_err *err)
 {
-    static const struct pp_shipped_places hooks = {
-        {"python/attach", "../lib/pipeprobe/python/attach", "../lib64/pipeprobe/python/attach"}};
     char path[PATH_MAX], name[PATH_MAX], script[PATH_MAX];
     pid_t pid = 0;
     pp_status st = find_source(o, l->place, path, name, err);
     if (st == PP_OK)
-        st = pp_shipped_find("patch", NULL, &hooks, "pipeprobe_patch.py", script, err);
+        st = pp_shipped_find("patch", NULL, &pp_shipped_hooks, "pipeprobe_patch.py", script, err);
     if (st != PP_OK)
         return st;
     int asked = question_of(l, path, name, set), notes = memfd_create("pipeprobe-notes", MFD_CLOEXEC);

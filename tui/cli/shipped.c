@@ -9,6 +9,8 @@
 const struct pp_shipped_places pp_shipped_libraries = {{".", "../lib", "../lib/pipeprobe", "../lib64"}};
 const struct pp_shipped_places pp_shipped_maps = {{"../share/pipeprobe/maps", "../../samples/maps"}};
 const struct pp_shipped_places pp_shipped_python = {{"../share/pipeprobe/python", "../../samples/python"}};
+const struct pp_shipped_places pp_shipped_hooks = {
+    {"python/attach", "../lib/pipeprobe/python/attach", "../lib64/pipeprobe/python/attach"}};
 
 static int readable(const char *folder, const char *file, char *out)
 {

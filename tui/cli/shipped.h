@@ -9,7 +9,8 @@
 struct pp_shipped_places {
     const char *folder[5];
 };
-extern const struct pp_shipped_places pp_shipped_libraries, pp_shipped_maps, pp_shipped_python;
+extern const struct pp_shipped_places pp_shipped_libraries, pp_shipped_maps, pp_shipped_python,
+    pp_shipped_hooks;
 
 /* The first readable file of that name; variable (may be NULL) is an environment variable that names it, or
  * its folder, instead. out: PATH_MAX, absolute. PP_E_NOT_FOUND: a sentence that begins with what. */

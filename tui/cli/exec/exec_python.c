@@ -1,27 +1,11 @@
 #include "tui/cli/exec/exec_python.h"
+#include "tui/cli/shipped.h"
 #include <fcntl.h>
-#include <libgen.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define LOOKED_AT_MAX (64 << 20)
-
-/* ---- where they lie: beside the program, where a build leaves or an installation puts them ---- */
-
-static void find_beside(const char *const *places, size_t n, const char *probe, char *out, size_t size)
-{
-    char self[PATH_MAX], path[PATH_MAX], whole[PATH_MAX];
-    ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    self[len > 0 ? len : 0] = '\0';
-    const char *dir = dirname(self);
-    *out = '\0';
-    for (size_t i = 0; i < n && !*out; i++)
-        if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, places[i]) < sizeof(path) &&
-            (size_t)snprintf(whole, sizeof(whole), "%s%s", path, probe) < sizeof(whole) &&
-            access(whole, R_OK) == 0 && realpath(path, whole) && strlen(whole) < size)
-            memcpy(out, whole, strlen(whole) + 1);
-}
 
 /* A program built with AddressSanitizer refuses to start behind another preloaded library. */
 static int wants_to_be_first(const char *program)
@@ -52,19 +36,17 @@ static int wants_to_be_first(const char *program)
 
 void exec_python_prepare(struct exec_python *p, const char *program, int with_reads)
 {
-    static const char *const hooks[] = {"python/attach", "../lib/pipeprobe/python/attach",
-                                        "../lib64/pipeprobe/python/attach"};
-    static const char *const reads[] = {"libpipeprobe_reads.so", "../lib/libpipeprobe_reads.so",
-                                        "../lib64/libpipeprobe_reads.so"};
     const char *path = getenv("PYTHONPATH"), *preload = getenv("LD_PRELOAD");
+    char extension[PATH_MAX], library[PATH_MAX];
     *p = (struct exec_python){0};
-    find_beside(hooks, sizeof(hooks) / sizeof(hooks[0]), "/_pipeprobe.abi3.so", p->hooks, sizeof(p->hooks));
-    if (!*p->hooks)
+    if (pp_shipped_find("hooks", NULL, &pp_shipped_hooks, "_pipeprobe.abi3.so", extension, NULL) != PP_OK)
         return;
-    if (with_reads && !wants_to_be_first(program))
-        find_beside(reads, sizeof(reads) / sizeof(reads[0]), "", p->reads, sizeof(p->reads));
-    if (strpbrk(p->reads, " :")) /* where the loader splits LD_PRELOAD */
-        p->reads[0] = '\0';
+    snprintf(p->hooks, sizeof(p->hooks), "%.*s", (int)(strrchr(extension, '/') - extension), extension);
+    if (with_reads && !wants_to_be_first(program) &&
+        pp_shipped_find("reads", NULL, &pp_shipped_libraries, "libpipeprobe_reads.so", library, NULL) ==
+            PP_OK &&
+        !strpbrk(library, " :")) /* where the loader splits LD_PRELOAD */
+        memcpy(p->reads, library, sizeof(library));
     if (asprintf(&p->set_path, "PYTHONPATH=%s%s%s", p->hooks, path && *path ? ":" : "", path ? path : "") < 0)
         p->set_path = NULL;
     /* Behind what the user preloads. */
