@@ -200,11 +200,11 @@ static int print_session(const struct exec_record *r, const struct exec_python *
     }
     pp_json_begin(&j, stdout, 0);
     pp_json_object(&j);
-    pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.session/1");
-    pp_json_key(&j, "recording"), pp_json_str(&j, recording);
-    pp_json_key(&j, "session"), pp_json_str(&j, session);
-    pp_json_key(&j, "hooks"), pp_json_str(&j, *python->hooks ? python->hooks : NULL);
-    pp_json_key(&j, "reads"), pp_json_str(&j, *python->reads ? python->reads : NULL);
+    pp_json_put_str(&j, "schema", "pipeprobe.session/1");
+    pp_json_put_str(&j, "recording", recording);
+    pp_json_put_str(&j, "session", session);
+    pp_json_put_str(&j, "hooks", *python->hooks ? python->hooks : NULL);
+    pp_json_put_str(&j, "reads", *python->reads ? python->reads : NULL);
     pp_json_object_end(&j);
     if (pp_json_end(&j) == 0 && fflush(stdout) == 0)
         return 0;

@@ -216,17 +216,17 @@ void tune_print_md(const struct tune_session *s, FILE *out)
 
 void tune_put_gain(struct pp_json *j, const char *key, const struct tune_gain *g)
 {
-    pp_json_key(j, key), pp_json_object(j);
-    pp_json_key(j, "gain"), pp_json_num(j, g->gain);
-    pp_json_key(j, "low"), pp_json_num(j, g->low);
-    pp_json_key(j, "high"), pp_json_num(j, g->high);
+    pp_json_put_object(j, key);
+    pp_json_put_num(j, "gain", g->gain);
+    pp_json_put_num(j, "low", g->low);
+    pp_json_put_num(j, "high", g->high);
     pp_json_object_end(j);
 }
 
 static void put_rates(struct pp_json *j, const struct tune_sample *s)
 {
-    pp_json_key(j, "samples_per_s"), pp_json_num(j, s->n ? tune_median(s) : NAN);
-    pp_json_key(j, "runs_samples_per_s"), pp_json_array(j);
+    pp_json_put_num(j, "samples_per_s", s->n ? tune_median(s) : NAN);
+    pp_json_put_array(j, "runs_samples_per_s");
     for (size_t i = 0; i < s->n; i++)
         pp_json_num(j, s->rate[i]);
     pp_json_array_end(j);
@@ -234,7 +234,7 @@ static void put_rates(struct pp_json *j, const struct tune_sample *s)
 
 static void put_set(struct pp_json *j, const char *key, const int value[PP_KNOBS_TUNED])
 {
-    pp_json_key(j, key), pp_json_object(j);
+    pp_json_put_object(j, key);
     for (int k = 0; k < PP_KNOBS_TUNED; k++) {
         if (value[k] < 0)
             continue;
@@ -253,25 +253,25 @@ void tune_print_json(const struct tune_session *s, FILE *out)
     char line[2 * TUNE_TEXT];
     pp_json_begin(&j, out, 2);
     pp_json_object(&j);
-    pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.tune/1");
-    pp_json_key(&j, "directory"), pp_json_str(&j, s->job.dir);
-    pp_json_key(&j, "verdict"), pp_json_str(&j, s->verdict);
-    pp_json_key(&j, "next_step"), pp_json_str(&j, s->advice[0] ? s->advice : NULL);
-    pp_json_key(&j, "next_step_gain"), pp_json_str(&j, s->advice_gain[0] ? s->advice_gain : NULL);
-    pp_json_key(&j, "left_out"), pp_json_str(&j, s->left_out[0] ? s->left_out : NULL);
-    pp_json_key(&j, "loader"), pp_json_object(&j);
-    pp_json_key(&j, "made"), pp_json_int(&j, s->loader->made + 1);
-    pp_json_key(&j, "loaders_made"), pp_json_uint(&j, s->baseline.loaders.made);
-    pp_json_key(&j, "dataset"), pp_json_str(&j, s->loader->dataset);
-    pp_json_key(&j, "batch_size"), pp_json_num(&j, s->loader->batch > 0 ? (double)s->loader->batch : NAN);
+    pp_json_put_str(&j, "schema", "pipeprobe.tune/1");
+    pp_json_put_str(&j, "directory", s->job.dir);
+    pp_json_put_str(&j, "verdict", s->verdict);
+    pp_json_put_str(&j, "next_step", s->advice[0] ? s->advice : NULL);
+    pp_json_put_str(&j, "next_step_gain", s->advice_gain[0] ? s->advice_gain : NULL);
+    pp_json_put_str(&j, "left_out", s->left_out[0] ? s->left_out : NULL);
+    pp_json_put_object(&j, "loader");
+    pp_json_put_int(&j, "made", s->loader->made + 1);
+    pp_json_put_uint(&j, "loaders_made", s->baseline.loaders.made);
+    pp_json_put_str(&j, "dataset", s->loader->dataset);
+    pp_json_put_num(&j, "batch_size", s->loader->batch > 0 ? (double)s->loader->batch : NAN);
     put_set(&j, "arguments", s->loader->value);
     pp_json_object_end(&j);
-    pp_json_key(&j, "baseline"), pp_json_object(&j);
+    pp_json_put_object(&j, "baseline");
     put_rates(&j, &s->base);
-    pp_json_key(&j, "recording"), pp_json_str(&j, s->baseline.path);
-    pp_json_key(&j, "relative_spread"), pp_json_num(&j, s->spread);
+    pp_json_put_str(&j, "recording", s->baseline.path);
+    pp_json_put_num(&j, "relative_spread", s->spread);
     pp_json_object_end(&j);
-    pp_json_key(&j, "candidates"), pp_json_array(&j);
+    pp_json_put_array(&j, "candidates");
     for (int i = 0; i < s->candidates; i++) {
         const struct tune_candidate *c = &s->candidate[i];
         pp_json_object(&j);
@@ -279,14 +279,13 @@ void tune_print_json(const struct tune_session *s, FILE *out)
         tune_put_gain(&j, "predicted", &c->predicted);
         tune_put_gain(&j, "measured", &c->measured);
         put_rates(&j, &c->sample);
-        pp_json_key(&j, "not_measured"), pp_json_str(&j, c->why[0] ? c->why : NULL);
-        pp_json_key(&j, "not_applied"), pp_json_str(&j, c->left[0] ? c->left : NULL);
-        pp_json_key(&j, "recording"), pp_json_str(&j, c->recording[0] ? c->recording : NULL);
+        pp_json_put_str(&j, "not_measured", c->why[0] ? c->why : NULL);
+        pp_json_put_str(&j, "not_applied", c->left[0] ? c->left : NULL);
+        pp_json_put_str(&j, "recording", c->recording[0] ? c->recording : NULL);
         pp_json_object_end(&j);
     }
     pp_json_array_end(&j);
-    pp_json_key(&j, "python"),
-        pp_json_str(&j, s->best >= 0 ? line_of(s, &s->candidate[s->best], line) : NULL);
+    pp_json_put_str(&j, "python", s->best >= 0 ? line_of(s, &s->candidate[s->best], line) : NULL);
     pp_json_object_end(&j);
     pp_json_end(&j);
 }

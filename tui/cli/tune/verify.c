@@ -334,10 +334,10 @@ static void print_md(const struct verify *v, FILE *out)
 
 static void put_side(struct pp_json *j, const char *key, const struct tune_sample *s, double stall)
 {
-    pp_json_key(j, key), pp_json_object(j);
-    pp_json_key(j, "samples_per_s"), pp_json_num(j, s->n ? tune_median(s) : NAN);
-    pp_json_key(j, "runs"), pp_json_uint(j, s->n);
-    pp_json_key(j, "stall_share"), pp_json_num(j, stall);
+    pp_json_put_object(j, key);
+    pp_json_put_num(j, "samples_per_s", s->n ? tune_median(s) : NAN);
+    pp_json_put_uint(j, "runs", s->n);
+    pp_json_put_num(j, "stall_share", stall);
     pp_json_object_end(j);
 }
 
@@ -347,26 +347,26 @@ static void print_json(const struct verify *v, FILE *out)
     struct pp_json j;
     pp_json_begin(&j, out, 2);
     pp_json_object(&j);
-    pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.verify/1");
-    pp_json_key(&j, "outcome"), pp_json_str(&j, outcomes[v->outcome].code);
-    pp_json_key(&j, "why"), pp_json_str(&j, v->why[0] ? v->why : NULL);
+    pp_json_put_str(&j, "schema", "pipeprobe.verify/1");
+    pp_json_put_str(&j, "outcome", outcomes[v->outcome].code);
+    pp_json_put_str(&j, "why", v->why[0] ? v->why : NULL);
     const struct tune_gain predicted = f ? (struct tune_gain){f->gain, f->low, f->high}
                                          : (struct tune_gain){NAN, NAN, NAN};
     tune_put_gain(&j, "measured", &v->measured);
     tune_put_gain(&j, "predicted", &predicted);
     put_side(&j, "before", &v->before, v->stall_before);
     put_side(&j, "after", &v->after, v->stall_after);
-    pp_json_key(&j, "same_work"), pp_json_array(&j);
+    pp_json_put_array(&j, "same_work");
     for (int i = 0; v->after.n && i < VERIFY_CHECKS; i++) {
         pp_json_object(&j);
-        pp_json_key(&j, "code"), pp_json_str(&j, v->check[i].code);
-        pp_json_key(&j, "same"), pp_json_bool(&j, v->check[i].same);
-        pp_json_key(&j, "before"), pp_json_str(&j, v->check[i].before);
-        pp_json_key(&j, "after"), pp_json_str(&j, v->check[i].after);
+        pp_json_put_str(&j, "code", v->check[i].code);
+        pp_json_put_bool(&j, "same", v->check[i].same);
+        pp_json_put_str(&j, "before", v->check[i].before);
+        pp_json_put_str(&j, "after", v->check[i].after);
         pp_json_object_end(&j);
     }
     pp_json_array_end(&j);
-    pp_json_key(&j, "directory"), pp_json_str(&j, v->job.dir);
+    pp_json_put_str(&j, "directory", v->job.dir);
     pp_json_object_end(&j);
     pp_json_end(&j);
 }
