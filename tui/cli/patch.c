@@ -8,6 +8,7 @@
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/recording_name.h"
 #include "tui/cli/shipped.h"
+#include "tui/cli/trace_report.h"
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -52,37 +53,27 @@ static const char *choose_set(const struct pp_report *r, const char *change, str
 {
     const struct pp_report_verdict *v = &r->verdict;
     const struct pp_report_fix *f = NULL;
-    char *end;
-    if (change && strchr(change, '='))
-        return is_settable(change) ? change
-                                   : (pp_fail(err, PP_E_USAGE,
-                                              "--change %s: that is no argument of a DataLoader "
-                                              "with a value that it can have",
-                                              change),
-                                      NULL);
+    if (change && strchr(change, '=')) {
+        if (is_settable(change))
+            return change;
+        pp_fail(err, PP_E_USAGE,
+                "--change %s: that is no argument of a DataLoader with a value that it can have", change);
+        return NULL;
+    }
+    if (change)
+        f = pp_report_change(r, change, err);
     for (size_t i = 0; !change && i < v->n_fixes && !f; i++)
         if (v->fixes[i].advice == PP_ADVICE_DO && v->fixes[i].is_argument)
             f = &v->fixes[i];
     if (!change && !f)
-        return pp_fail(err, PP_E_UNSUPPORTED,
-                       "%s: no argument of the DataLoader is advised; --change ID "
-                       "takes any change of `pipeprobe answer`",
-                       r->path),
-               NULL;
-    if (change) {
-        unsigned long id = change[0] == 'c' ? strtoul(change + 1, &end, 10) : 0;
-        if (!id || *end || id > v->n_fixes)
-            return pp_fail(err, PP_E_USAGE,
-                           "--change %s: the changes of %s are c1 to c%zu (`pipeprobe answer`)", change,
-                           r->path, v->n_fixes),
-                   NULL;
-        f = &v->fixes[id - 1];
-    }
-    if (!f->is_argument)
-        return pp_fail(err, PP_E_UNSUPPORTED, "%s is no argument of a DataLoader, and no patch makes it",
-                       f->change ? f->change : f->set),
-               NULL;
-    return f->set;
+        pp_fail(err, PP_E_UNSUPPORTED,
+                "%s: no argument of the DataLoader is advised; --change ID takes any change of `pipeprobe "
+                "answer`",
+                r->path);
+    if (f && !f->is_argument)
+        pp_fail(err, PP_E_UNSUPPORTED, "%s is no argument of a DataLoader, and no patch makes it",
+                f->change ? f->change : f->set);
+    return f && f->is_argument ? f->set : NULL;
 }
 
 static const struct pp_report_loader *choose_loader(const struct pp_report *r, struct pp_err *err)

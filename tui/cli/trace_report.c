@@ -85,6 +85,17 @@ pp_status pp_report_of_file(const char *path, const char *loader, struct pp_repo
     return st;
 }
 
+const struct pp_report_fix *pp_report_change(const struct pp_report *r, const char *id, struct pp_err *err)
+{
+    char *end = NULL;
+    unsigned long number = id[0] == 'c' ? strtoul(id + 1, &end, 10) : 0;
+    if (number && !*end && number <= r->verdict.n_fixes)
+        return &r->verdict.fixes[number - 1];
+    pp_fail(err, PP_E_USAGE, "--change %s: the changes of %s are c1 to c%zu (`pipeprobe answer`)", id,
+            r->path, r->verdict.n_fixes);
+    return NULL;
+}
+
 pp_status pp_trace_digest(const struct import_trace *trace, struct pp_digest *out, struct pp_err *err)
 {
     *out = (struct pp_digest){0};

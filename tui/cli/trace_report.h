@@ -10,6 +10,9 @@
 
 /* As pp_report_build_of, also of a trace that has a pp_import_trace_format. */
 pp_status pp_report_of_file(const char *path, const char *loader, struct pp_report **out, struct pp_err *err);
+/* The change of a report that has this number ("c2"), as `pipeprobe answer` gives them; NULL: there is none,
+ * and err says which there are. */
+const struct pp_report_fix *pp_report_change(const struct pp_report *r, const char *id, struct pp_err *err);
 /* As pp_digest_read, of the trace of a rank. */
 pp_status pp_trace_digest(const struct import_trace *trace, struct pp_digest *out, struct pp_err *err);
 

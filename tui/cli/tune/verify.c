@@ -10,6 +10,7 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/jobs/interrupt.h"
+#include "tui/cli/trace_report.h"
 #include <unistd.h>
 
 struct options {
@@ -90,17 +91,11 @@ struct verify {
 
 static pp_status read_recorded(struct verify *v, struct pp_err *err)
 {
-    const char *change = v->o->change;
-    char *end = NULL;
     pp_status st = pp_report_build(v->recording, &v->recorded, err);
     if (st != PP_OK)
         return st;
-    const struct pp_report_verdict *verdict = &v->recorded->verdict;
-    unsigned long id = change && change[0] == 'c' ? strtoul(change + 1, &end, 10) : 0;
-    if (change && (!id || *end || id > verdict->n_fixes))
-        return pp_fail(err, PP_E_USAGE, "--change %s: the changes of %s are c1 to c%zu (`pipeprobe answer`)",
-                       change, v->recording, verdict->n_fixes);
-    v->fix = id ? &verdict->fixes[id - 1] : NULL;
+    if (v->o->change && !(v->fix = pp_report_change(v->recorded, v->o->change, err)))
+        return err->code;
     return verify_loader_of(v->recorded)
                ? PP_OK
                : pp_fail(err, PP_E_UNSUPPORTED,
