@@ -1,6 +1,5 @@
 #include "tui/cli/digest_beside.h"
 #include "probe/base/clock.h"
-#include "probe/base/text.h"
 #include "report/ranks/digest.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/jobs/again.h"
@@ -10,23 +9,6 @@
 
 #define END_NS UINT64_C(60000000000)
 #define LOOK_NS UINT64_C(10000000)
-
-static void say(const struct digest_beside *b, const char *fmt, const char *what, const char *why)
-{
-    char text[PATH_MAX + 300];
-    snprintf(text, sizeof(text), fmt, what, why);
-    pp_cli_say(stderr, "%s%s", b->label, text);
-}
-
-/* Ctrl-C is for the job; the digest of its end is to be written. */
-static int start_merge(struct digest_beside *b, uint64_t every_ns, int in)
-{
-    char every[32];
-    struct again a = {.in = in, .out = AGAIN_NULL, .group = AGAIN_OWN_GROUP};
-    snprintf(every, sizeof(every), "%llums", (unsigned long long)(every_ns / 1000000));
-    again_add(&a, "pipeprobe", "merge", "--beside", "--force", "--every", every, "-o", b->path, NULL);
-    return again_start(&a, &b->pid);
-}
 
 void digest_beside_start(struct digest_beside *b, const struct digest_opts *o, const char *recording,
                          int of_host, const char *label)
@@ -39,29 +21,35 @@ void digest_beside_start(struct digest_beside *b, const struct digest_opts *o, c
     /* DIR/rank0003.digest of .../rank0003.sqlite. */
     const char *slash = strrchr(recording, '/'), *base = slash ? slash + 1 : recording;
     size_t d = strlen(o->directory);
-    char host[HOST_NAME_MAX + 2] = "";
+    char host[HOST_NAME_MAX + 2] = "", every[32];
     if (of_host && gethostname(host, HOST_NAME_MAX) == 0)
         strcat(host, "-");
     snprintf(b->path, sizeof(b->path), "%s%s%s%.*s.digest", o->directory,
              d && o->directory[d - 1] == '/' ? "" : "/", host, pp_stem(base), base);
     rc = mkdir(o->directory, 0777) == 0 || errno == EEXIST ? 0 : errno;
     if (rc) {
-        say(b, "no digest in %s: %s", o->directory, strerror(rc));
+        pp_cli_say(stderr, "%sno digest in %s: %s", label, o->directory, strerror(rc));
         return;
     }
     if (stat(b->path, &info) == 0 && !pp_digest_is_file(b->path)) {
-        say(b, "cannot write the digest: %s exists and is not a digest; move or rename it%s", b->path, "");
+        pp_cli_say(stderr, "%scannot write the digest: %s exists and is not a digest; move or rename it",
+                   label, b->path);
         return;
     }
     /* a socket, as a pipe whose reader is gone would end the process that writes */
-    rc = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) == 0 ? start_merge(b, o->every_ns, in[0])
-                                                                     : errno;
-    if (in[0] >= 0)
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) != 0) {
+        rc = errno;
+    } else { /* Ctrl-C is for the job; the digest of its end is to be written */
+        struct again a = {.in = in[0], .out = AGAIN_NULL, .group = AGAIN_OWN_GROUP};
+        snprintf(every, sizeof(every), "%llums", (unsigned long long)(o->every_ns / 1000000));
+        again_add(&a, "pipeprobe", "merge", "--beside", "--force", "--every", every, "-o", b->path, NULL);
+        rc = again_start(&a, &b->pid);
         close(in[0]);
+    }
     b->names = in[1];
     if (rc == 0)
         return;
-    say(b, "no digest%s: its process cannot be started: %s", "", strerror(rc));
+    pp_cli_say(stderr, "%sno digest: its process cannot be started: %s", label, strerror(rc));
     if (b->names >= 0)
         close(b->names);
     b->names = -1;
@@ -97,8 +85,8 @@ void digest_beside_end(struct digest_beside *b, int quiet)
     while (!(ended = again_has_ended(&b->pid, &status)) && pp_now_ns() <= deadline)
         pp_sleep_until_ns(pp_now_ns() + LOOK_NS);
     if (!ended)
-        say(b, "the digest %s is still being made%s", b->path, "");
+        pp_cli_say(stderr, "%sthe digest %s is still being made", b->label, b->path);
     else if (!quiet && again_code(status) == 0)
-        say(b, "the digest of the ranks here is %s%s", b->path, "");
+        pp_cli_say(stderr, "%sthe digest of the ranks here is %s", b->label, b->path);
     *b = (struct digest_beside){.names = -1, .label = b->label};
 }
