@@ -287,34 +287,23 @@ static pp_status read_classes(const struct pp_dataset *d, struct pp_shuffle_setu
 static void print_shuffle_json(const struct pp_shuffle_setup *s, const struct pp_shuffle_quality *q,
                                double bytes)
 {
-    const struct {
-        const char *key;
-        double value;
-    } rows[] = {{"samples", s->samples},
-                {"shards", s->shards},
-                {"batch_size", s->batch},
-                {"shuffle_buffer", s->buffer},
-                {"most_places", q->most_places},
-                {"mean_places", q->spread_places},
-                {"own_shard_samples", q->own_shard},
-                {"own_shard_samples_full", q->full_own_shard},
-                {"class_run", q->class_run},
-                {"class_run_full", q->full_class_run},
-                {"buffer_bytes", fmin(s->buffer, s->samples) * bytes},
-                {"enough_buffer", q->enough_buffer},
-                {"enough_buffer_bytes", q->enough_buffer * bytes}};
     struct pp_json j;
     pp_json_begin(&j, stdout, 2);
     pp_json_object(&j);
     pp_json_put_str(&j, "schema", "pipeprobe.shuffle/1");
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        double v = rows[i].value;
-        pp_json_key(&j, rows[i].key);
-        if (isnan(v))
-            pp_json_null(&j);
-        else
-            pp_json_num(&j, v);
-    }
+    pp_json_put_num(&j, "samples", s->samples);
+    pp_json_put_num(&j, "shards", s->shards);
+    pp_json_put_num(&j, "batch_size", s->batch);
+    pp_json_put_num(&j, "shuffle_buffer", s->buffer);
+    pp_json_put_num(&j, "most_places", q->most_places);
+    pp_json_put_num(&j, "mean_places", q->spread_places);
+    pp_json_put_num(&j, "own_shard_samples", q->own_shard);
+    pp_json_put_num(&j, "own_shard_samples_full", q->full_own_shard);
+    pp_json_put_num(&j, "class_run", q->class_run);
+    pp_json_put_num(&j, "class_run_full", q->full_class_run);
+    pp_json_put_num(&j, "buffer_bytes", fmin(s->buffer, s->samples) * bytes);
+    pp_json_put_num(&j, "enough_buffer", q->enough_buffer);
+    pp_json_put_num(&j, "enough_buffer_bytes", q->enough_buffer * bytes);
     pp_json_object_end(&j);
     pp_json_end(&j);
 }
