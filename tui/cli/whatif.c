@@ -153,29 +153,16 @@ static void put_prediction(struct asked *a, const char *what, const struct pp_pr
     pp_json_object_end(&a->json);
 }
 
-/* Decoding on a GPU rests on a rate that is not in the recording. */
-static void put_gpu_decode(const struct asked *a)
+static void put_gpu_decode(struct pp_json *j, const struct pp_gpu_decode *d)
 {
-    char text[PP_NVJPEG_TEXT];
-    if (!a->o->json && pp_nvjpeg_assumes(&a->knobs, text))
-        printf("  %s\n", text);
-}
-
-static void put_gpu_decode_json(struct pp_json *j, const struct pp_gpu_decode *d)
-{
-    const struct {
-        const char *key;
-        double value;
-    } rows[] = {{"images_per_s", d->per_s},
-                {"images_per_s_low", d->low_per_s},
-                {"images_per_s_high", d->high_per_s},
-                {"batch_ms", d->floor_ns / 1e6},
-                {"batch_ms_low", d->low_floor_ns / 1e6},
-                {"batch_ms_high", d->high_floor_ns / 1e6},
-                {"images_share", d->counted ? d->part : NAN}};
     pp_json_put_object(j, "gpu_decode");
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-        pp_json_put_num(j, rows[i].key, rows[i].value);
+    pp_json_put_num(j, "images_per_s", d->per_s);
+    pp_json_put_num(j, "images_per_s_low", d->low_per_s);
+    pp_json_put_num(j, "images_per_s_high", d->high_per_s);
+    pp_json_put_num(j, "batch_ms", d->floor_ns / 1e6);
+    pp_json_put_num(j, "batch_ms_low", d->low_floor_ns / 1e6);
+    pp_json_put_num(j, "batch_ms_high", d->high_floor_ns / 1e6);
+    pp_json_put_num(j, "images_share", d->counted ? d->part : NAN);
     pp_json_put_str(j, "rate", d->published ? "published" : "stated");
     pp_json_put_str(j, "source", d->published ? pp_nvjpeg_published.source : NULL);
     pp_json_object_end(j);
@@ -292,25 +279,20 @@ static void put_estimate(const struct pp_estimate *e)
 
 static void put_estimate_json(struct pp_json *j, const struct pp_estimate *e)
 {
-    const struct {
-        const char *key;
-        double value;
-    } rows[] = {{"step_ms", e->step_ns / 1e6},
-                {"batch_size", e->batch_size},
-                {"samples_per_s", e->samples_per_s},
-                {"bytes_per_s", e->bytes_per_s},
-                {"cores", e->cores},
-                {"usable_cores", e->usable_cores},
-                {"reads_waiting", e->reads_waiting},
-                {"busy_workers", e->busy_workers},
-                {"copy_share", e->copy_share},
-                {"most_samples_per_s", e->most_per_s},
-                {"workers", e->workers ? e->workers : NAN},
-                {"samples_per_s_with_workers", e->workers ? e->with_workers.samples_per_s : NAN},
-                {"data_wait_share_with_workers", e->workers ? e->with_workers.data_wait_share : NAN}};
     pp_json_put_object(j, "estimate");
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-        pp_json_put_num(j, rows[i].key, rows[i].value);
+    pp_json_put_num(j, "step_ms", e->step_ns / 1e6);
+    pp_json_put_num(j, "batch_size", e->batch_size);
+    pp_json_put_num(j, "samples_per_s", e->samples_per_s);
+    pp_json_put_num(j, "bytes_per_s", e->bytes_per_s);
+    pp_json_put_num(j, "cores", e->cores);
+    pp_json_put_num(j, "usable_cores", e->usable_cores);
+    pp_json_put_num(j, "reads_waiting", e->reads_waiting);
+    pp_json_put_num(j, "busy_workers", e->busy_workers);
+    pp_json_put_num(j, "copy_share", e->copy_share);
+    pp_json_put_num(j, "most_samples_per_s", e->most_per_s);
+    pp_json_put_num(j, "workers", e->workers ? e->workers : NAN);
+    pp_json_put_num(j, "samples_per_s_with_workers", e->workers ? e->with_workers.samples_per_s : NAN);
+    pp_json_put_num(j, "data_wait_share_with_workers", e->workers ? e->with_workers.data_wait_share : NAN);
     pp_json_put_bool(j, "reachable", e->most_per_s >= e->samples_per_s);
     pp_json_put_str(j, "most_of", e->most_of);
     pp_json_object_end(j);
@@ -426,7 +408,7 @@ static pp_status answer(struct asked *a, const char *path, struct pp_err *err)
         if (a->o->estimate_ms > 0)
             put_estimate_json(&a->json, &e);
         if (a->knobs.gpu_decode.per_s > 0)
-            put_gpu_decode_json(&a->json, &a->knobs.gpu_decode);
+            put_gpu_decode(&a->json, &a->knobs.gpu_decode);
         pp_json_object_end(&a->json);
         pp_json_end(&a->json);
     } else if (a->o->estimate_ms > 0) {
@@ -434,21 +416,19 @@ static pp_status answer(struct asked *a, const char *path, struct pp_err *err)
         if (e.workers)
             note_assumption(a, &e.with_workers);
     }
-    if (st == PP_OK) {
-        /* A replay answers any number of reads as quickly as the recorded ones. */
-        char text[160];
-        if (!a->o->json && pp_whatif_assumes(&a->boldest, text, sizeof(text)))
-            printf("  Assumes that %s; verify with a run.\n", text);
-        put_gpu_decode(a);
-        /* A rank of a data-parallel run: what it saves it waits. */
-        char share[32];
-        double collective = pp_timeline_collective_share(&a->timeline);
-        if (!a->o->json && a->costs.n_others)
-            printf(
-                "  This rank waits %s of its step time for other ranks; their steps are assumed to last as recorded; collective=0 removes them.\n",
-                pp_text_percent(share, sizeof(share), collective));
-    }
-    return st;
+    if (st != PP_OK || a->o->json)
+        return st;
+    /* A replay answers any number of reads as quickly as the recorded ones. */
+    char text[160], rests_on[PP_NVJPEG_TEXT], share[32];
+    if (pp_whatif_assumes(&a->boldest, text, sizeof(text)))
+        printf("  Assumes that %s; verify with a run.\n", text);
+    if (pp_nvjpeg_assumes(&a->knobs, rests_on)) /* a rate that is not in the recording */
+        printf("  %s\n", rests_on);
+    if (a->costs.n_others) /* a rank of a data-parallel run: what it saves it waits */
+        printf(
+            "  This rank waits %s of its step time for other ranks; their steps are assumed to last as recorded; collective=0 removes them.\n",
+            pp_text_percent(share, sizeof(share), pp_timeline_collective_share(&a->timeline)));
+    return PP_OK;
 }
 
 static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
