@@ -98,11 +98,22 @@ pp_status gate_settings(const struct gate_opts *g, const char **allow, struct pp
 
 /* ---- outputs ---- */
 
+enum output { OUT_MARKDOWN, OUT_JUNIT, OUT_OPENMETRICS, OUT_BENCHMARK, OUT_MAIN, OUTPUTS };
+
 /* One form of the answer into a stream; strict and looks come from the options. */
 struct answer {
     const struct gate_opts *g;
     const struct pp_compare *c;
+    enum output output;
 };
+
+/* NULL: it is not asked for. */
+static const char *path_of(const struct gate_opts *g, enum output output)
+{
+    const char *const paths[OUTPUTS] = {g->markdown, g->junit, g->openmetrics, g->benchmark,
+                                        g->output ? g->output : "-"};
+    return paths[output];
+}
 
 /* That of --format, else of the file's suffix; -1: nothing is written under that suffix. */
 static int format_of(const struct gate_opts *g)
@@ -121,9 +132,8 @@ static int format_of(const struct gate_opts *g)
     return *name && strchr(name + 1, '.') ? -1 : TEXT;
 }
 
-static int write_main(void *ctx, FILE *out)
+static int write_main(const struct answer *a, FILE *out)
 {
-    const struct answer *a = ctx;
     const struct gate_opts *g = a->g;
     int format = format_of(g);
     if (format == PAGE)
@@ -138,47 +148,21 @@ static int write_main(void *ctx, FILE *out)
     return pp_compare_text(a->c, out, color, file ? 80 : pp_cli_columns(out));
 }
 
-static int write_markdown(void *ctx, FILE *out)
-{
-    return pp_compare_markdown(((const struct answer *)ctx)->c, out);
-}
-
-static int write_junit(void *ctx, FILE *out)
+static int write_output(void *ctx, FILE *out)
 {
     const struct answer *a = ctx;
-    return pp_ci_junit(a->c, a->g->strict, out);
-}
-
-static int write_openmetrics(void *ctx, FILE *out)
-{
-    return pp_ci_openmetrics(((const struct answer *)ctx)->c, out);
-}
-
-static int write_benchmark(void *ctx, FILE *out)
-{
-    return pp_ci_benchmark(((const struct answer *)ctx)->c, out);
-}
-
-struct output {
-    const char *path;
-    int (*write)(void *ctx, FILE *out);
-};
-
-#define OUTPUTS 5
-static void outputs_of(const struct gate_opts *g, struct output *o)
-{
-    o[0] = (struct output){g->markdown, write_markdown};
-    o[1] = (struct output){g->junit, write_junit};
-    o[2] = (struct output){g->openmetrics, write_openmetrics};
-    o[3] = (struct output){g->benchmark, write_benchmark};
-    o[4] = (struct output){g->output ? g->output : "-", write_main};
+    switch (a->output) {
+    case OUT_MARKDOWN: return pp_compare_markdown(a->c, out);
+    case OUT_JUNIT: return pp_ci_junit(a->c, a->g->strict, out);
+    case OUT_OPENMETRICS: return pp_ci_openmetrics(a->c, out);
+    case OUT_BENCHMARK: return pp_ci_benchmark(a->c, out);
+    default: return write_main(a, out);
+    }
 }
 
 pp_status gate_check_outputs(const struct gate_opts *g, struct pp_err *err)
 {
-    struct output o[OUTPUTS];
     pp_status st = PP_OK;
-    outputs_of(g, o);
     if (!g->page && g->output && pp_ends_in(g->output, ".html"))
         st = pp_fail(
             err, PP_E_USAGE,
@@ -189,20 +173,20 @@ pp_status gate_check_outputs(const struct gate_opts *g, struct pp_err *err)
                      "--output %s: a comparison is written as .txt, .md or .json%s; or give --format",
                      g->output, g->page ? ", or .html as a page" : "");
     for (int i = 0; i < OUTPUTS && st == PP_OK; i++)
-        st = pp_output_check(o[i].path, g->force, err);
+        st = pp_output_check(path_of(g, (enum output)i), g->force, err);
     return st;
 }
 
 pp_status gate_write(const struct gate_opts *g, const struct pp_compare *c, struct pp_err *err)
 {
-    struct answer answer = {g, c};
-    struct output o[OUTPUTS];
+    struct answer answer = {.g = g, .c = c};
     const char *actions = getenv("GITHUB_ACTIONS"), *summary = getenv("GITHUB_STEP_SUMMARY");
     pp_status st = PP_OK;
-    outputs_of(g, o);
-    for (int i = 0; i < OUTPUTS && st == PP_OK; i++)
-        if (o[i].path)
-            st = pp_output_write(o[i].path, "comparison", o[i].write, &answer, err);
+    for (int i = 0; i < OUTPUTS && st == PP_OK; i++) {
+        answer.output = (enum output)i;
+        if (path_of(g, answer.output))
+            st = pp_output_write(path_of(g, answer.output), "comparison", write_output, &answer, err);
+    }
     if (st == PP_OK)
         pp_output_say(g->output, c->sentence);
     if (st == PP_OK && summary && summary[0]) { /* GitHub's file, which the steps of a job share */
