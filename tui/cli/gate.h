@@ -21,91 +21,40 @@ extern const struct pp_opt_choice gate_formats[];
 
 /* Rows of an option table; TYPE has a struct gate_opts named MEMBER. NOISE: default of --noise-check. */
 #define GATE_AT(TYPE, MEMBER, field) .offset = offsetof(TYPE, MEMBER) + offsetof(struct gate_opts, field)
+/* clang-format off */
 #define GATE_OPT_ROWS(TYPE, MEMBER, NOISE) \
-    {.name = "threshold", \
-     .type = PP_OPT_LIST, \
-     GATE_AT(TYPE, MEMBER, threshold), \
-     .arg = "[METRIC=]PCT", \
-     .group = "Gate", \
-     .help = "regression threshold; without METRIC: of all timings (repeatable)"}, \
-        {.name = "ungate", \
-         .type = PP_OPT_LIST, \
-         GATE_AT(TYPE, MEMBER, ungate), \
-         .arg = "METRIC", \
-         .help = "show this metric, or 'verdict', but do not gate on it (repeatable)"}, \
-        {.name = "allow-env", \
-         .type = PP_OPT_LIST, \
-         GATE_AT(TYPE, MEMBER, allow_env), \
-         .arg = "FIELD", \
-         .help = "compare although this environment field differs; 'all' for any"}, \
-        {.name = "strict", \
-         .type = PP_OPT_FLAG, \
-         GATE_AT(TYPE, MEMBER, strict), \
-         .help = "inconclusive is a failure: exit code 1 instead of 3"}, \
-        {.name = "alpha", \
-         .advanced = 1, \
-         .type = PP_OPT_DOUBLE, \
-         GATE_AT(TYPE, MEMBER, alpha), \
-         .arg = "P", \
-         .min = 1e-6, \
-         .max = 0.5, \
-         .dflt = "0.01", \
-         .help = "chance of a false alarm over all gated metrics together"}, \
-        {.name = "noise-check", \
-         .advanced = 1, \
-         .type = PP_OPT_FLAG, \
-         GATE_AT(TYPE, MEMBER, noise_check), \
-         .dflt = NOISE, \
-         .help = "refuse thresholds below the A/A noise floor of these runs"}, \
-        {.name = "format", \
-         .type = PP_OPT_CHOICE, \
-         GATE_AT(TYPE, MEMBER, format), \
-         .choices = gate_formats, \
-         .dflt = "text", \
-         .group = "Output", \
-         .help = "text, Markdown, or one JSON document (schema pipeprobe.compare/1)"}, \
-        {.name = "json", \
-         .type = PP_OPT_FLAG, \
-         GATE_AT(TYPE, MEMBER, json), \
-         .help = "the same as --format json"}, \
-        {.name = "output", \
-         .letter = 'o', \
-         .type = PP_OPT_STRING, \
-         GATE_AT(TYPE, MEMBER, output), \
-         .arg = "FILE", \
-         .help = "write to FILE instead of standard output"}, \
-        {.name = "junit", \
-         .type = PP_OPT_STRING, \
-         GATE_AT(TYPE, MEMBER, junit), \
-         .arg = "FILE", \
-         .help = "JUnit XML too"}, \
-        {.name = "openmetrics", \
-         .advanced = 1, \
-         .type = PP_OPT_STRING, \
-         GATE_AT(TYPE, MEMBER, openmetrics), \
-         .arg = "FILE", \
-         .help = "OpenMetrics text too (GitLab: artifacts:reports:metrics)"}, \
-        {.name = "benchmark", \
-         .advanced = 1, \
-         .type = PP_OPT_STRING, \
-         GATE_AT(TYPE, MEMBER, benchmark), \
-         .arg = "FILE", \
-         .help = "github-action-benchmark's customSmallerIsBetter JSON too"}, \
-        {.name = "markdown", \
-         .advanced = 1, \
-         .type = PP_OPT_STRING, \
-         GATE_AT(TYPE, MEMBER, markdown), \
-         .arg = "FILE", \
-         .help = "Markdown too; always written to $GITHUB_STEP_SUMMARY when set"}, \
-        {.name = "force", \
-         .letter = 'f', \
-         .type = PP_OPT_FLAG, \
-         GATE_AT(TYPE, MEMBER, force), \
-         .help = "replace existing files"}, \
-    { \
-        .name = "color", .advanced = 1, .type = PP_OPT_CHOICE, GATE_AT(TYPE, MEMBER, color), \
-        .choices = pp_cli_colors, .dflt = "auto", .help = "auto: on a terminal, unless NO_COLOR is set" \
-    }
+    {.name = "threshold", .type = PP_OPT_LIST, GATE_AT(TYPE, MEMBER, threshold), .arg = "[METRIC=]PCT", \
+     .group = "Gate", .help = "regression threshold; without METRIC: of all timings (repeatable)"}, \
+    {.name = "ungate", .type = PP_OPT_LIST, GATE_AT(TYPE, MEMBER, ungate), .arg = "METRIC", \
+     .help = "show this metric, or 'verdict', but do not gate on it (repeatable)"}, \
+    {.name = "allow-env", .type = PP_OPT_LIST, GATE_AT(TYPE, MEMBER, allow_env), .arg = "FIELD", \
+     .help = "compare although this environment field differs; 'all' for any"}, \
+    {.name = "strict", .type = PP_OPT_FLAG, GATE_AT(TYPE, MEMBER, strict), \
+     .help = "inconclusive is a failure: exit code 1 instead of 3"}, \
+    {.name = "alpha", .advanced = 1, .type = PP_OPT_DOUBLE, GATE_AT(TYPE, MEMBER, alpha), .arg = "P", \
+     .min = 1e-6, .max = 0.5, .dflt = "0.01", \
+     .help = "chance of a false alarm over all gated metrics together"}, \
+    {.name = "noise-check", .advanced = 1, .type = PP_OPT_FLAG, GATE_AT(TYPE, MEMBER, noise_check), \
+     .dflt = NOISE, .help = "refuse thresholds below the A/A noise floor of these runs"}, \
+    {.name = "format", .type = PP_OPT_CHOICE, GATE_AT(TYPE, MEMBER, format), .choices = gate_formats, \
+     .dflt = "text", .group = "Output", \
+     .help = "text, Markdown, or one JSON document (schema pipeprobe.compare/1)"}, \
+    {.name = "json", .type = PP_OPT_FLAG, GATE_AT(TYPE, MEMBER, json), .help = "the same as --format json"}, \
+    {.name = "output", .letter = 'o', .type = PP_OPT_STRING, GATE_AT(TYPE, MEMBER, output), .arg = "FILE", \
+     .help = "write to FILE instead of standard output"}, \
+    {.name = "junit", .type = PP_OPT_STRING, GATE_AT(TYPE, MEMBER, junit), .arg = "FILE", \
+     .help = "JUnit XML too"}, \
+    {.name = "openmetrics", .advanced = 1, .type = PP_OPT_STRING, GATE_AT(TYPE, MEMBER, openmetrics), \
+     .arg = "FILE", .help = "OpenMetrics text too (GitLab: artifacts:reports:metrics)"}, \
+    {.name = "benchmark", .advanced = 1, .type = PP_OPT_STRING, GATE_AT(TYPE, MEMBER, benchmark), \
+     .arg = "FILE", .help = "github-action-benchmark's customSmallerIsBetter JSON too"}, \
+    {.name = "markdown", .advanced = 1, .type = PP_OPT_STRING, GATE_AT(TYPE, MEMBER, markdown), \
+     .arg = "FILE", .help = "Markdown too; always written to $GITHUB_STEP_SUMMARY when set"}, \
+    {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, GATE_AT(TYPE, MEMBER, force), \
+     .help = "replace existing files"}, \
+    {.name = "color", .advanced = 1, .type = PP_OPT_CHOICE, GATE_AT(TYPE, MEMBER, color), \
+     .choices = pp_cli_colors, .dflt = "auto", .help = "auto: on a terminal, unless NO_COLOR is set"}
+/* clang-format on */
 
 /* The settings of the comparison; allow is the caller's room for the list, at least 33 entries, and lives as
  * long as the settings. */

@@ -23,24 +23,17 @@ struct options {
 };
 
 #define AT(field) .offset = offsetof(struct options, field)
+/* clang-format off */
 static const struct pp_opt opts[] = {
-    {.name = "only",
-     .type = PP_OPT_STRING,
-     AT(only),
-     .arg = "NAMES",
+    {.name = "only", .type = PP_OPT_STRING, AT(only), .arg = "NAMES",
      .help = "only these stalls, separated by commas"},
-    {.name = "seconds",
-     .type = PP_OPT_DOUBLE,
-     AT(seconds),
-     .min = 1,
-     .max = 600,
-     .arg = "S",
-     .dflt = "4",
+    {.name = "seconds", .type = PP_OPT_DOUBLE, AT(seconds), .min = 1, .max = 600, .arg = "S", .dflt = "4",
      .help = "length of one run"},
     {.name = "keep", .type = PP_OPT_STRING, AT(keep), .arg = "DIR", .help = "directory for the recordings"},
     {.name = "json", .type = PP_OPT_FLAG, AT(json), .help = "the results as JSON, pipeprobe.selftest/1"},
     {.name = NULL},
 };
+/* clang-format on */
 
 /* What is made, and what must be found. All but one sleep, so that what else runs on the machine does not
  * change them; decoding needs CPU time, and a CPU beside the one that it has. The verdict is right when its
