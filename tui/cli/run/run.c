@@ -393,7 +393,7 @@ static int measure(struct run *r)
         run_record_abandon(&r->rec);
     else if (r->asked.o.record)
         ended = run_record_end(&r->rec, &r->result, outcome, &end_err);
-    if (r->rec.recording && !run_record_lost(&r->rec) && r->asked.o.loader != RUN_LOADER_PYTORCH)
+    if (r->rec.recording && !pp_recording_lost(r->rec.recording) && r->asked.o.loader != RUN_LOADER_PYTORCH)
         run_record_name_slow(r->rec.path, r->parts.dataset);
     metrics_beside_finish(&r->metrics);
     digest_beside_finish(&r->digest);
@@ -450,7 +450,7 @@ static int run_own(const struct run *torch, const char *path)
     if (!o->quiet)
         fprintf(stderr, "\nbeside it  pipeprobe's own loader with the same settings, into %s\n", path);
     code = prepare(r, &err) == PP_OK ? measure(r) : pp_cli_fail(&pp_cmd_run, &err);
-    run_record_free(&r->rec);
+    pp_recording_free(r->rec.recording);
     if (!r->result.given_up)
         run_parts_free(&r->parts);
     run_events_free(&r->events);
@@ -512,12 +512,12 @@ static int report(struct run *r, int code)
                  ? PP_OK
                  : pp_fail(&err, PP_E_IO, "writing to stdout failed");
     else if (r->rec.recording &&
-             !run_record_lost(&r->rec)) /* else there is nothing to report on, as was said */
+             !pp_recording_lost(r->rec.recording)) /* else there is nothing to report on, as was said */
         st = print_report(o, r->rec.path, &verdict, &err);
     if (code == 0)
         code = verdict;
     if (st == PP_OK && o->loader == RUN_LOADER_PYTORCH && code != COULD_NOT_MEASURE &&
-        !run_record_lost(&r->rec))
+        !pp_recording_lost(r->rec.recording))
         return stand_beside(r, code);
     if (interrupt_asked())
         code = 130;
@@ -542,7 +542,7 @@ out:
     metrics_beside_end(&r.metrics);
     digest_beside_end(&r.digest, r.asked.o.quiet);
     run_torch_free(&r.torch);
-    run_record_free(&r.rec);
+    pp_recording_free(r.rec.recording);
     if (!r.result.given_up) /* else threads are still reading with them */
         run_parts_free(&r.parts);
     run_events_free(&r.events);

@@ -204,32 +204,18 @@ pp_status run_record_begin(struct run_record *r, const struct run_request *asked
     return pp_recording_start(r->recording, asked->command_line, err);
 }
 
-struct result_row {
-    const char *key, *unit;
-    double value;
-};
-
-static void store_rows(struct pp_store *s, const struct result_row *rows, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        pp_store_meta_num(s, "result", rows[i].key, rows[i].value, rows[i].unit);
-}
-
 static void store_loader(struct pp_store *s, const struct pp_loader_result *res)
 {
-    const struct result_row rows[] = {
-        {"retries", "reads", (double)res->retries},
-        {"skipped", "samples", (double)res->skipped},
-        {"substituted", "samples", (double)res->substituted},
-        {"opens", "files", (double)res->opens},
-        {"reads", "reads", (double)res->reads},
-        {"allocations_warm", "allocations", (double)res->allocations_warm},
-        {"slots", "slots", (double)res->slots},
-        {"slot_bytes", "bytes", (double)res->slot_bytes},
-        {"footprint_bytes", "bytes", (double)res->footprint_bytes},
-        {"position", "samples", (double)res->position},
-    };
-    store_rows(s, rows, sizeof(rows) / sizeof(rows[0]));
+    pp_store_meta_num(s, "result", "retries", (double)res->retries, "reads");
+    pp_store_meta_num(s, "result", "skipped", (double)res->skipped, "samples");
+    pp_store_meta_num(s, "result", "substituted", (double)res->substituted, "samples");
+    pp_store_meta_num(s, "result", "opens", (double)res->opens, "files");
+    pp_store_meta_num(s, "result", "reads", (double)res->reads, "reads");
+    pp_store_meta_num(s, "result", "allocations_warm", (double)res->allocations_warm, "allocations");
+    pp_store_meta_num(s, "result", "slots", (double)res->slots, "slots");
+    pp_store_meta_num(s, "result", "slot_bytes", (double)res->slot_bytes, "bytes");
+    pp_store_meta_num(s, "result", "footprint_bytes", (double)res->footprint_bytes, "bytes");
+    pp_store_meta_num(s, "result", "position", (double)res->position, "samples");
     if (res->images) {
         pp_store_meta_num(s, "result", "images", (double)res->images, "images");
         pp_store_meta_num(s, "result", "images_baseline_jpeg", (double)res->images_baseline_jpeg, "images");
@@ -264,44 +250,31 @@ pp_status run_record_end(struct run_record *r, const struct pp_loader_result *re
     pp_recording_stop(r->recording);
     /* What any loader's trainer knows. */
     struct pp_store *s = pp_recording_store(r->recording);
-    const struct result_row rows[] = {
-        {"batches", "batches", (double)result->batches},
-        {"samples", "samples", (double)result->samples},
-        {"errors", "errors", (double)result->errors},
-        {"trainer_start_mono_ns", "ns", (double)result->start_ns},
-        {"trainer_end_mono_ns", "ns", (double)result->end_ns},
-        {"first_batch_ns", "ns",
-         result->first_batch_ns ? (double)(result->first_batch_ns - result->start_ns) : 0},
-        {"samples_per_s", "samples/s", pp_loader_rate(result)},
-        {"epoch", "epochs", (double)result->epoch},
-    };
-    store_rows(s, rows, sizeof(rows) / sizeof(rows[0]));
+    uint64_t first_ns = result->first_batch_ns ? result->first_batch_ns - result->start_ns : 0;
+    pp_store_meta_num(s, "result", "batches", (double)result->batches, "batches");
+    pp_store_meta_num(s, "result", "samples", (double)result->samples, "samples");
+    pp_store_meta_num(s, "result", "errors", (double)result->errors, "errors");
+    pp_store_meta_num(s, "result", "trainer_start_mono_ns", (double)result->start_ns, "ns");
+    pp_store_meta_num(s, "result", "trainer_end_mono_ns", (double)result->end_ns, "ns");
+    pp_store_meta_num(s, "result", "first_batch_ns", (double)first_ns, "ns");
+    pp_store_meta_num(s, "result", "samples_per_s", pp_loader_rate(result), "samples/s");
+    pp_store_meta_num(s, "result", "epoch", (double)result->epoch, "epochs");
     pp_store_meta_text(s, "result", "ended_by", result->ended_by);
     if (result->given_up)
         pp_store_loss(
-            pp_recording_store(r->recording), "reads", result->given_up,
+            s, "reads", result->given_up,
             "they had not returned half a second after the run was interrupted; their spans are unfinished");
     if (!r->dataset) {
-        store_loader(pp_recording_store(r->recording), result);
-        run_decode_store_result(pp_recording_store(r->recording), &result->decode);
+        store_loader(s, result);
+        run_decode_store_result(s, &result->decode);
     }
     return pp_recording_finish(r->recording, outcome, 0, err);
-}
-
-int run_record_lost(const struct run_record *r)
-{
-    return pp_recording_lost(r->recording);
 }
 
 void run_record_abandon(struct run_record *r)
 {
     pp_recording_abandon(r->recording);
     r->recording = NULL;
-}
-
-void run_record_free(struct run_record *r)
-{
-    pp_recording_free(r->recording);
 }
 
 void run_record_name_slow(const char *path, const struct pp_dataset *data)

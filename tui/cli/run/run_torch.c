@@ -4,6 +4,7 @@
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "probe/base/json.h"
+#include "probe/base/text.h"
 #include "probe/dataset/dataset_shards.h"
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/jobs/interrupt.h"
@@ -32,51 +33,22 @@ void run_torch_stop(int now)
 
 pp_status run_torch_check(const struct run_opts *o, const struct pp_opt_set *set, struct pp_err *err)
 {
-    static const char *const ours[] = {
-        "synthetic",
-        "stream",
-        "shuffle-shards",
-        "shuffle-buffer",
-        "exif-rotate",
-        "wire",
-        "out-of-order",
-        "ranks",
-        "collective",
-        "collective-limit",
-        "save-state",
-        "resume",
-        "resume-cursor",
-        "link-gbps",
-        "pageable",
-        "h2d",
-        "copy-buffers",
-        "sync-every-step",
-        "gpu-activity",
-        "cached-batches",
-        "cpu-ballast",
-        "inject",
-        "like",
-        "retries",
-        "retry-backoff-ms",
-        "prove",
-        "prove-rounds",
-        "keep-proof",
-        "digest",
-        "top",
-    };
-    static const char *const its[] = {"python", "against"};
-    if (o->loader != RUN_LOADER_PYTORCH) {
-        for (size_t i = 0; i < sizeof(its) / sizeof(*its); i++)
-            if (run_opt_source(set, its[i]) == PP_OPT_GIVEN)
-                return pp_fail(err, PP_E_USAGE, "--%s goes with --loader pytorch; give both, or leave it out",
-                               its[i]);
-        return PP_OK;
-    }
-    for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
-        if (run_opt_source(set, ours[i]) == PP_OPT_GIVEN)
+    static const char ours[] =
+        "synthetic stream shuffle-shards shuffle-buffer exif-rotate wire out-of-order ranks collective "
+        "collective-limit save-state resume resume-cursor link-gbps pageable h2d copy-buffers "
+        "sync-every-step gpu-activity cached-batches cpu-ballast inject like retries retry-backoff-ms "
+        "prove prove-rounds keep-proof digest top";
+    static const char its[] = "python against";
+    int is_torch = o->loader == RUN_LOADER_PYTORCH;
+    for (int i = 0; set->table[i].name; i++)
+        if (set->source[i] == PP_OPT_GIVEN && pp_text_has_word(is_torch ? ours : its, set->table[i].name))
             return pp_fail(err, PP_E_USAGE,
-                           "--%s is for pipeprobe's own loader, not for --loader pytorch; leave it out",
-                           ours[i]);
+                           is_torch
+                               ? "--%s is for pipeprobe's own loader, not for --loader pytorch; leave it out"
+                               : "--%s goes with --loader pytorch; give both, or leave it out",
+                           set->table[i].name);
+    if (!is_torch)
+        return PP_OK;
     if (!o->record)
         return pp_fail(
             err, PP_E_USAGE,
@@ -325,26 +297,19 @@ static void put_job(struct pp_json *j, const struct run_request *asked, const st
     const struct run_opts *o = &asked->o;
     const struct pp_loader_opts *l = &p->loader;
     static const char *const policies[] = {"skip", "substitute", "fail"};
-    const struct {
-        const char *key;
-        uint64_t value;
-    } numbers[] = {
-        {"workers", (uint64_t)l->workers},
-        {"prefetch", (uint64_t)l->prefetch},
-        {"batch_size", l->batch_size},
-        {"seed", l->seed},
-        {"rank", l->rank},
-        {"world_size", l->world_size},
-        {"max_epochs", l->max_epochs},
-        {"max_steps", l->max_steps},
-        {"max_ns", l->max_ns},
-        {"warmup", l->warmup_steps},
-        {"step_ns", l->step_ns},
-    };
     pp_json_object(j);
     put_source(j, p, asked->operands[0], paths_bytes);
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-        pp_json_put_uint(j, numbers[i].key, numbers[i].value);
+    pp_json_put_uint(j, "workers", (uint64_t)l->workers);
+    pp_json_put_uint(j, "prefetch", (uint64_t)l->prefetch);
+    pp_json_put_uint(j, "batch_size", l->batch_size);
+    pp_json_put_uint(j, "seed", l->seed);
+    pp_json_put_uint(j, "rank", l->rank);
+    pp_json_put_uint(j, "world_size", l->world_size);
+    pp_json_put_uint(j, "max_epochs", l->max_epochs);
+    pp_json_put_uint(j, "max_steps", l->max_steps);
+    pp_json_put_uint(j, "max_ns", l->max_ns);
+    pp_json_put_uint(j, "warmup", l->warmup_steps);
+    pp_json_put_uint(j, "step_ns", l->step_ns);
     pp_json_put_bool(j, "drop_last", o->drop_last);
     pp_json_put_str(j, "sampler", pp_sampler_kind_name((enum pp_sampler_kind)o->sampler));
     pp_json_put_str(j, "weights", o->weights);
