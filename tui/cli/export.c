@@ -127,12 +127,14 @@ static pp_status choose_output(const struct options *o, const char *input, const
 
 /* ---- the recordings of several ranks as one source on one clock ---- */
 
+enum { MOST_RANKS = 256 };
+
 struct ranks {
     size_t n, opened;
-    struct pp_source *source, joined;
-    struct pp_clock *clock;
-    struct pp_join_part *part;
-    char (*label)[32];
+    struct pp_source source[MOST_RANKS], joined;
+    struct pp_clock clock[MOST_RANKS];
+    struct pp_join_part part[MOST_RANKS];
+    char label[MOST_RANKS][32];
 };
 
 static uint64_t to_common(const void *clock, uint64_t own_ns)
@@ -148,8 +150,6 @@ static pp_status open_files(struct ranks *r, const char *const *files, struct pp
         r->opened = i + 1; /* closed also after a failure */
         if (st == PP_OK) {
             /* "rank 3"; of a recording without a rank, or with one that another has, the file's name. */
-            const char *file = files[i];
-            const char *slash = strrchr(file, '/');
             double rank = pp_source_number(&r->source[i], "rank", "rank",
                                            pp_source_number(&r->source[i], "config", "rank", NAN));
             int known = rank >= 0 && rank < 1e9;
@@ -158,7 +158,7 @@ static pp_status open_files(struct ranks *r, const char *const *files, struct pp
             for (size_t k = 0; k < i && known; k++)
                 known = strcmp(r->label[k], r->label[i]) != 0;
             if (!known)
-                snprintf(r->label[i], sizeof(r->label[i]), "%.28s", slash ? slash + 1 : file);
+                snprintf(r->label[i], sizeof(r->label[i]), "%.28s", basename(files[i]));
         }
     }
     if (st == PP_OK)
@@ -172,27 +172,18 @@ static pp_status open_ranks(const char *const *files, size_t n, int quiet, struc
                             struct pp_source *source, struct pp_err *err)
 {
     struct ranks *r = *out = calloc(1, sizeof(*r));
-    pp_status st = PP_OK;
     if (!r)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to export %zu recordings", n);
     r->n = n;
-    r->source = calloc(n, sizeof(*r->source));
-    r->clock = calloc(n, sizeof(*r->clock));
-    r->part = calloc(n, sizeof(*r->part));
-    r->label = calloc(n, sizeof(*r->label));
-    if (!r->source || !r->clock || !r->part || !r->label)
-        st = pp_fail(err, PP_E_NO_MEMORY, "no memory to export %zu recordings", n);
-    if (st == PP_OK)
-        st = open_files(r, files, err);
+    pp_status st = open_files(r, files, err);
     for (size_t i = 0; st == PP_OK && i < n; i++)
         r->part[i] = (struct pp_join_part){.source = &r->source[i],
                                            .label = r->label[i],
                                            .to_common = i ? to_common : NULL,
                                            .clock = &r->clock[i],
-                                           .clock_error_ns = i ? r->clock[i].error_ns : 0};
-    for (size_t i = 0; st == PP_OK && i < n; i++)
-        if (i && r->clock[i].unknown)
-            r->part[i].clock_error_ns = NAN;
+                                           .clock_error_ns = !i                    ? 0
+                                                             : r->clock[i].unknown ? NAN
+                                                                                   : r->clock[i].error_ns};
     if (st == PP_OK)
         st = pp_source_join(r->part, n, &r->joined, err);
     if (st == PP_OK && !quiet) {
@@ -222,10 +213,6 @@ static void free_ranks(struct ranks *r)
         pp_clock_free(&r->clock[i]);
         pp_source_close(&r->source[i]);
     }
-    free(r->source);
-    free(r->clock);
-    free(r->part);
-    free(r->label);
     free(r);
 }
 
@@ -239,6 +226,15 @@ static void note_loss(void *ctx, const char *what, uint64_t count, const char *w
                 pp_text_count(text, sizeof(text), (double)count), what, why);
     else /* not a number of things */
         fprintf(stderr, "note: %s: %s\n", what, why);
+}
+
+static void note_damaged(uint64_t chunks)
+{
+    char text[64];
+    if (chunks)
+        fprintf(stderr, "note: %s damaged (checksum): those spans are missing\n",
+                pp_text_counted(text, sizeof(text), (double)chunks, "chunk of the recording is",
+                                "chunks of the recording are"));
 }
 
 static void note_done(const struct pp_source *source, const struct pp_exporter *to, const char *out,
@@ -256,10 +252,7 @@ static void note_done(const struct pp_source *source, const struct pp_exporter *
                 pp_text_counted(text, sizeof(text), (double)r->requests, "request", "requests"));
     struct pp_err err;
     source->each_loss(source->ctx, note_loss, NULL, &err);
-    if (r->damaged_chunks)
-        fprintf(stderr, "note: %s damaged (checksum): those spans are missing\n",
-                pp_text_counted(text, sizeof(text), (double)r->damaged_chunks, "chunk of the recording is",
-                                "chunks of the recording are"));
+    note_damaged(r->damaged_chunks);
     if (to->next && !to_stdout) {
         fputs("next: ", stderr);
         fprintf(stderr, to->next, out);
@@ -449,10 +442,7 @@ static pp_status export_traces(const char *input, const char *out, const struct 
         if (r.spans_alone)
             fprintf(stderr, "note: %s of no batch left out\n",
                     pp_text_counted(left, sizeof(left), (double)r.spans_alone, "span", "spans"));
-        if (r.damaged_chunks)
-            fprintf(stderr, "note: %s damaged (checksum): those spans are missing\n",
-                    pp_text_counted(left, sizeof(left), (double)r.damaged_chunks, "chunk of the recording is",
-                                    "chunks of the recording are"));
+        note_damaged(r.damaged_chunks);
         if (!r.utc_known)
             fputs("note: the recording does not say when it was made: its times count from 1970\n", stderr);
     }
@@ -463,8 +453,6 @@ static pp_status export_traces(const char *input, const char *out, const struct 
 }
 
 /* ---- the command ---- */
-
-enum { MOST_RANKS = 256 };
 
 static pp_status check_operands(const char *const *operands, int n, const struct target *to,
                                 struct pp_err *err)
