@@ -124,7 +124,7 @@ int pp_import_rank_of(const char *path, int64_t *rank, int64_t *world_size)
     pp_events_read(path, &(struct pp_event_sink){.value = on_rank_value, .ctx = &r}, &read, &err);
     if (r.rank < 0 || r.rank > INT32_MAX) {
         /* "rank3", "rank-0", "rank_12" in the last part of the path. */
-        const char *base = strrchr(path, '/'), *at = strstr(base ? base : path, "rank");
+        const char *at = strstr(basename(path), "rank");
         at += at ? 4 : 0;
         at += at && (*at == '-' || *at == '_' || *at == '.');
         r.rank = at && isdigit((unsigned char)*at) && strspn(at, "0123456789") < 8 ? strtoll(at, NULL, 10)
@@ -161,8 +161,7 @@ static pp_status write_recording(struct pp_imported *im, const char *path, const
     if (status == PP_OK)
         status = pp_recording_start(recording, o->command_line, err);
     if (status == PP_OK) {
-        const char *base = strrchr(path, '/');
-        pp_store_meta_text(pp_recording_store(recording), "import", "trace", base ? base + 1 : path);
+        pp_store_meta_text(pp_recording_store(recording), "import", "trace", basename(path));
         status = pp_imported_write(im, pp_recording_store(recording), o->stopped, err);
     }
     if (status == PP_OK && o->stopped)

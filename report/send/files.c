@@ -42,7 +42,7 @@ static void file_close(void *self)
 
 static pp_status textfile_check(const struct pp_sink_kind *kind, const char *target, struct pp_err *err)
 {
-    const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
+    const char *name = basename(target);
     size_t n = strlen(name);
     struct stat st;
     if (n <= 5 || strcmp(name + n - 5, ".prom") != 0)

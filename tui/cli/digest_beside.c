@@ -19,7 +19,7 @@ void digest_beside_start(struct digest_beside *b, const struct digest_opts *o, c
     if (!o->directory || !*o->directory)
         return;
     /* DIR/rank0003.digest of .../rank0003.sqlite. */
-    const char *slash = strrchr(recording, '/'), *base = slash ? slash + 1 : recording;
+    const char *base = basename(recording);
     size_t d = strlen(o->directory);
     char host[HOST_NAME_MAX + 2] = "", every[32];
     if (of_host && gethostname(host, HOST_NAME_MAX) == 0)

@@ -119,9 +119,7 @@ static const char *path_of(const struct gate_opts *g, enum output output)
 static int format_of(const struct gate_opts *g)
 {
     static const char *const ends[] = {[TEXT] = ".txt", [MARKDOWN] = ".md", [JSON] = ".json"};
-    const char *slash = g->output ? strrchr(g->output, '/') : NULL, *name = slash       ? slash + 1
-                                                                            : g->output ? g->output
-                                                                                        : "";
+    const char *name = g->output ? basename(g->output) : "";
     if (g->page && pp_ends_in(name, ".html"))
         return PAGE;
     if (g->json || g->format != TEXT)

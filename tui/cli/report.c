@@ -56,9 +56,8 @@ enum { SUFFIXES = sizeof(suffixes) / sizeof(*suffixes) };
  * no format. */
 static int format_of_suffix(const char *output, const char **suffix)
 {
-    const char *base = output ? strrchr(output, '/') : NULL,
-               *dot = output ? strrchr(base ? base : output, '.') : NULL;
-    if (!dot || dot == (base ? base + 1 : output))
+    const char *name = output ? basename(output) : "", *dot = strrchr(name, '.');
+    if (!dot || dot == name)
         return AUTO;
     *suffix = dot;
     for (size_t i = 0; i < SUFFIXES; i++)

@@ -27,16 +27,10 @@ void exec_say(const char *fmt, ...)
 
 /* ---- programs that are Python ---- */
 
-static const char *name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* "python", "python3.12", "python3.13t" */
 static int is_interpreter(const char *path)
 {
-    const char *name = name_of(path);
+    const char *name = basename(path);
     if (strncmp(name, "python", 6) != 0)
         return 0;
     name += 6 + strspn(name + 6, "0123456789.");
@@ -45,7 +39,7 @@ static int is_interpreter(const char *path)
 
 int exec_words_is_python(char *const *program)
 {
-    const char *name = name_of(program[0]);
+    const char *name = basename(program[0]);
     size_t n = strlen(name);
     return is_interpreter(name) || strncmp(name, "torchrun", 8) == 0 ||
            (n > 3 && strcmp(name + n - 3, ".py") == 0);
@@ -304,8 +298,8 @@ void exec_words_job(struct exec_ranks *x)
     }
     char text[32], where[PATH_MAX];
     /* As operands of `pipeprobe ranks`: their directory, or its files that are of this job and attempt. */
-    const char *first = exec_ranks_record(x, 0)->path, *slash = strrchr(first, '/'),
-               *base = slash ? slash + 1 : first, *number = base;
+    const char *first = exec_ranks_record(x, 0)->path, *slash = strrchr(first, '/'), *base = basename(first),
+               *number = base;
     for (const char *at = base; (at = strstr(at, "rank")); at++)
         number = at;
     if (slash && number == base && attempt <= 0)

@@ -384,8 +384,7 @@ pp_status run_parts_make(struct run_parts *p, const struct run_request *asked, s
          * elsewhere. */
         uint64_t shards = pp_shards_of(p->dataset)->n, list = shards;
         for (uint64_t i = 0; i < shards; i++) {
-            const char *path = pp_shards_of(p->dataset)->path[i], *slash = strrchr(path, '/'),
-                       *name = slash ? slash + 1 : path;
+            const char *name = basename(pp_shards_of(p->dataset)->path[i]);
             list = XXH3_64bits_withSeed(name, strlen(name), list);
         }
         st = pp_lease_join(&(struct pp_lease_opts){.dir = o->lease,
