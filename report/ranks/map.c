@@ -6,7 +6,6 @@
 /* A rank's place in the map. */
 struct place {
     size_t row;   /* in the digest */
-    size_t group; /* before they are ordered: of the ranks that share it */
     double share; /* wait for data of its step time */
 };
 
@@ -52,7 +51,7 @@ static const char *label_of(struct judge *j, const struct place *place, const st
     const struct pp_rank_row *rows = j->d->rows, *first = &rows[place[g->first].row];
     long long from = (long long)first->rank, to = (long long)rows[place[g->first + g->n - 1].row].rank;
     if (j->r->map.by_host)
-        return pp_arena_printf(a, "%s", first->host);
+        return pp_arena_copy(a, first->host);
     return from == to ? pp_arena_printf(a, "rank %lld", from)
                       : pp_arena_printf(a, "ranks %lld-%lld", from, to);
 }
@@ -187,7 +186,6 @@ int judge_map(struct judge *j)
     struct place *place = calloc(n + 1, sizeof(*place));
     struct group *groups = calloc(n + 1, sizeof(*groups));
     if (place && groups) {
-        /* Groups are numbered by first appearance. */
         j->r->map.by_host = n > PP_RANKS_MAP_ROWS && have_hosts(d);
         for (size_t i = 0; i < n; i++) {
             const struct pp_rank_row *r = &d->rows[i];
@@ -202,14 +200,9 @@ int judge_map(struct judge *j)
             int begins = j->r->map.by_host
                              ? !i || strcmp(d->rows[place[i].row].host, d->rows[place[i - 1].row].host) != 0
                              : i % each == 0;
-            n_groups += (size_t)begins;
-            place[i].group = n_groups - 1;
-        }
-        for (size_t g = 0; g < n_groups; g++)
-            groups[g] = (struct group){.share = -1};
-        for (size_t i = 0; i < n; i++) {
-            struct group *g = &groups[place[i].group];
-            g->first = g->n ? g->first : i;
+            if (begins)
+                groups[n_groups++] = (struct group){.first = i, .share = -1};
+            struct group *g = &groups[n_groups - 1];
             g->n++;
             if (place[i].share > g->share) {
                 g->share = place[i].share;
