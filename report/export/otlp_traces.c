@@ -1,5 +1,6 @@
 #include "report/export/otlp_traces.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
 #include "report/export/export.h"
@@ -27,6 +28,7 @@ struct otlp_batches {
     size_t n_order;
     struct otlp_span *span; /* of those, in the order of delivery */
     size_t n_span, cap_span;
+    int no_memory;
 };
 
 enum { BITS_FIRST = 12, BITS_MOST = 25 }; /* 16 million batches; others are left out */
@@ -55,15 +57,9 @@ static int grow_table(struct otlp_batches *b)
     return 1;
 }
 
-struct walk {
-    struct otlp_batches *b;
-    int no_memory;
-};
-
 static int count_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
-    struct walk *w = ctx;
-    struct otlp_batches *b = w->b;
+    struct otlp_batches *b = ctx;
     for (size_t i = 0; i < n; i++) {
         const struct pp_span *s = &spans[i];
         if (s->phase == PP_PHASE_COUNTER)
@@ -74,7 +70,7 @@ static int count_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, 
             continue;
         }
         if ((!b->slot || (b->bits < BITS_MOST && b->n * 2 > (size_t)1 << b->bits)) && !grow_table(b)) {
-            w->no_memory = 1;
+            b->no_memory = 1;
             return 1;
         }
         struct otlp_batch *of = slot_of(b, s->batch);
@@ -91,9 +87,8 @@ static int count_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, 
 static int longer_wait_first(const void *x, const void *y)
 {
     const struct otlp_batch *a = *(struct otlp_batch *const *)x, *b = *(struct otlp_batch *const *)y;
-    if (a->wait_ns != b->wait_ns)
-        return a->wait_ns > b->wait_ns ? -1 : 1;
-    return a->batch < b->batch ? -1 : a->batch > b->batch;
+    int order = PP_COMPARE(b->wait_ns, a->wait_ns);
+    return order ? order : PP_COMPARE(a->batch, b->batch);
 }
 
 static int choose_batches(struct otlp_batches *b, uint64_t max_spans)
@@ -121,7 +116,7 @@ static int choose_batches(struct otlp_batches *b, uint64_t max_spans)
 /* Of a recording that grows meanwhile there may be more than were counted. */
 static int take_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
-    struct otlp_batches *b = ((struct walk *)ctx)->b;
+    struct otlp_batches *b = ctx;
     for (size_t i = 0; b->slot && i < n; i++) {
         if (spans[i].phase == PP_PHASE_COUNTER || spans[i].batch == PP_NO_BATCH)
             continue;
@@ -135,39 +130,26 @@ static int take_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, s
 static int in_order(const void *x, const void *y)
 {
     const struct otlp_span *a = x, *b = y;
-    if (a->place != b->place)
-        return a->place < b->place ? -1 : 1;
-    if (a->span.start_ns != b->span.start_ns)
-        return a->span.start_ns < b->span.start_ns ? -1 : 1;
-    if (a->span.dur_ns != b->span.dur_ns)
-        return a->span.dur_ns > b->span.dur_ns ? -1 : 1;
-    if (a->thread != b->thread)
-        return a->thread < b->thread ? -1 : 1;
-    return (int)a->span.phase - (int)b->span.phase;
+    int order = PP_COMPARE(a->place, b->place);
+    order = order ? order : PP_COMPARE(a->span.start_ns, b->span.start_ns);
+    order = order ? order : PP_COMPARE(b->span.dur_ns, a->span.dur_ns);
+    order = order ? order : PP_COMPARE(a->thread, b->thread);
+    return order ? order : PP_COMPARE(a->span.phase, b->span.phase);
 }
 
-pp_status otlp_batches_read(const struct pp_source *source, uint64_t max_spans, struct otlp_batches *b,
-                            struct pp_err *err)
+static pp_status read_batches(const struct pp_source *source, uint64_t max_spans, struct otlp_batches *b,
+                              struct pp_err *err)
 {
     static const struct pp_wanted few = {.columns = PP_COLUMN_PHASE | PP_COLUMN_DUR | PP_COLUMN_BATCH};
-    struct walk w = {.b = b};
     *b = (struct otlp_batches){0};
-    pp_status st = source->each_chunk(source->ctx, &few, count_chunk, &w, &b->damaged_chunks, err);
-    if (st == PP_OK && (w.no_memory || !choose_batches(b, max_spans)))
+    pp_status st = source->each_chunk(source->ctx, &few, count_chunk, b, &b->damaged_chunks, err);
+    if (st == PP_OK && (b->no_memory || !choose_batches(b, max_spans)))
         st = pp_fail(err, PP_E_NO_MEMORY, "exporting %s: out of memory", source->path);
     if (st == PP_OK)
-        st = source->each_chunk(source->ctx, NULL, take_chunk, &w, NULL, err);
+        st = source->each_chunk(source->ctx, NULL, take_chunk, b, NULL, err);
     if (st == PP_OK)
         qsort(b->span, b->n_span, sizeof(*b->span), in_order);
     return st;
-}
-
-void otlp_batches_free(struct otlp_batches *b)
-{
-    free(b->slot);
-    free(b->order);
-    free(b->span);
-    *b = (struct otlp_batches){0};
 }
 
 /* ---- what is written ---- */
@@ -452,8 +434,8 @@ pp_status pp_otlp_traces(const struct pp_source *source, const struct pp_otlp_tr
     h = mixed_text(h, source->meta(source->ctx, "environment", "hostname"));
     w.seed = mixed_text(h, source->meta(source->ctx, "rank", "rank"));
     result->utc_known = w.run.utc_known;
-    st = otlp_batches_read(source, opts->max_bytes / (opts->is_json ? SPAN_LEAST_JSON : SPAN_LEAST),
-                           &w.batches, err);
+    st = read_batches(source, opts->max_bytes / (opts->is_json ? SPAN_LEAST_JSON : SPAN_LEAST), &w.batches,
+                      err);
     if (st == PP_OK)
         st = deliver(&w, err);
     result->spans_alone = w.batches.spans_alone;
@@ -462,7 +444,9 @@ pp_status pp_otlp_traces(const struct pp_source *source, const struct pp_otlp_tr
     uint64_t of_batches = w.batches.spans - w.batches.spans_alone, sent = result->spans - result->batches;
     result->spans_left = of_batches > sent ? of_batches - sent : 0;
 out:
-    otlp_batches_free(&w.batches);
+    free(w.batches.slot);
+    free(w.batches.order);
+    free(w.batches.span);
     pp_scan_free(&w.run);
     return st;
 }
