@@ -214,9 +214,9 @@ static pp_status explain(const struct options *o, const char *name, struct pp_er
     }
     names[n_names] = NULL;
     if (name && !one) {
-        const char *near = pp_nearest(name, names);
-        return pp_fail(err, PP_E_USAGE, "%s is no code%s%s%s; without a code, explain lists them", name,
-                       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+        char near[128];
+        return pp_fail(err, PP_E_USAGE, "%s is no code%s; without a code, explain lists them", name,
+                       pp_did_you_mean(near, name, names));
     }
     if (o->json) {
         struct pp_json j;

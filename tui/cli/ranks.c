@@ -81,7 +81,7 @@ static int write_page(void *ranks, FILE *out)
 /* The commands and paths of the answer are those of the machines that recorded. */
 static void note_elsewhere(const struct pp_digest *d)
 {
-    char here[HOST_NAME_MAX + 1] = "", text[HOST_NAME_MAX + 160];
+    char here[HOST_NAME_MAX + 1] = "";
     const char *first = NULL;
     int others = 0;
     gethostname(here, HOST_NAME_MAX);
@@ -92,13 +92,12 @@ static void note_elsewhere(const struct pp_digest *d)
         first = first ? first : host;
         others |= strcmp(host, first) != 0;
     }
-    if (!first)
-        return;
-    snprintf(text, sizeof(text),
-             "recorded on %.*s%s, not on this one; commands and paths in the answer are for %s",
-             HOST_NAME_MAX, first, others ? " and other machines" : "",
-             others ? "those machines" : "that one");
-    pp_cli_note("note", text);
+    if (first)
+        pp_cli_say(
+            stderr,
+            "note       recorded on %.*s%s, not on this one; commands and paths in the answer are for %s",
+            HOST_NAME_MAX, first, others ? " and other machines" : "",
+            others ? "those machines" : "that one");
 }
 
 static pp_status judge_ranks(const struct options *o, const char *const *operands, int n, int *code,

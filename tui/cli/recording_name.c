@@ -124,15 +124,15 @@ pp_status pp_recording_name(const char *output, const struct pp_identity *rank, 
                           (of_many(rank) ? 1024 : 0) >
                       sizeof(copy))
         return pp_fail(err, PP_E_USAGE, "--output: the name is too long (%zu bytes)", strlen(output));
-    if (of_many(rank) && ranked_name(output, rank, path, size, err) != PP_OK)
-        return err->code;
-    if (!of_many(rank) && output && ends_in_slash(output) && make_directory(output, err) != PP_OK)
-        return err->code;
-    if (!of_many(rank) && output && !ends_in_slash(output)) {
+    if (of_many(rank)) {
+        if (ranked_name(output, rank, path, size, err) != PP_OK)
+            return err->code;
+    } else if (output && !ends_in_slash(output)) {
         snprintf(path, size, "%s", output);
-    } else if (!of_many(rank)) {
-        /* In dir, which ends in a slash; NULL: here. */
+    } else { /* in the directory that output is; NULL: here */
         char stamp[32], stem[3072];
+        if (output && make_directory(output, err) != PP_OK)
+            return err->code;
         stamp_of(time(NULL), stamp, sizeof(stamp));
         snprintf(stem, sizeof(stem), "%spipeprobe-%s", output ? output : "", stamp);
         free_name(stem, path, size);
@@ -177,10 +177,12 @@ struct found {
     int n;
 };
 
-static void add_name(struct found *f, const char *path)
+static void add_once(struct found *f, const char *path)
 {
     const char *base = strrchr(path, '/');
     size_t at = strlen(f->names);
+    if (f->n && strcmp(f->path, path) == 0)
+        return;
     if (f->n++ == 0)
         snprintf(f->path, sizeof(f->path), "%s", path);
     snprintf(f->names + at, sizeof(f->names) - at, "%s%s", at ? ", " : "", base ? base + 1 : path);
@@ -218,7 +220,7 @@ static pp_status in_directory(const char *dir, char *path, size_t size, struct p
         }
         int64_t log = modified_ns(name, "-wal"), file = modified_ns(name, ""), at = log > file ? log : file;
         if (log >= 0 && now - at < FRESH_NS)
-            add_name(&written, name);
+            add_once(&written, name);
         if (file >= 0 && at > newest) {
             newest = at;
             snprintf(path, size, "%s", name);
@@ -240,12 +242,6 @@ static pp_status in_directory(const char *dir, char *path, size_t size, struct p
 }
 
 /* ---- a process ---- */
-
-static void add_once(struct found *f, const char *path)
-{
-    if (f->n == 0 || strcmp(f->path, path) != 0)
-        add_name(f, path);
-}
 
 /* The recorder has the file open; a program that is recorded has its rings mapped: FILE.rings/ring-0003. */
 static pp_status of_process(const char *pid, char *path, size_t size, struct pp_err *err)

@@ -1,4 +1,5 @@
 #include "tui/cli/run/prove.h"
+#include "tui/cli/cli.h"
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/metrics/beside.h"
@@ -122,11 +123,8 @@ static int claim_headroom(const struct pp_report *r, struct claim *c)
 static pp_status run_round(const struct prove_opts *o, struct claim *c, int64_t round, struct pp_err *err)
 {
     struct pp_report *after = NULL;
-    size_t stem = strlen(o->recording);
-    if (stem > 7 && strcmp(o->recording + stem - 7, ".sqlite") == 0)
-        stem -= 7;
-    snprintf(c->file, sizeof(c->file), "%.*s-proof-%s-%lld.sqlite", (int)stem, o->recording, c->row.change,
-             (long long)round + 1);
+    snprintf(c->file, sizeof(c->file), "%.*s-proof-%s-%lld.sqlite", pp_stem(o->recording), o->recording,
+             c->row.change, (long long)round + 1);
     if (!o->quiet)
         fprintf(stderr, "proving    %s%s%s, round %lld of %lld\n", c->row.change,
                 c->row.value[0] ? " -> " : "", c->row.value, (long long)round + 1, (long long)o->rounds);
@@ -197,9 +195,8 @@ pp_status pp_prove(const struct prove_opts *o, struct pp_err *err)
     for (int64_t round = 0; round < o->rounds && st == PP_OK && !interrupt_asked(); round++)
         for (int i = 0; i < n && st == PP_OK && !interrupt_asked(); i++)
             st = run_round(o, &claims[i], round, err);
-    if (interrupt_asked()) /* the rounds got no further, and half of them prove nothing */
-    {
-        st = PP_OK;
+    if (interrupt_asked()) {
+        st = PP_OK; /* the rounds got no further, and half of them prove nothing */
     } else if (st == PP_OK && n) {
         struct pp_proof_row rows[CLAIMS_MAX];
         for (int i = 0; i < n; i++) {
