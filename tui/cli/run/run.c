@@ -3,6 +3,7 @@
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/metrics/beside.h"
+#include "tui/cli/recording_name.h"
 #include "tui/cli/run/prove.h"
 #include "tui/cli/run/run_beside.h"
 #include "tui/cli/run/run_record.h"
@@ -334,7 +335,8 @@ static pp_status prepare(struct run *r, struct pp_err *err)
     interrupt_ignore_pipe();
     pp_progress_begin(&r->events.progress, o->quiet || o->rank > 0); /* of several ranks the first one's */
     if (o->record)
-        st = run_record_name(&r->rec, &r->asked, err);
+        st = pp_recording_name(o->output, r->asked.named_by_rank ? &r->asked.identity : NULL, o->force,
+                               r->rec.path, sizeof(r->rec.path), err);
     if (st == PP_OK && o->loader == RUN_LOADER_PYTORCH && !o->against)
         st = run_beside_name(r->rec.path, o->force, own, sizeof(own), err);
     if (st == PP_OK)

@@ -22,12 +22,6 @@ int run_gpu_expected(void)
            access("/dev/dxg", F_OK) == 0;
 }
 
-pp_status run_record_name(struct run_record *r, const struct run_request *asked, struct pp_err *err)
-{
-    return pp_recording_name(asked->o.output, asked->named_by_rank ? &asked->identity : NULL, asked->o.force,
-                             r->path, sizeof(r->path), err);
-}
-
 /* Refuses where the rings of all threads find no room: a thread without one is not recorded, and the report
  * would be about the others. */
 static pp_status check_room(const struct run_record *r, int workers, struct pp_err *err)

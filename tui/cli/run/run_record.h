@@ -21,9 +21,6 @@ struct run_record {
     const struct pp_dataset *dataset; /* of another loader: names every sample; NULL: loader does */
 };
 
-/* Names the file; refuses one that exists, or a directory that cannot be written, before anything slow
- * happens. */
-pp_status run_record_name(struct run_record *r, const struct run_request *asked, struct pp_err *err);
 /* Whether it matters that no CUDA device is used: there is a GPU, or the user asked for some by
  * CUDA_VISIBLE_DEVICES. A machine without a GPU is nothing to say. */
 int run_gpu_expected(void);
