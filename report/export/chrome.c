@@ -66,16 +66,6 @@ static void put_uint(struct chrome *c, const char *key, uint64_t v)
     pp_out_uint(&c->out, v);
 }
 
-static int64_t pid_of(const struct pp_thread_row *t) /* NULL: 1 */
-{
-    return t && t->pid > 0 ? t->pid : 1;
-}
-
-static int64_t tid_of(const struct pp_thread_row *t)
-{
-    return t->tid > 0 ? t->tid : (int64_t)t->id + 1;
-}
-
 /* ,\n{"ph":"X","pid":1,"tid":2: what follows is up to the caller, "}" included. */
 static void begin_event(struct chrome *c, char ph, int64_t pid, int64_t tid)
 {
@@ -191,11 +181,11 @@ static pp_status chrome_thread(void *self, const struct pp_thread_row *t, struct
     struct chrome *c = self;
     int first = 1;
     for (const struct pp_thread_row *u = c->run->threads; u < t; u++)
-        first &= pid_of(u) != pid_of(t);
+        first &= pp_track_pid(u) != pp_track_pid(t);
     if (first)
-        put_name(c, "process_name", pid_of(t), tid_of(t), c->run->program);
-    put_name(c, "thread_name", pid_of(t), tid_of(t), t->name);
-    begin_event(c, 'M', pid_of(t), tid_of(t));
+        put_name(c, "process_name", pp_track_pid(t), pp_track_tid(t), c->run->program);
+    put_name(c, "thread_name", pp_track_pid(t), pp_track_tid(t), t->name);
+    begin_event(c, 'M', pp_track_pid(t), pp_track_tid(t));
     put_uint(c, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":", t->id);
     pp_out_str(&c->out, "}}");
     return check_output(c, err);
@@ -205,7 +195,7 @@ static pp_status chrome_error(void *self, const struct pp_error_row *e, const st
                               struct pp_err *err)
 {
     struct chrome *c = self;
-    begin_event_at(c, 'i', pid_of(t), t ? tid_of(t) : 0, e->t_ns);
+    begin_event_at(c, 'i', pp_track_pid(t), t ? pp_track_tid(t) : 0, e->t_ns);
     pp_out_str(&c->out, t ? ",\"s\":\"t\",\"cat\":\"error\"" : ",\"s\":\"p\",\"cat\":\"error\"");
     put_text(c, ",\"name\":", e->kind ? e->kind : "error");
     put_text(c, ",\"args\":{\"path\":", e->path ? e->path : "");
@@ -222,7 +212,7 @@ static pp_status chrome_counter(void *self, const struct pp_export_counter *v, s
     if (!isfinite(v->value))
         return PP_OK;
     /* The first thread's process; there is none in a run without threads. */
-    begin_event_at(c, 'C', pid_of(v->thread ? v->thread : c->run->threads), 0, v->t_ns);
+    begin_event_at(c, 'C', pp_track_pid(v->thread ? v->thread : c->run->threads), 0, v->t_ns);
     put_text(c, ",\"name\":", v->name);
     pp_out_str(&c->out, ",\"args\":{\"value\":");
     pp_out_double(&c->out, v->value);
@@ -240,7 +230,8 @@ static pp_status chrome_gpu(void *self, const struct pp_gpu_row *row, struct pp_
     pp_status st = pp_gpu_tracks_place(&c->gpu, row, &s);
     if (st != PP_OK)
         return st == PP_END ? PP_OK : pp_out_no_memory(c->out.label, err);
-    int64_t pid = s.device != UINT32_MAX ? DEVICES + s.device : pid_of(s.thread ? s.thread : c->run->threads),
+    int64_t pid = s.device != UINT32_MAX ? DEVICES + s.device
+                                         : pp_track_pid(s.thread ? s.thread : c->run->threads),
             tid = GPU_TRACKS + s.track;
     if (s.new_device)
         put_name(c, "process_name", pid, 0, s.device_name);
@@ -267,7 +258,7 @@ static pp_status chrome_request(void *self, const struct pp_request_row *row, st
     int n = 0;
     if (pp_request_tracks_place(&c->requests, row, &s) != PP_OK)
         return pp_out_no_memory(c->out.label, err);
-    int64_t pid = pid_of(c->run->threads), tid = REQUEST_TRACKS + s.track;
+    int64_t pid = pp_track_pid(c->run->threads), tid = REQUEST_TRACKS + s.track;
     if (s.new_track)
         put_name(c, "thread_name", pid, tid, s.track_name);
     begin_slice(c, pid, tid, s.start_ns, s.end_ns);
@@ -293,7 +284,7 @@ static pp_status chrome_span(void *self, const struct pp_export_span *e, struct 
     struct chrome *c = self;
     const struct pp_span *s = e->span;
     uint64_t *named = &c->named[e->thread - c->run->threads];
-    int64_t pid = pid_of(e->thread), tid = tid_of(e->thread) + (int64_t)e->track * TRACK_STEP;
+    int64_t pid = pp_track_pid(e->thread), tid = pp_track_tid(e->thread) + (int64_t)e->track * TRACK_STEP;
     if (e->track && !(*named >> e->track & 1)) {
         char name[96];
         snprintf(name, sizeof(name), "%s (overlapping %u)", e->thread->name, e->track);

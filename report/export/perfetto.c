@@ -207,11 +207,6 @@ static uint64_t thread_track(const struct perfetto *p, const struct pp_thread_ro
     return THREAD_TRACKS * (beside + 1) + (uint64_t)(t - p->run->threads);
 }
 
-static int64_t pid_of(const struct pp_thread_row *t)
-{
-    return t && t->pid > 0 ? t->pid : 1;
-}
-
 static void begin_track(struct perfetto *p, uint64_t uuid, uint64_t parent) /* parent 0: none */
 {
     begin_packet(p);
@@ -235,7 +230,7 @@ static pp_status put_process(struct perfetto *p, size_t number, const struct pp_
     const char *command = p->run->source->meta(p->run->source->ctx, "run", "command_line");
     begin_track(p, PROCESS_TRACKS + number, 0);
     size_t process = pp_proto_begin(&p->proto, TRACK_PROCESS);
-    pp_proto_int(&p->proto, PROCESS_PID, pid_of(t));
+    pp_proto_int(&p->proto, PROCESS_PID, pp_track_pid(t));
     pp_proto_str(&p->proto, PROCESS_NAME, p->run->program);
     if (command)
         pp_proto_str(&p->proto, PROCESS_CMDLINE, command);
@@ -318,8 +313,8 @@ static pp_status perfetto_thread(void *self, const struct pp_thread_row *t, stru
     struct perfetto *p = self;
     begin_track(p, thread_track(p, t, 0), process_track(p, t));
     size_t thread = pp_proto_begin(&p->proto, TRACK_THREAD);
-    pp_proto_int(&p->proto, THREAD_PID, pid_of(t));
-    pp_proto_int(&p->proto, THREAD_TID, t->tid > 0 ? t->tid : (int64_t)t->id + 1);
+    pp_proto_int(&p->proto, THREAD_PID, pp_track_pid(t));
+    pp_proto_int(&p->proto, THREAD_TID, pp_track_tid(t));
     pp_proto_int(&p->proto, THREAD_SORT, (int64_t)(t->id & INT32_MAX));
     pp_proto_str(&p->proto, THREAD_NAME, t->name);
     pp_proto_end(&p->proto, thread);
