@@ -30,6 +30,27 @@ static void file_trouble(void *self, char *text, size_t size)
     snprintf(text, size, "%s", f->count.lost ? f->last.text : "");
 }
 
+static int append(struct file *f, const char *text, size_t n)
+{
+    if (pp_io_write_full(f->fd, text, n) == 0) {
+        f->size += (off_t)n;
+        return 1;
+    }
+    pp_fail_errno(&f->last, errno, "writing %s failed", f->path);
+    if (ftruncate(f->fd, f->size) != 0)
+        pp_fail_errno(&f->last, errno, "%s ends in half a record", f->path);
+    return 0;
+}
+
+/* One that is kept open grows; another is replaced. */
+static void file_put(void *self, const char *text, size_t n, int last)
+{
+    struct file *f = self;
+    int taken = f->fd >= 0 ? append(f, text, n) : pp_io_replace(f->path, text, n, &f->last) == PP_OK;
+    f->count.sent += taken;
+    f->count.lost += !taken;
+}
+
 static void file_close(void *self)
 {
     struct file *f = self;
@@ -69,21 +90,12 @@ static pp_status textfile_open(const struct pp_sink_kind *kind, const struct pp_
     return PP_OK;
 }
 
-static void textfile_put(void *self, const char *text, size_t n, int last)
-{
-    struct file *f = self;
-    if (pp_io_replace(f->path, text, n, &f->last) == PP_OK)
-        f->count.sent++;
-    else
-        f->count.lost++;
-}
-
 const struct pp_sink_kind pp_sink_textfile = {
     .option = "metrics-textfile",
     .takes = PP_SINK_PROMETHEUS,
     .check = textfile_check,
     .open = textfile_open,
-    .put = textfile_put,
+    .put = file_put,
     .count = file_count,
     .trouble = file_trouble,
     .close = file_close,
@@ -116,18 +128,6 @@ static int make_directory(const char *path)
         return 0;
     snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path), path);
     return is_made(parent) && is_made(path);
-}
-
-static int append(struct file *f, const char *text, size_t n)
-{
-    if (pp_io_write_full(f->fd, text, n) == 0) {
-        f->size += (off_t)n;
-        return 1;
-    }
-    pp_fail_errno(&f->last, errno, "writing %s failed", f->path);
-    if (ftruncate(f->fd, f->size) != 0)
-        pp_fail_errno(&f->last, errno, "%s ends in half a record", f->path);
-    return 0;
 }
 
 /* The name is as TensorFlow has it: seconds, host, process. */
@@ -164,21 +164,12 @@ static pp_status events_open(const struct pp_sink_kind *kind, const struct pp_si
     return st;
 }
 
-static void events_put(void *self, const char *text, size_t n, int last)
-{
-    struct file *f = self;
-    if (append(f, text, n))
-        f->count.sent++;
-    else
-        f->count.lost++;
-}
-
 const struct pp_sink_kind pp_sink_tensorboard = {
     .option = "tensorboard",
     .takes = PP_SINK_EVENTS,
     .check = events_check,
     .open = events_open,
-    .put = events_put,
+    .put = file_put,
     .count = file_count,
     .trouble = file_trouble,
     .close = file_close,
