@@ -8,18 +8,8 @@
 #include "report/replay/knobs.h"
 #include <sys/types.h>
 
-/* One bounded run of the user's job under `pipeprobe exec`, in a process group of its own: it is ended when
- * its steady state has lasted long enough, with SIGINT, then SIGTERM, then SIGKILL. */
-
-/* What the hooks in the job wrote of its DataLoaders (collectors/attach/python/ pipeprobe_override.py): with
- * which arguments they were made, when they were iterated, and what was changed. One line per fact, fields
- * apart by tabs. The job can write anything into the file: it is read up to a limit, and a line that does not
- * fit is passed over. */
-
-/* ---- arguments of a DataLoader ----
- *
- * The arguments of a DataLoader that tune changes from outside (the first rows of
- * report/replay/knobs.h) as sets of values: how they are written for --try, for the hooks and to paste. */
+/* ---- arguments of a DataLoader that tune changes from outside (the first rows of report/replay/knobs.h) as
+ * sets of values: how they are written for --try, for the hooks and to paste ---- */
 
 /* Values by knob, 0 and 1 of a switch; -1: as the job has it. */
 struct tune_set {
@@ -52,6 +42,10 @@ struct tune_loader {
 
 enum { TUNE_PIDS_MAX = 64, TUNE_LOADERS_MAX = 32, TUNE_ROWS_MAX = 256 };
 
+/* What the hooks in the job wrote of its DataLoaders (collectors/attach/python/pipeprobe_override.py): with
+ * which arguments they were made, when they were iterated, and what was changed. One line per fact, fields
+ * apart by tabs. The job can write anything into the file: it is read up to a limit, and a line that does not
+ * fit is passed over. */
 struct tune_log {
     struct tune_loader loader[TUNE_LOADERS_MAX];
     size_t loaders, made; /* of different arguments; in all, in the process that made most */
@@ -77,6 +71,8 @@ int tune_log_loader_of(const struct tune_log *log, const char *row);
  * one with most epochs. NULL: none was iterated, or there is no such number. */
 const struct tune_loader *tune_log_choose(const struct tune_log *log, long number);
 
+/* One bounded run of the user's job under `pipeprobe exec`, in a process group of its own: it is ended when
+ * its steady state has lasted long enough, with SIGINT, then SIGTERM, then SIGKILL. */
 struct tune_job {
     char *const *program;
     int no_reads;
