@@ -29,6 +29,12 @@ const char *pp_did_you_mean(char *buf, const char *word, const char *const *name
     return buf;
 }
 
+int pp_is_directory(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 int pp_ends_in(const char *path, const char *suffix)
 {
     size_t n = strlen(path), m = strlen(suffix);

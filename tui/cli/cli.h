@@ -112,6 +112,7 @@ void pp_help_version(FILE *out);
 char *pp_shell_words(char *const *words, char *text, size_t size);
 /* "; did you mean NAME?" of the nearest of names (ending with NULL), or "". buf: 128 bytes. */
 const char *pp_did_you_mean(char *buf, const char *word, const char *const *names);
+int pp_is_directory(const char *path);
 /* Whether path has this suffix, and something before it. */
 int pp_ends_in(const char *path, const char *suffix);
 /* The length of path without ".sqlite". */

@@ -27,30 +27,47 @@ static pp_status add_name(struct names *f, const char *dir, const char *name, st
     return PP_OK;
 }
 
+static int is_rank_file(const char *path)
+{
+    return pp_ends_in(path, ".sqlite") || pp_ends_in(path, DIGEST);
+}
+
+static int is_trace(const char *path)
+{
+    return pp_import_trace_format(path) != NULL;
+}
+
+/* Of a directory what is one of those: it holds other files too. */
+static pp_status add_directory(struct names *f, const char *dir, int (*is_one)(const char *path),
+                               struct pp_err *err)
+{
+    DIR *d = opendir(dir);
+    pp_status st = d ? PP_OK : pp_fail_errno(err, errno, "reading the directory %s failed", dir);
+    for (struct dirent *e; st == PP_OK && (e = readdir(d));) {
+        if (e->d_name[0] == '.')
+            continue;
+        st = add_name(f, dir, e->d_name, err);
+        if (st == PP_OK && !is_one(f->path[f->n - 1]))
+            free(f->path[--f->n]);
+    }
+    if (d)
+        closedir(d);
+    return st;
+}
+
+static void free_names(struct names *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        free(f->path[i]);
+    free(f->path);
+}
+
 /* Recordings before digests, which may be of them. */
 static int by_name(const void *a, const void *b)
 {
     const char *x = *(char *const *)a, *y = *(char *const *)b;
     int later = pp_ends_in(x, DIGEST) - pp_ends_in(y, DIGEST);
     return later ? later : strcmp(x, y);
-}
-
-/* Of a directory the *.sqlite and *.digest in it, by name. */
-static pp_status list_directory(struct names *f, const char *dir, struct pp_err *err)
-{
-    size_t before = f->n;
-    DIR *d = opendir(dir);
-    pp_status st = d ? PP_OK : pp_fail_errno(err, errno, "reading the directory %s failed", dir);
-    for (struct dirent *e; st == PP_OK && (e = readdir(d));)
-        if (e->d_name[0] != '.' && (pp_ends_in(e->d_name, ".sqlite") || pp_ends_in(e->d_name, DIGEST)))
-            st = add_name(f, dir, e->d_name, err);
-    if (d)
-        closedir(d);
-    if (f->n > before)
-        qsort(f->path + before, f->n - before, sizeof(*f->path), by_name);
-    if (st == PP_OK && f->n == before)
-        st = pp_fail(err, PP_E_USAGE, "%s holds no recording (*.sqlite) and no digest (*.digest)", dir);
-    return st;
 }
 
 /* ---- reading them ---- */
@@ -74,14 +91,17 @@ pp_status pp_rank_files_each(const char *const *operands, int n, pp_rank_file_fn
                      "no recordings given: name the directory that they are in, or the files of the ranks");
     for (int i = 0; st == PP_OK && i < n; i++) {
         struct names f = {0};
-        struct stat info;
-        int is_dir = stat(operands[i], &info) == 0 && S_ISDIR(info.st_mode);
-        st = is_dir ? list_directory(&f, operands[i], err) : add_name(&f, NULL, operands[i], err);
+        int is_dir = pp_is_directory(operands[i]);
+        st = is_dir ? add_directory(&f, operands[i], is_rank_file, err)
+                    : add_name(&f, NULL, operands[i], err);
+        if (st == PP_OK && !f.n)
+            st = pp_fail(err, PP_E_USAGE, "%s holds no recording (*.sqlite) and no digest (*.digest)",
+                         operands[i]);
+        if (f.n)
+            qsort(f.path, f.n, sizeof(*f.path), by_name);
         for (size_t k = 0; st == PP_OK && k < f.n; k++)
             st = fn(ctx, f.path[k], !is_dir, err);
-        for (size_t k = 0; k < f.n; k++)
-            free(f.path[k]);
-        free(f.path);
+        free_names(&f);
     }
     return st;
 }
@@ -169,125 +189,105 @@ pp_status pp_rank_files_read(const char *const *operands, int n, const char *out
     return st;
 }
 
+/* ---- traces of other profilers ---- */
+
 enum { MOST = 65536 };
 
-struct found {
-    struct import_trace *traces;
-    size_t n, room;
-};
-
-static pp_status add_trace(struct found *f, const char *dir, const char *name, struct pp_err *err)
+static int by_version(const void *a, const void *b)
 {
-    char *path = NULL;
-    if (f->n == MOST)
-        return pp_fail(err, PP_E_UNSUPPORTED, "more than 65,536 traces at once");
-    if (!pp_grow(&f->traces, &f->room, f->n + 1, sizeof(*f->traces)) ||
-        asprintf(&path, "%s%s%s", dir ? dir : "", dir && dir[strlen(dir) - 1] != '/' ? "/" : "", name) < 0)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the names of %zu traces", f->n);
-    f->traces[f->n++] = (struct import_trace){.path = path, .rank = -1, .world_size = -1};
-    return PP_OK;
-}
-
-static int by_trace_name(const void *a, const void *b)
-{
-    return strverscmp(((const struct import_trace *)a)->path, ((const struct import_trace *)b)->path);
+    return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
 static int by_rank(const void *a, const void *b)
 {
     const struct import_trace *x = a, *y = b;
-    return x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : by_trace_name(a, b);
+    return x->rank != y->rank ? PP_COMPARE(x->rank, y->rank) : strverscmp(x->path, y->path);
 }
 
-/* What is no trace is left out: a directory of profiles holds other files too. */
-static pp_status add_directory(struct found *f, const char *dir, struct pp_err *err)
-{
-    size_t before = f->n;
-    DIR *d = opendir(dir);
-    pp_status st = d ? PP_OK : pp_fail_errno(err, errno, "reading the directory %s failed", dir);
-    for (struct dirent *e; st == PP_OK && (e = readdir(d));) {
-        if (e->d_name[0] == '.')
-            continue;
-        st = add_trace(f, dir, e->d_name, err);
-        if (st == PP_OK && !pp_import_trace_format(f->traces[f->n - 1].path))
-            free(f->traces[--f->n].path);
-    }
-    if (d)
-        closedir(d);
-    if (st == PP_OK && f->n == before)
-        st = pp_fail(
-            err, PP_E_USAGE,
-            "the directory %s holds no trace of a known format; 'pipeprobe import --help' lists them", dir);
-    return st;
-}
-
-/* A rank each; a rank of its own for every one. */
-static pp_status give_ranks(struct found *f, struct pp_err *err)
+/* A rank each, of those in the order of their names; a rank of its own for every one. */
+static pp_status give_ranks(struct import_trace *traces, size_t n, struct pp_err *err)
 {
     int all = 1;
-    int64_t world = (int64_t)f->n;
-    qsort(f->traces, f->n, sizeof(*f->traces), by_trace_name);
-    for (size_t i = 0; i < f->n; i++)
-        all &= pp_import_rank_of(f->traces[i].path, &f->traces[i].rank, &f->traces[i].world_size);
-    for (size_t i = 0; i < f->n; i++) {
-        struct import_trace *t = &f->traces[i];
-        t->rank = all ? t->rank : (int64_t)i;
-        world = t->rank >= world ? t->rank + 1 : world;
+    int64_t world = (int64_t)n;
+    for (size_t i = 0; i < n; i++)
+        all &= pp_import_rank_of(traces[i].path, &traces[i].rank, &traces[i].world_size);
+    for (size_t i = 0; i < n; i++) {
+        traces[i].rank = all ? traces[i].rank : (int64_t)i;
+        world = traces[i].rank >= world ? traces[i].rank + 1 : world;
     }
-    for (size_t i = 0; i < f->n; i++)
-        if (f->traces[i].world_size < world)
-            f->traces[i].world_size = world;
-    qsort(f->traces, f->n, sizeof(*f->traces), by_rank);
-    for (size_t i = 1; i < f->n; i++)
-        if (f->traces[i].rank == f->traces[i - 1].rank)
+    for (size_t i = 0; i < n; i++)
+        if (traces[i].world_size < world)
+            traces[i].world_size = world;
+    qsort(traces, n, sizeof(*traces), by_rank);
+    for (size_t i = 1; i < n; i++)
+        if (traces[i].rank == traces[i - 1].rank)
             return pp_fail(err, PP_E_USAGE, "%s and %s are both of rank %lld; import one trace of each rank",
-                           f->traces[i - 1].path, f->traces[i].path, (long long)f->traces[i].rank);
+                           traces[i - 1].path, traces[i].path, (long long)traces[i].rank);
+    return PP_OK;
+}
+
+/* Takes the names. Files of a format of which each process of a job writes one become one trace, the first of
+ * them. */
+static pp_status make_traces(struct names *f, struct import_trace **out, size_t *n_out, struct pp_err *err)
+{
+    struct import_trace *traces = calloc(f->n, sizeof(*traces)), *first = NULL;
+    char **more = calloc(f->n, sizeof(*more));
+    if (!traces || !more) {
+        free(traces);
+        free(more);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the names of %zu traces", f->n);
+    }
+    qsort(f->path, f->n, sizeof(*f->path), by_version);
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        const struct pp_importer *format = f->n > 1 ? pp_import_trace_format(f->path[i]) : NULL;
+        int joins = format && format->joins;
+        if (joins && first) {
+            more[first->n_more++] = f->path[i];
+            continue;
+        }
+        traces[n] = (struct import_trace){.path = f->path[i], .rank = -1, .world_size = -1};
+        if (joins) {
+            first = &traces[n];
+            first->more = more;
+        }
+        n++;
+    }
+    if (!first)
+        free(more);
+    f->n = 0;
+    *out = traces;
+    *n_out = n;
     return PP_OK;
 }
 
 pp_status import_files_find(const char *const *operands, int n, struct import_trace **out, size_t *n_out,
                             struct pp_err *err)
 {
-    struct found f = {NULL, 0, 0};
-    struct stat info;
+    struct names f = {NULL, 0, 0};
     pp_status st =
         n ? PP_OK
           : pp_fail(err, PP_E_USAGE,
                     "no trace given: name the file that the profiler wrote, or the directory of several");
-    for (int i = 0; i < n && st == PP_OK; i++)
-        st = stat(operands[i], &info) == 0 && S_ISDIR(info.st_mode) ? add_directory(&f, operands[i], err)
-                                                                    : add_trace(&f, NULL, operands[i], err);
-    if (st == PP_OK && f.n > 1) {
-        /* Files of a format of which each process of a job writes one become one trace, the first of them. */
-        struct import_trace *first = NULL;
-        size_t kept = 0;
-        char **more = calloc(f.n, sizeof(*more));
-        if (!more) {
-            st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the names of %zu traces", f.n);
-        } else {
-            qsort(f.traces, f.n, sizeof(*f.traces), by_trace_name);
-            for (size_t i = 0; i < f.n; i++) {
-                const struct pp_importer *format = pp_import_trace_format(f.traces[i].path);
-                if (format && format->joins && first) {
-                    more[first->n_more++] = f.traces[i].path;
-                    continue;
-                }
-                f.traces[kept] = f.traces[i];
-                if (format && format->joins) {
-                    first = &f.traces[kept];
-                    first->more = more;
-                }
-                kept++;
-            }
-            f.n = kept;
-            if (!first)
-                free(more);
-        }
+    *out = NULL;
+    *n_out = 0;
+    for (int i = 0; i < n && st == PP_OK; i++) {
+        size_t before = f.n;
+        st = pp_is_directory(operands[i]) ? add_directory(&f, operands[i], is_trace, err)
+                                          : add_name(&f, NULL, operands[i], err);
+        if (st == PP_OK && f.n == before)
+            st = pp_fail(
+                err, PP_E_USAGE,
+                "the directory %s holds no trace of a known format; 'pipeprobe import --help' lists them",
+                operands[i]);
     }
-    if (st == PP_OK && f.n > 1)
-        st = give_ranks(&f, err);
-    *out = f.traces;
-    *n_out = f.n;
+    if (st == PP_OK && f.n > MOST)
+        st = pp_fail(err, PP_E_UNSUPPORTED, "more than 65,536 traces at once");
+    if (st == PP_OK)
+        st = make_traces(&f, out, n_out, err);
+    if (st == PP_OK && *n_out > 1)
+        st = give_ranks(*out, *n_out, err);
+    free_names(&f);
     return st;
 }
 

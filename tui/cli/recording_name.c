@@ -70,9 +70,7 @@ static pp_status make_directory(const char *dir, struct pp_err *err)
 /* Whether the name is our own choice, and another may be taken where it exists. */
 static int chosen_by_us(const char *output, const struct pp_identity *rank)
 {
-    struct stat st;
-    return !output || ends_in_slash(output) ||
-           (of_many(rank) && stat(output, &st) == 0 && S_ISDIR(st.st_mode));
+    return !output || ends_in_slash(output) || (of_many(rank) && pp_is_directory(output));
 }
 
 /* A file per rank: in a directory of the job, in the one that output names, or FILE with the rank in it. */
@@ -137,7 +135,7 @@ pp_status pp_recording_name(const char *output, const struct pp_identity *rank, 
         snprintf(stem, sizeof(stem), "%spipeprobe-%s", output ? output : "", stamp);
         free_name(stem, path, size);
     }
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+    if (pp_is_directory(path))
         return pp_fail(err, PP_E_USAGE, "%s is a directory; name a file in it", path);
     int empty = stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
                 st.st_size == 0; /* of a start that was killed */

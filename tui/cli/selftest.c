@@ -232,10 +232,9 @@ static pp_status choose_stalls(const char *only, struct result *results, struct 
 static pp_status make_directory(const struct options *o, char *dir, size_t size, struct pp_err *err)
 {
     const char *tmp = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
-    struct stat there;
     if (o->keep) {
         snprintf(dir, size, "%s", o->keep);
-        if (mkdir(dir, 0777) == 0 || (errno == EEXIST && stat(dir, &there) == 0 && S_ISDIR(there.st_mode)))
+        if (mkdir(dir, 0777) == 0 || (errno == EEXIST && pp_is_directory(dir)))
             return PP_OK;
         return pp_fail_errno(err, errno == EEXIST ? ENOTDIR : errno,
                              "cannot create the directory %s for the recordings", dir);

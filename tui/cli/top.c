@@ -94,8 +94,7 @@ static pp_status show(const struct options *o, const struct pp_dash_opts *d, con
 /* A directory with the recordings of two ranks at least. */
 static int has_ranks(const char *what)
 {
-    struct stat st;
-    struct pp_job *j = stat(what, &st) == 0 && S_ISDIR(st.st_mode) ? pp_job_open(what) : NULL;
+    struct pp_job *j = pp_is_directory(what) ? pp_job_open(what) : NULL;
     int several = j && pp_job_ranks(j) >= 2;
     pp_job_close(j);
     return several;

@@ -129,12 +129,10 @@ static int is_directory_of_traces(const char *dir)
 
 int pp_traces_only(const char *const *operands, int n)
 {
-    struct stat info;
     int only = n > 0;
     for (int i = 0; i < n && only; i++)
-        only = stat(operands[i], &info) == 0 && S_ISDIR(info.st_mode)
-                   ? is_directory_of_traces(operands[i])
-                   : pp_import_trace_format(operands[i]) != NULL;
+        only = pp_is_directory(operands[i]) ? is_directory_of_traces(operands[i])
+                                            : pp_import_trace_format(operands[i]) != NULL;
     return only;
 }
 

@@ -299,12 +299,11 @@ int run_opt_given(const struct pp_opt_set *set, const char *name)
 static pp_status check_destination(const char *option, const char *path, struct pp_err *err)
 {
     char copy[PATH_MAX];
-    struct stat info;
     if (!path)
         return PP_OK;
     if (strlen(path) >= sizeof(copy))
         return pp_fail(err, PP_E_USAGE, "--%s: the name is too long (%zu bytes)", option, strlen(path));
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+    if (pp_is_directory(path))
         return pp_fail(err, PP_E_USAGE, "--%s: %s is a directory; name a file in it", option, path);
     const char *dir = dirname(strcpy(copy, path));
     if (access(dir, W_OK | X_OK) != 0)
