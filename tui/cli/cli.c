@@ -9,6 +9,7 @@
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int pp_cli_fail(const struct pp_command *cmd, const struct pp_err *err)

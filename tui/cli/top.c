@@ -8,7 +8,6 @@
 #include "tui/dash/job.h"
 #include "tui/dash/state.h"
 #include <locale.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { GLYPHS_AUTO, GLYPHS_BLOCK, GLYPHS_BRAILLE, GLYPHS_ASCII };

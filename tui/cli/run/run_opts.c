@@ -6,7 +6,6 @@
 #include "probe/storage/cache/cache.h"
 #include <assert.h>
 #include <libgen.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct pp_opt_choice loader_choices[] = {
