@@ -101,6 +101,11 @@ char *pp_clock_text(char *buf, size_t size, double seconds)
     return buf;
 }
 
+char *pp_clock_of_run(char *buf, const struct pp_live_snapshot *s, uint64_t t_ns)
+{
+    return pp_clock_text(buf, PP_CELL, ((double)t_ns - (double)s->origin_ns) / 1e9);
+}
+
 #define BLOCKS \
     .cpu = "█", .queued = "▓", .blocked = "▒", .starved = "▚", .empty = "·", .fill = "█", \
     .spark = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}, .rule = "─"

@@ -96,6 +96,8 @@ int pp_list_top(int selected, int n, int rows);
 char *pp_short_share(char *buf, size_t size, double share);  /* "12 %" */
 char *pp_clock_text(char *buf, size_t size, double seconds); /* "1:02:03", "0:42" */
 enum { PP_CELL = 32 };
+/* When it was since the run began. buf: PP_CELL bytes. */
+char *pp_clock_of_run(char *buf, const struct pp_live_snapshot *s, uint64_t t_ns);
 
 /* The marks bars and sparklines are made of, one set per kind of terminal. */
 

@@ -292,21 +292,16 @@ static void say_stalled(const struct pp_live_snapshot *s, struct lines *out)
         "Do: Check that sample and its storage: a mount that does not answer, a damaged or very large file, a lock.");
 }
 
-static void clock_of(const struct pp_live_snapshot *s, uint64_t t_ns, char *buf)
-{
-    pp_clock_text(buf, PP_CELL, ((double)t_ns - (double)s->origin_ns) / 1e9);
-}
-
 /* The trainer has batches still: what hangs will hold it up. */
 static void say_hung(const struct pp_live_snapshot *s, struct lines *out)
 {
     const struct pp_live_worker *w = &s->workers[s->hung_worker];
     char age[PP_CELL], since[PP_CELL];
-    clock_of(s, s->hung_since_ns, since);
     out->tone = PP_STYLE_BAD;
     snprintf(out->first, TEXT, "HANG: %s hangs in %s since %s (%s)%s%s", w->name,
-             pp_phase_info(s->hung_phase)->name, since, pp_text_duration(age, sizeof(age), s->hung_ns),
-             w->path ? ", with " : "", w->path ? w->path : "");
+             pp_phase_info(s->hung_phase)->name, pp_clock_of_run(since, s, s->hung_since_ns),
+             pp_text_duration(age, sizeof(age), s->hung_ns), w->path ? ", with " : "",
+             w->path ? w->path : "");
     snprintf(
         out->next, TEXT,
         "Do: Check that sample and its storage: a mount that does not answer, a very large file, a lock.");
@@ -376,8 +371,8 @@ static void compose(const struct pp_dash_state *s, const struct pp_dash_model *m
     } else if (m->moment && m->moment->verdict.sentence && m->moment->verdict.l0 &&
                strcmp(m->moment->verdict.l0, "inconclusive") != 0) {
         char from[PP_CELL], to[PP_CELL], lead[2 * PP_CELL + 8];
-        clock_of(m->snap, m->moment_from_ns, from);
-        clock_of(m->snap, m->moment_to_ns, to);
+        pp_clock_of_run(from, m->snap, m->moment_from_ns);
+        pp_clock_of_run(to, m->snap, m->moment_to_ns);
         snprintf(lead, sizeof(lead), "%s to %s: ", from, to);
         put_verdict_lines(lead, m->moment, out);
         out->tone = tone_of(m->moment);

@@ -163,9 +163,7 @@ void pp_panel_worker(const struct pp_canvas *c)
     int row = 4;
     for (size_t i = snap->n_events; i-- > 0 && row < c->box.rows;)
         if (strstr(snap->events[i].text, w->name))
-            pp_put(c, row++, 0, PP_STYLE_PLAIN, "%s  %s",
-                   pp_clock_text(a, sizeof(a),
-                                 ((double)snap->events[i].t_ns - (double)snap->origin_ns) / 1e9),
+            pp_put(c, row++, 0, PP_STYLE_PLAIN, "%s  %s", pp_clock_of_run(a, snap, snap->events[i].t_ns),
                    snap->events[i].text);
 }
 
@@ -307,8 +305,7 @@ void pp_panel_events(const struct pp_canvas *c)
         int row = i + 1;
         const struct pp_live_event *e = &c->m->snap->events[rows.index[top + i]];
         char t[PP_CELL];
-        double at_s = ((double)e->t_ns - (double)c->m->snap->origin_ns) / 1e9;
-        pp_put_right(c, row, 7, PP_STYLE_PLAIN, pp_clock_text(t, sizeof(t), at_s));
+        pp_put_right(c, row, 7, PP_STYLE_PLAIN, pp_clock_of_run(t, c->m->snap, e->t_ns));
         int col = pp_put(c, row, 8,
                          e->kind == PP_LIVE_ERROR                                   ? PP_STYLE_BAD
                          : e->kind == PP_LIVE_STALL || e->kind == PP_LIVE_STRAGGLER ? PP_STYLE_WARN
