@@ -9,6 +9,7 @@
 #include "probe/device/nvjpeg.h"
 #include "report/build/build.h"
 #include "report/replay/knobs.h"
+#include "report/verdict/action.h"
 #include <unistd.h>
 
 enum {
@@ -32,10 +33,8 @@ struct claim {
 
 static int config_is(const struct pp_report *r, const char *key, const char *value)
 {
-    for (size_t i = 0; i < r->n_config; i++)
-        if (strcmp(r->config[i].key, key) == 0)
-            return r->config[i].value && strcmp(r->config[i].value, value) == 0;
-    return 0;
+    const char *recorded = pp_action_config(r, key);
+    return recorded && strcmp(recorded, value) == 0;
 }
 
 static int decodes_on_gpu(const struct pp_report *r, struct pp_err *why)

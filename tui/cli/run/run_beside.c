@@ -5,6 +5,7 @@
 #include "probe/base/text.h"
 #include "report/build/build.h"
 #include "report/ranks/ranks.h"
+#include "report/verdict/action.h"
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/recording_name.h"
@@ -28,10 +29,8 @@ pp_status run_beside_name(const char *torch_path, int force, char *out, size_t s
 
 static const char *config_of(const struct pp_report *r, const char *key)
 {
-    for (size_t i = 0; i < r->n_config; i++)
-        if (strcmp(r->config[i].key, key) == 0)
-            return r->config[i].value;
-    return "";
+    const char *value = pp_action_config(r, key);
+    return value ? value : "";
 }
 
 /* Settings that have to be the same; the i-th that is not, or NULL. */
