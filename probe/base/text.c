@@ -250,7 +250,7 @@ const char *pp_text_next_line(const char *p)
 
 int pp_text_has_word(const char *words, const char *word)
 {
-    size_t n = strlen(word);
+    size_t n = strchr(word, ' ') ? 0 : strlen(word); /* two words are none */
     for (const char *at = words; at && n && (at = strstr(at, word)); at++)
         if ((at == words || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
             return 1;

@@ -35,8 +35,8 @@ const char *pp_faults_help(int i, const char **name, const char **args);
  * (probe/storage/fault.h), for pp_dataset_opts; NULL: nothing. Belongs to f. It makes the three calls below
  * for each read. */
 const struct pp_read_faults *pp_faults_reads(struct pp_faults *f);
-/* Inside the read span, before the bytes are asked for. PP_E_TRANSIENT when a failed read was injected: the
- * caller treats it as its own. */
+/* ctx: f. Inside the read span, before the bytes are asked for. PP_E_TRANSIENT when a failed read was
+ * injected: the caller treats it as its own. */
 pp_status pp_fault_before_read(void *ctx, const struct pp_read_context *at, struct pp_err *err);
 /* Inside the read span, once the size is known. */
 void pp_fault_after_read(struct pp_faults *f, size_t bytes);

@@ -4,14 +4,14 @@
 
 #include "report/export/export.h"
 
-/* The numbers that a viewer shows, also where the recording has none; NULL: of a run without threads. */
+/* The numbers that a viewer shows, also where the recording has none. t NULL: of no thread. */
 static inline int64_t pp_track_pid(const struct pp_thread_row *t)
 {
     return t && t->pid > 0 ? t->pid : 1;
 }
 static inline int64_t pp_track_tid(const struct pp_thread_row *t)
 {
-    return t->tid > 0 ? t->tid : (int64_t)t->id + 1;
+    return !t ? 1 : t->tid > 0 ? t->tid : (int64_t)t->id + 1;
 }
 
 /* ---- spans: the tracks of one thread, in which they nest ----

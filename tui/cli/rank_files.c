@@ -14,12 +14,14 @@ enum { MOST_RANKS = 1 << 20 };
 
 struct names {
     char **path;
-    size_t n, room;
+    size_t n, room, most; /* most 0: any number */
 };
 
 static pp_status add_name(struct names *f, const char *dir, const char *name, struct pp_err *err)
 {
     char *path = NULL;
+    if (f->most && f->n == f->most)
+        return pp_fail(err, PP_E_UNSUPPORTED, "more than 65,536 traces at once");
     if (!pp_grow(&f->path, &f->room, f->n + 1, sizeof(*f->path)) ||
         asprintf(&path, "%s%s%s", dir ? dir : "", dir && dir[strlen(dir) - 1] != '/' ? "/" : "", name) < 0)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the names of %zu files", f->n);
@@ -264,7 +266,7 @@ static pp_status make_traces(struct names *f, struct import_trace **out, size_t 
 pp_status import_files_find(const char *const *operands, int n, struct import_trace **out, size_t *n_out,
                             struct pp_err *err)
 {
-    struct names f = {NULL, 0, 0};
+    struct names f = {.most = MOST};
     pp_status st =
         n ? PP_OK
           : pp_fail(err, PP_E_USAGE,
@@ -281,8 +283,6 @@ pp_status import_files_find(const char *const *operands, int n, struct import_tr
                 "the directory %s holds no trace of a known format; 'pipeprobe import --help' lists them",
                 operands[i]);
     }
-    if (st == PP_OK && f.n > MOST)
-        st = pp_fail(err, PP_E_UNSUPPORTED, "more than 65,536 traces at once");
     if (st == PP_OK)
         st = make_traces(&f, out, n_out, err);
     if (st == PP_OK && *n_out > 1)

@@ -87,7 +87,7 @@ static int read_head(const struct pp_cache_file *f, uint64_t at, uint64_t size, 
     if (size < at || size - at < sizeof(*h) ||
         pp_io_pread_full(f->fd, h, sizeof(*h), (off_t)at) != (ssize_t)sizeof(*h))
         return 0;
-    if (h->magic != ENTRY_MAGIC || h->name_size > PP_CACHE_NAME || h->zero || h->zero2 ||
+    if (h->magic != ENTRY_MAGIC || !h->key || h->name_size > PP_CACHE_NAME || h->zero || h->zero2 ||
         size - at < sizeof(*h) + h->name_size + h->length)
         return 0;
     return pp_io_pread_full(f->fd, name, h->name_size, (off_t)(at + sizeof(*h))) == h->name_size &&
@@ -144,7 +144,7 @@ static struct pp_cache_row *read_table(const struct pp_cache_file *f, uint64_t s
                 check_table(rows, end, f->seed) == end->check;
     for (uint64_t i = 0; sound && i < end->rows; i++) {
         uint64_t at = (uint64_t)rows[i].at8 * 8;
-        sound = at >= PP_CACHE_SEGMENT_HEAD && at <= end->at &&
+        sound = rows[i].key && at >= PP_CACHE_SEGMENT_HEAD && at <= end->at &&
                 end->at - at >= pp_cache_entry_size(0, rows[i].length);
     }
     if (sound)

@@ -1,4 +1,4 @@
-/* tui/cli/run/run_record.h: what is `run`'s own of a recording (collectors/record/recording.h): its name, the
+/* tui/cli/run/run_record.h: what is `run`'s own of a recording (collectors/record/recording.h): the
  * configuration, the GPU, the loader's totals. */
 #pragma once
 
