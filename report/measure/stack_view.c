@@ -116,8 +116,10 @@ static void look(const struct pp_stacks *s, const char *none, struct pp_frame_vi
     const struct pp_stack_function *function = &s->functions[f->function];
     enum pp_code_kind kind = pp_code_kind(function);
     uint32_t caller = own->above;
-    if (own->user != PP_STACK_NONE && strcmp(last_name(function->name), "<lambda>") == 0)
-        kind = PP_CODE_FOLDED; /* the line of the function that has it says more */
+    if (kind == PP_CODE_USER && own->user != PP_STACK_NONE && own->member == PP_STACK_NONE &&
+        pp_code_kind(function_of(s, caller)) == PP_CODE_LIBRARY &&
+        strcmp(last_name(function->name), "<lambda>") == 0)
+        kind = PP_CODE_FOLDED; /* the line that hands it to a library says more */
     own->above = kind == PP_CODE_FOLDED ? caller : i;
     own->kind = (uint8_t)kind;
     if (is_fetch(function)) {

@@ -78,6 +78,8 @@ static void finish_sample(struct pp_costs_pass *p, struct pp_costs_worker *w)
     w->busy = 0;
     for (uint64_t i = 0; whole && i < w->many && p->c->n < MOST_SAMPLES; i++) {
         struct pp_cost_sample x = w->many == 1 ? w->hand : pp_costs_part(&w->hand, i, w->many);
+        if (!x.read_end_ns)
+            x.read_end_ns = x.read_start_ns; /* it read nothing, at that time */
         if (!pp_grow(&p->c->samples, &p->c->room, p->c->n + 1, sizeof(x))) {
             p->no_memory = 1;
             return;
@@ -130,8 +132,11 @@ static void add_worker_span(struct pp_costs_pass *p, struct pp_costs_worker *w, 
     /* where this worker reads nothing, or not for this sample, it begins with the first of its other stages;
        samples that stand in one span may have been read before */
     int counts = (s->flags & PP_SPAN_COUNT) != 0,
-        another = !counts && s->sample != PP_NO_SAMPLE && w->hand.sample != PP_NO_SAMPLE &&
-                  s->sample != w->hand.sample,
+        differs = !counts && s->sample != PP_NO_SAMPLE && w->hand.sample != PP_NO_SAMPLE &&
+                  s->sample != w->hand.sample && s->phase >= PP_PHASE_DECODE &&
+                  s->phase <= PP_PHASE_TRANSFORM;
+    w->staged |= w->busy && differs && w->hand.reached == PP_PHASE_READ;
+    int another = differs && !w->staged && w->hand.reached > PP_PHASE_READ,
         unread = another || counts || !w->hand.read_end_ns;
     if ((s->phase == PP_PHASE_DECODE || s->phase == PP_PHASE_TRANSFORM) && unread &&
         (another || s->phase <= w->hand.reached))

@@ -37,8 +37,8 @@ struct pp_costs_worker {
     uint32_t thread;
     struct pp_cost_sample hand; /* the sample it works on */
     uint64_t many;              /* how many samples that is: spans may stand for several (PP_SPAN_COUNT) */
-    int busy;
-    double made_ns; /* what it read and worked, of all */
+    int busy, staged;           /* staged: it works on others than the sample it read last, stage by stage */
+    double made_ns;             /* what it read and worked, of all */
 };
 
 /* Spans of one lane, in order of time, as the chunks have them. */

@@ -202,20 +202,23 @@ static double line_that_forgets(const struct pp_costs *c, const struct pp_cost_s
 {
     size_t n = 0, lag = 2 * (size_t)c->workers;
     const struct pp_cost_sample **waits = malloc(c->n * sizeof(*waits));
-    double *gaps = malloc(c->n * sizeof(*gaps)), gap, bytes = 0, rate = 0;
+    double *gaps = malloc(c->n * sizeof(*gaps)), gap, bytes = 0, blocked_ns = 0, rate = 0;
     for (size_t i = 0; i < c->n; i++)
         v[i] = order[i]->read_blocked;
     qsort(v, c->n, sizeof(*v), pp_by_float);
     double least = 0.25 * pp_stats_at_sorted(v, c->n, 0.9); /* others come with one that waits: read ahead */
-    for (size_t i = 0; waits && i < c->n; bytes += order[i++]->bytes)
+    for (size_t i = 0; waits && i < c->n; i++) {
+        bytes += order[i]->bytes, blocked_ns += order[i]->read_blocked;
         if (order[i]->read_blocked >= least)
             waits[n++] = order[i];
+    }
     if (!gaps || c->workers < 2 || n < lag + 2 * FEWEST_WAITING || !((gap = gap_of(waits, n, v)) > 0))
         goto out;
     double took_ns = (double)(waits[n - 1]->read_end_ns - waits[0]->read_end_ns);
     for (size_t i = 1; i < n; i++)
         gaps[i - 1] = (double)(waits[i]->read_end_ns - waits[i - 1]->read_end_ns);
-    if (gap * (double)n >= ALWAYS_BUSY * took_ns && off_line(waits, n, gap, v) < gap / 4 &&
+    if (blocked_ns >= ALWAYS_BUSY * c->workers * took_ns && /* nothing else paces them */
+        gap * (double)n >= ALWAYS_BUSY * took_ns && off_line(waits, n, gap, v) < gap / 4 &&
         pp_stats_spearman(gaps, gaps + lag, n - 1 - lag) < FORGOTTEN)
         rate = bytes / (double)n * 1e9 / gap;
 out:
@@ -317,6 +320,8 @@ static pp_status take_outages(struct pp_costs *c, const struct pp_cost_sample **
         return PP_OK;
     for (size_t i = 0; i < c->n; i++)
         slow += order[i]->read_blocked >= limit;
+    if (c->storage.serial >= PP_SERIAL && slow > c->n / 10)
+        return PP_OK; /* over a full link they are no exceptions, but bring what quick ones find */
     const struct pp_cost_sample **group = malloc(slow * sizeof(*group));
     c->outages = calloc(slow, sizeof(*c->outages));
     if (!group || !c->outages) {
@@ -473,8 +478,8 @@ static int known_limit(struct pp_costs *c)
 }
 
 /* Bytes or reads a second: of reads that are all as large as each other they are the same, and bytes are what
- * is limited more often. v: room for c->n. 1: they come in slices, or over a full link, where a read that
- * brings what the next ones find waits for all of it: that no read completes then is no outage. */
+ * is limited more often. v: room for c->n. 1: they come in slices, between which no read completes; that is
+ * no outage, for the limit holds it already. */
 static int read_limits(struct pp_costs *c, const struct pp_cost_sample **order, float *v)
 {
     double paced, mean = 0;
@@ -505,18 +510,14 @@ static int read_limits(struct pp_costs *c, const struct pp_cost_sample **order, 
         c->burst_ns = SLICE_NS;
         return 1;
     } else if ((c->bandwidth = pp_link_shared(c, order)) > 0 ||
-               (same_sizes(c, v) && (c->bandwidth = line_that_forgets(c, order, v)) > 0)) {
+               (same_sizes(c, v) && (c->bandwidth = line_that_forgets(c, order, v)) > 0))
         c->storage.serial = fmax(link.serial, PP_SERIAL);
-        return 1;
-    }
     return 0;
 }
 
-pp_status pp_storage_read(struct pp_costs *c, struct pp_err *err)
+static pp_status read_all(struct pp_costs *c, struct pp_err *err)
 {
     struct pp_storage *out = &c->storage;
-    if (out->known)
-        return PP_OK;
     float *v = malloc(c->n * sizeof(*v));
     const struct pp_cost_sample **order = malloc(c->n * sizeof(*order));
     pp_status st = v && order ? PP_OK
@@ -541,5 +542,34 @@ pp_status pp_storage_read(struct pp_costs *c, struct pp_err *err)
     out->known = st == PP_OK;
     free(order);
     free(v);
+    return st;
+}
+
+/* Where some samples read nothing (a cache in the data set), storage is judged by those that read; their
+ * order in time is no rate then, of which a change or an outage could be told. */
+pp_status pp_storage_read(struct pp_costs *c, struct pp_err *err)
+{
+    struct pp_costs only = *c;
+    size_t n = 0;
+    if (c->storage.known)
+        return PP_OK;
+    for (size_t i = 0; i < c->n; i++)
+        n += c->samples[i].read_end_ns > c->samples[i].read_start_ns;
+    if (!n || n == c->n)
+        return read_all(c, err);
+    if (!(only.samples = malloc(n * sizeof(*only.samples))))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the reads of %zu samples", n);
+    only.n = 0;
+    for (size_t i = 0; i < c->n; i++)
+        if (c->samples[i].read_end_ns > c->samples[i].read_start_ns)
+            only.samples[only.n++] = c->samples[i];
+    only.samples_per_s *= (double)n / (double)c->n;
+    pp_status st = read_all(&only, err);
+    c->storage = only.storage;
+    c->storage.drift = c->storage.burst = NAN;
+    c->bandwidth = only.bandwidth;
+    c->burst_ns = only.bandwidth > 0 ? only.burst_ns : 0;
+    free(only.samples);
+    free(only.outages);
     return st;
 }

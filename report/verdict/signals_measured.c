@@ -108,23 +108,24 @@ void pp_signals_measure(const struct pp_costs *c, float *v, double *m)
     m[PP_METRIC_WORKER_SKEW] = worker_skew_of(c);
     /* By first touch: samples seen in the first epoch; the dataset's bytes over the memory that is available.
      */
-    double bytes = 0, hits = 0, known = 0, later = 0;
+    double bytes = 0, reads = 0, hits = 0, known = 0, later = 0;
     for (size_t i = 0; i < c->n; i++) {
         bytes += c->samples[i].bytes;
+        reads += c->samples[i].bytes > 0;
         hits += c->samples[i].hit;
         known += c->samples[i].hit_known;
         later += c->samples[i].epoch > 0;
     }
-    m[PP_METRIC_READ_BYTES] = bytes > 0 ? bytes / (double)c->n : NAN; /* its program did not say */
+    m[PP_METRIC_READ_BYTES] = bytes > 0 ? bytes / reads : NAN; /* its program did not say */
     m[PP_METRIC_MISS] = known > 0 ? 1 - hits / known : NAN;
     m[PP_METRIC_FIRST_TOUCH] = 1 - later / (double)c->n;
     m[PP_METRIC_FREE_MEMORY] = c->dataset_samples && c->memory_available > 0
-                                   ? 1 - m[PP_METRIC_READ_BYTES] * (double)c->dataset_samples /
+                                   ? 1 - bytes / (double)c->n * (double)c->dataset_samples /
                                              c->memory_available
                                    : NAN;
     /* Limits of the block layer and of memory, as far as the recording knows them. The page cache counts for
      * the group that read first; what is read again after it was dropped is a refault. */
-    double data = c->dataset_samples ? m[PP_METRIC_READ_BYTES] * (double)c->dataset_samples : NAN;
+    double data = c->dataset_samples ? bytes / (double)c->n * (double)c->dataset_samples : NAN;
     m[PP_METRIC_DISK_LIMIT] = c->limit_bytes_per_s;
     m[PP_METRIC_READS_LIMIT] = c->limit_reads_per_s;
     m[PP_METRIC_DISK_LIMIT_USED] = pp_storage_limit_used(c->disk_bytes_per_s, c->limit_bytes_per_s);
@@ -159,7 +160,10 @@ void pp_remote_signals(const struct pp_costs *c, double *m)
     if (q->n < PP_LEAST_REQUESTS || !(q->busy_ns > 0) || !(c->window_ns > 0))
         return;
     m[PP_METRIC_REMOTE_FLIGHT] = q->busy_ns / c->window_ns;
-    m[PP_METRIC_REMOTE_EACH] = !c->streaming && q->n >= 1.5 * (double)c->n ? q->n / (double)c->n : NAN;
+    double each = 0, asking = 0;
+    for (size_t i = 0; i < c->n; i++)
+        each += c->samples[i].requests, asking += c->samples[i].requests > 0;
+    m[PP_METRIC_REMOTE_EACH] = !c->streaming && each >= 1.5 * asking ? each / asking : NAN;
     m[PP_METRIC_REMOTE_NEEDED] = needed_in_flight(c);
     m[PP_METRIC_REMOTE_TIME] = q->busy_ns / q->n;
     m[PP_METRIC_REMOTE_FIRST] = q->first_byte_ns / q->n;

@@ -67,7 +67,7 @@
 /* A worker more takes a CPU of its own; where that gains much less than half of the work, CPUs are what
  * lacks. */
 #define MORE_THAN_LESS_WORK \
-    AT_LEAST(WORKERS_WORK, -0.12, "half of the work gains no more than an eighth beyond it")
+    AT_LEAST(WORKERS_WORK, -0.125, "half of the work gains no more than a seventh beyond it")
 #define NO_WORKERS \
     "num_workers=0. The training process makes each batch itself, mostly in {owner}, and only {busy_cpus} of the CPUs are in use[ by {cpu_users}]"
 #define TOO_FEW_WORKERS \
@@ -78,7 +78,8 @@
     .said = \
         "threads take turns. In the stalls {threads_locked} of those at work wait for the interpreter's lock (GIL), and more threads gain nothing", \
     .remedy = PP_REMEDY_LOCK
-#define TWO_KINDS 8, "an exponential distribution has 7.6 at most; above it there are two kinds of samples"
+#define TWO_KINDS \
+    10, "an exponential distribution has 7.6 on average, and hardly ever 10: there are two kinds"
 #define NOT_ALL_WORK 0.03, "where no order of delivery gains, the work is what is slow"
 #define SLOW_SAMPLES \
     .said = \

@@ -1,4 +1,5 @@
 /* What a recording's trainer does apart from its batches, and how long its GPU is busy, as costs. */
+#include "report/replay/storage.h"
 #include "report/replay/whatif.h"
 #include "tests/support/fake_run.h"
 #include "tests/support/made_costs.h"
@@ -380,15 +381,17 @@ static void a_sample_that_is_a_batch_is_split(void **state)
     check_batches_that_are_one_sample(1);
 }
 
-/* A worker reads for its first sample alone, as one that imports a module there does: the others begin with
- * their own work, and none takes as long as all. */
-static void samples_without_a_read_are_samples(void **state)
+/* Some samples of a worker read, as one that imports a module does for its first one, or a data set with a
+ * cache: the others begin with their own work, none takes as long as all, and storage is judged by those that
+ * read. */
+static void check_samples_without_a_read(double reading)
 {
     enum { OF_BATCH = 8 };
     struct fake_run *f = calloc(1, sizeof(*f));
     struct pp_costs c;
     struct pp_timeline tl;
     struct pp_err err = {0};
+    double reads = 0;
     assert_non_null(f);
     fake_num(f, "config", "num_workers", "1", NULL);
     fake_num(f, "config", "workers", "1", NULL);
@@ -403,16 +406,20 @@ static void samples_without_a_read_are_samples(void **state)
         s->flags = PP_SPAN_COUNT;
         s = fake_span(f, trainer, PP_PHASE_STEP, now + 16 * FAKE_MS, 4 * FAKE_MS);
         s->batch = b;
-        if (b == WARMUP) {
-            s = fake_span(f, worker, PP_PHASE_READ, now, FAKE_MS / 100);
-            s->batch = b;
-            s->sample = b * OF_BATCH;
-        }
         for (uint32_t k = 0; k < OF_BATCH; k++) {
-            s = fake_span(f, worker, PP_PHASE_TRANSFORM, now + k * 2 * FAKE_MS + FAKE_MS / 50,
-                          2 * FAKE_MS - FAKE_MS / 50);
+            uint64_t at = now + k * 2 * FAKE_MS, id = b * OF_BATCH + k;
+            int reads_it = (b == WARMUP && k == 0) || (id * 7 % 20) < reading * 20;
+            if (reads_it) {
+                s = fake_span(f, worker, PP_PHASE_READ, at, FAKE_MS / 2);
+                s->batch = b;
+                s->sample = id;
+                s->bytes = 1000;
+                s->flags = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY;
+                reads += b >= WARMUP;
+            }
+            s = fake_span(f, worker, PP_PHASE_TRANSFORM, at + FAKE_MS / 2, FAKE_MS);
             s->batch = b;
-            s->sample = b * OF_BATCH + k;
+            s->sample = id;
             s->cpu_ns = s->dur_ns;
             s->flags = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY;
         }
@@ -420,9 +427,68 @@ static void samples_without_a_read_are_samples(void **state)
     struct pp_source source = fake_source(f);
     assert_int_equal(pp_timeline_build(&source, &tl, &err), PP_OK);
     assert_int_equal(pp_costs_read(&source, &tl, &c, &err), PP_OK);
-    assert_true(c.n >= (JUDGED - 2) * OF_BATCH);
+    assert_int_equal(pp_storage_read(&c, &err), PP_OK);
+    size_t n = c.n;
+    double seen = 0;
+    assert_true(n >= (JUDGED - 2) * OF_BATCH); /* nothing is taken for a change of storage */
+    for (size_t i = 0; i < n; i++) {
+        assert_near(c.samples[i].transform_cpu, 1e6, 1e3);
+        seen += c.samples[i].bytes > 0;
+    }
+    assert_near(seen, reads, 2 * OF_BATCH);
+    assert_true(c.n_outages == 0 && !(c.storage.drift >= 1.2) && !(c.bandwidth > 0) && !(c.reads_per_s > 0));
+    pp_costs_free(&c);
+    pp_timeline_free(&tl);
+    fake_free(f);
+}
+
+static void samples_without_a_read_are_samples(void **state)
+{
+    (void)state;
+    check_samples_without_a_read(0);
+    check_samples_without_a_read(0.4);
+    check_samples_without_a_read(0.6);
+}
+
+/* A thread that reads all samples of a batch, and then works on each: its reads are not lost. */
+static void a_thread_works_stage_by_stage(void **state)
+{
+    enum { OF_BATCH = 8 };
+    struct fake_run *f = calloc(1, sizeof(*f));
+    struct pp_costs c;
+    struct pp_timeline tl;
+    struct pp_err err = {0};
+    double work_ns = 0, blocked_ns = 0;
+    (void)state;
+    assert_non_null(f);
+    fake_num(f, "config", "workers", "1", NULL);
+    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "trainer"),
+             worker = fake_thread(f, PP_LANE_WORKER, "worker 0");
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        uint64_t now = FAKE_T0 + b * 20 * FAKE_MS;
+        struct pp_span *s = fake_span(f, trainer, PP_PHASE_DATA_WAIT, now, 16 * FAKE_MS);
+        s->batch = b;
+        s->sample = OF_BATCH;
+        s->flags = PP_SPAN_COUNT;
+        s = fake_span(f, trainer, PP_PHASE_STEP, now + 16 * FAKE_MS, 4 * FAKE_MS);
+        s->batch = b;
+        for (uint32_t k = 0; k < 2 * OF_BATCH; k++) {
+            s = fake_span(f, worker, k < OF_BATCH ? PP_PHASE_READ : PP_PHASE_DECODE, now + k * FAKE_MS,
+                          FAKE_MS);
+            s->batch = b;
+            s->sample = b * OF_BATCH + k % OF_BATCH;
+            s->bytes = k < OF_BATCH ? 1000 : 0;
+            s->cpu_ns = k < OF_BATCH ? 0 : s->dur_ns;
+            s->flags = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY;
+        }
+    }
+    struct pp_source source = fake_source(f);
+    assert_int_equal(pp_timeline_build(&source, &tl, &err), PP_OK);
+    assert_int_equal(pp_costs_read(&source, &tl, &c, &err), PP_OK);
     for (size_t i = 0; i < c.n; i++)
-        assert_near(c.samples[i].transform_cpu, 1.98e6, 1e3);
+        work_ns += c.samples[i].decode_cpu, blocked_ns += c.samples[i].read_blocked;
+    assert_true(c.n > 0);
+    assert_near(blocked_ns / work_ns, 1, 0.01); /* each as long as the other */
     pp_costs_free(&c);
     pp_timeline_free(&tl);
     fake_free(f);
@@ -583,6 +649,7 @@ int main(void)
         cmocka_unit_test(what_hand_overs_may_slow_is_bounded_by_their_cost),
         cmocka_unit_test(a_sample_that_is_a_batch_is_split),
         cmocka_unit_test(samples_without_a_read_are_samples),
+        cmocka_unit_test(a_thread_works_stage_by_stage),
         cmocka_unit_test(a_step_has_threads),
         cmocka_unit_test(a_very_busy_machine_is_replayed),
         cmocka_unit_test(batches_without_a_size_are_what_is_made_for_them),

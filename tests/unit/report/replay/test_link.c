@@ -26,6 +26,7 @@ struct storage {
         pause_ns; /* on average, behind every eighth read of a worker: a batch is collated and handed over */
     double late_ns; /* at most: a worker's thread goes on later than its read ends */
     int ahead;      /* every second read finds what the one before brought too */
+    double pace_ns; /* at least from the begin of a read to that of the next: a trainer asks for no more */
     int apart;      /* the workers begin one after the other, evenly within a read's time */
 };
 
@@ -52,7 +53,7 @@ static void simulate(const struct storage *s, int workers, uint64_t seed, struct
 {
     struct worker w[MOST_WORKERS] = {{0}};
     struct pp_rng rng = pp_rng_key(seed, 0, 0, 0);
-    double link_free = 0;
+    double link_free = 0, begun = -1e18;
     for (int k = 0; k < workers && s->apart; k++)
         w[k].at = s->read_ns * k / workers;
     for (size_t n = 0; n < READS;) {
@@ -62,7 +63,7 @@ static void simulate(const struct storage *s, int workers, uint64_t seed, struct
         if (next->left == 0) {
             next->bytes = next->left = floor(s->least_bytes *
                                              pow(s->most_bytes / s->least_bytes, pp_rng_unit(&rng)));
-            next->began = next->at;
+            next->began = next->at = begun = fmax(next->at, begun + s->pace_ns);
             if (s->ahead)
                 next->left *= next->reads % 2 ? 0 : 2;
         }
@@ -239,6 +240,11 @@ static void test_a_line_forgets_what_delayed_it(void **state)
                 {{"a link, and threads that go on late", .link_ns_per_byte = 40, .late_ns = 1e6, EVEN}, 8},
                 {{"a link, read ahead", .link_ns_per_byte = 40, .late_ns = 4e5, .ahead = 1, EVEN}, 8},
                 {{"latency, begun apart", .read_ns = 20e6, .jitter = 0.005, .apart = 1, EVEN}, 8},
+                {{"latency, and a trainer that asks every 100 ms", .read_ns = 250e6, .jitter = 0.05,
+                  .pace_ns = 100e6, EVEN},
+                 8},
+                {{"latency, and one CPU", .read_ns = 20e6, .jitter = 0.05, .decode_ns_per_byte = 60, EVEN},
+                 8},
                 {{"latency", .read_ns = 20e6, EVEN}, 8},
                 {{"latency that varies by 1 %", .read_ns = 20e6, .jitter = 0.01, EVEN}, 8},
                 {{"latency that varies by 5 %", .read_ns = 20e6, .jitter = 0.05, EVEN}, 8},
