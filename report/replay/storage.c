@@ -35,12 +35,21 @@ static double mean_of(const float *v, size_t n)
     return n ? sum / (double)n : 0;
 }
 
+#define MATTERS 0.1 /* of a mean read: less of it changes no sample's time */
+
+struct usual {
+    double median, mean; /* of the time blocked in a read */
+};
+
 /* How many times slower reads are, by their medians; the means have to agree, or the smaller counts. A tail
  * moves a mean alone. Where every second read waits for a throttle's next slice, the median of a few reads is
- * of either kind, which moves a median alone. */
-static double times_slower(double medians, double means)
+ * of either kind, which moves a median alone; so does what is slower of reads that take next to no time. */
+static double times_slower(struct usual slow, struct usual before)
 {
-    return means > medians / 2 ? medians : means;
+    double medians = fmax(slow.median, 1e5) / fmax(before.median, 1e5),
+           means = fmax(slow.mean, 1e5) / fmax(before.mean, 1e5);
+    int agree = means > medians / 2 && slow.median - before.median > MATTERS * before.mean;
+    return agree ? medians : fmin(medians, means);
 }
 
 /* Of 16 parts, each with few reads of which some are held up, the slowest is much slower by chance. */
@@ -86,19 +95,18 @@ static double shard_of(const struct pp_costs *c, float *v)
     }
     qsort(middle, PARTS, sizeof(*middle), pp_by_float);
     qsort(mean, PARTS, sizeof(*mean), pp_by_float);
-    double slower = times_slower(middle[PARTS - 1] / fmax(pp_stats_at_sorted(middle, PARTS, 0.5), 1e5),
-                                 mean[PARTS - 1] / fmax(pp_stats_at_sorted(mean, PARTS, 0.5), 1e5));
+    double slower = times_slower((struct usual){middle[PARTS - 1], mean[PARTS - 1]},
+                                 (struct usual){pp_stats_at_sorted(middle, PARTS, 0.5),
+                                                pp_stats_at_sorted(mean, PARTS, 0.5)});
     return slower < HARDLY_SLOWER || differs(c, slowest) ? slower : NAN;
 }
 
-static void usual_read(const struct pp_cost_sample **order, size_t from, size_t to, float *v, double *median,
-                       double *mean)
+static struct usual usual_read(const struct pp_cost_sample **order, size_t from, size_t to, float *v)
 {
     for (size_t i = from; i < to; i++)
         v[i - from] = order[i]->read_blocked;
     qsort(v, to - from, sizeof(*v), pp_by_float);
-    *median = fmax(pp_stats_at_sorted(v, to - from, 0.5), 1e5);
-    *mean = fmax(mean_of(v, to - from), 1e5);
+    return (struct usual){pp_stats_at_sorted(v, to - from, 0.5), mean_of(v, to - from)};
 }
 
 /* What is said of a run that changed is said of it after the change: that is what goes on. */
@@ -106,7 +114,6 @@ static void drift_of(struct pp_costs *c, const struct pp_cost_sample **order, fl
                      struct pp_storage *out)
 {
     size_t split;
-    double median[2], mean[2];
     /* The split of the window at which the rate of reads finishing changes most; and how the median read
      * changed there, which one slow part of the data or a tail does not move. */
     double t0 = (double)order[0]->read_end_ns, all = (double)order[c->n - 1]->read_end_ns - t0, best = 0;
@@ -123,9 +130,8 @@ static void drift_of(struct pp_costs *c, const struct pp_cost_sample **order, fl
             split = i;
         }
     }
-    usual_read(order, 0, split, v, &median[0], &mean[0]);
-    usual_read(order, split, c->n, v, &median[1], &mean[1]);
-    out->drift = times_slower(median[1] / median[0], mean[1] / mean[0]);
+    struct usual before = usual_read(order, 0, split, v);
+    out->drift = times_slower(usual_read(order, split, c->n, v), before);
     if (!(out->drift >= PP_DRIFT) || c->n - split < 50)
         return;
     uint64_t from = order[split]->read_end_ns, to = order[c->n - 1]->read_end_ns;
@@ -545,6 +551,8 @@ static pp_status read_all(struct pp_costs *c, struct pp_err *err)
     return st;
 }
 
+#define ALL_READ 0.95 /* the rest lacks its read at the window's ends */
+
 /* Where some samples read nothing (a cache in the data set), storage is judged by those that read; their
  * order in time is no rate then, of which a change or an outage could be told. */
 pp_status pp_storage_read(struct pp_costs *c, struct pp_err *err)
@@ -555,7 +563,7 @@ pp_status pp_storage_read(struct pp_costs *c, struct pp_err *err)
         return PP_OK;
     for (size_t i = 0; i < c->n; i++)
         n += c->samples[i].read_end_ns > c->samples[i].read_start_ns;
-    if (!n || n == c->n)
+    if (!n || (double)n >= ALL_READ * (double)c->n)
         return read_all(c, err);
     if (!(only.samples = malloc(n * sizeof(*only.samples))))
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the reads of %zu samples", n);
@@ -568,7 +576,8 @@ pp_status pp_storage_read(struct pp_costs *c, struct pp_err *err)
     c->storage = only.storage;
     c->storage.drift = c->storage.burst = NAN;
     c->bandwidth = only.bandwidth;
-    c->burst_ns = only.bandwidth > 0 ? only.burst_ns : 0;
+    c->reads_per_s = only.reads_per_s;
+    c->burst_ns = only.burst_ns;
     free(only.samples);
     free(only.outages);
     return st;

@@ -28,6 +28,14 @@ struct storage {
     int ahead;      /* every second read finds what the one before brought too */
     double pace_ns; /* at least from the begin of a read to that of the next: a trainer asks for no more */
     int apart;      /* the workers begin one after the other, evenly within a read's time */
+    int per_slice;  /* as many reads are let go every 100 ms; 0: no ration */
+    double unread;  /* so large a part of the samples reads nothing */
+};
+
+/* What all reads share. */
+struct shared {
+    double link_free;
+    int served;
 };
 
 struct worker {
@@ -35,7 +43,7 @@ struct worker {
     int reads;
 };
 
-static double request(const struct storage *s, struct worker *w, double *link_free, double u)
+static double request(const struct storage *s, struct worker *w, struct shared *all, double u)
 {
     double bytes = s->request_bytes > 0 && w->left > s->request_bytes ? s->request_bytes : w->left,
            end = w->at;
@@ -43,7 +51,9 @@ static double request(const struct storage *s, struct worker *w, double *link_fr
         end += s->read_ns * (u < s->tail ? 8 : 1 + s->jitter * (2 * u - 1));
     end += s->own_ns_per_byte * bytes;
     if (s->link_ns_per_byte > 0)
-        end = *link_free = fmax(end, *link_free) + s->link_ns_per_byte * bytes;
+        end = all->link_free = fmax(end, all->link_free) + s->link_ns_per_byte * bytes;
+    if (s->per_slice)
+        end = fmax(end, 100e6 * floor((double)all->served++ / s->per_slice)) + 0.1e6 * (1 + u);
     w->left -= bytes;
     return end;
 }
@@ -53,7 +63,8 @@ static void simulate(const struct storage *s, int workers, uint64_t seed, struct
 {
     struct worker w[MOST_WORKERS] = {{0}};
     struct pp_rng rng = pp_rng_key(seed, 0, 0, 0);
-    double link_free = 0, begun = -1e18;
+    struct shared all = {0};
+    double begun = -1e18;
     for (int k = 0; k < workers && s->apart; k++)
         w[k].at = s->read_ns * k / workers;
     for (size_t n = 0; n < READS;) {
@@ -66,9 +77,17 @@ static void simulate(const struct storage *s, int workers, uint64_t seed, struct
             next->began = next->at = begun = fmax(next->at, begun + s->pace_ns);
             if (s->ahead)
                 next->left *= next->reads % 2 ? 0 : 2;
+            if (s->unread > 0 && pp_rng_unit(&rng) < s->unread) {
+                out[n++] = (struct pp_cost_sample){.read_start_ns = (uint64_t)next->began + 1000000,
+                                                   .read_end_ns = (uint64_t)next->began + 1000000,
+                                                   .worker = (uint32_t)(next - w)};
+                next->left = 0;
+                next->at += 0.5e6;
+                continue;
+            }
         }
         if (next->left > 0)
-            next->at = request(s, next, &link_free, pp_rng_unit(&rng));
+            next->at = request(s, next, &all, pp_rng_unit(&rng));
         next->at += next->left > 0 ? 0 : 1e3 + s->late_ns * pp_rng_unit(&rng);
         if (next->left > 0)
             continue;
@@ -170,17 +189,23 @@ static void test_reads_of_their_own_are_no_link(void **state)
             }
 }
 
+static void judge(const struct storage *s, int workers, uint64_t seed, struct pp_costs *c)
+{
+    static struct pp_cost_sample samples[READS];
+    struct pp_err err;
+    *c = (struct pp_costs){.samples = samples, .n = READS, .workers = workers};
+    simulate(s, workers, seed, samples);
+    c->window_ns = (double)samples[READS - 1].read_end_ns;
+    c->samples_per_s = READS * 1e9 / c->window_ns;
+    assert_int_equal(pp_storage_read(c, &err), PP_OK);
+    free(c->outages);
+}
+
 /* What the whole judgement of the storage says: bytes/s of all reads; 0: no limit of them. */
 static double limit_of(const struct storage *s, int workers, uint64_t seed)
 {
-    static struct pp_cost_sample samples[READS];
-    struct pp_costs c = {.samples = samples, .n = READS, .workers = workers};
-    struct pp_err err;
-    simulate(s, workers, seed, samples);
-    c.window_ns = (double)samples[READS - 1].read_end_ns;
-    c.samples_per_s = READS * 1e9 / c.window_ns;
-    assert_int_equal(pp_storage_read(&c, &err), PP_OK);
-    free(c.outages);
+    struct pp_costs c;
+    judge(s, workers, seed, &c);
     return c.bandwidth;
 }
 
@@ -263,11 +288,32 @@ static void test_a_line_forgets_what_delayed_it(void **state)
             }
 }
 
+/* As many reads in 100 ms, of files of many sizes: it is a limit of reads where some samples read nothing,
+ * too, and the quick reads between are not found to change. */
+static void test_a_ration_is_one_beside_samples_that_read_nothing(void **state)
+{
+    static const double unread[] = {0, 0.01, 0.04, 0.2, 0.5};
+    for (size_t k = 0; k < sizeof(unread) / sizeof(*unread); k++)
+        for (int workers = 1; workers <= 2; workers++)
+            for (uint64_t seed = 1; seed <= 20; seed++) {
+                struct storage s = {"a ration",          .per_slice = 5,
+                                    .unread = unread[k], .decode_ns_per_byte = 40,
+                                    .pause_ns = 4e6,     .least_bytes = 1e4,
+                                    .most_bytes = 1e5};
+                struct pp_costs c;
+                judge(&s, workers, seed, &c);
+                if (fabs(c.reads_per_s - 50) > 3 || !(c.burst_ns > 0) || c.storage.drift >= PP_DRIFT)
+                    fail_msg("%.2f read nothing, %d workers, seed %d: %.1f reads/s, drift %.2f", unread[k],
+                             workers, (int)seed, c.reads_per_s, c.storage.drift);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reads_of_one_size_slow_each_other),
         cmocka_unit_test(test_a_line_forgets_what_delayed_it),
+        cmocka_unit_test(test_a_ration_is_one_beside_samples_that_read_nothing),
         cmocka_unit_test(test_a_shared_link_is_found),
         cmocka_unit_test(test_reads_of_their_own_are_no_link),
     };
