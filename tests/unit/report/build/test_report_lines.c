@@ -33,6 +33,31 @@ static void test_the_line_of_the_step_is_named(void **state)
     }
 }
 
+/* A line that mostly waits stands before a smaller want of CPUs, or smaller waits for batches that are ready;
+ * one that computes may be long for that want. */
+static void test_a_line_that_waits_stands_first(void **state)
+{
+    static const struct {
+        double stretched, waits, cpu_share;
+        int first;
+    } rows[] = {{0.07, 0.04, 0.1, 1}, {0.07, 0.04, 0.9, 0}, {0.5, 0.04, 0.1, 0},
+                {NAN, 0.07, 0.1, 1},  {NAN, 0.03, 0.1, 0},  {NAN, 0.5, 0.1, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pp_arena arena = {0};
+        struct pp_report_step_line line = {"put", "log.py:14", NULL, 0.45, 0.4, 0.5, rows[i].cpu_share};
+        struct pp_report r = {.step_lines = &line, .n_step_lines = 1, .data_wait_share = rows[i].waits};
+        r.verdict.l0 = "not-input-bound", r.verdict.next_step = "Free CPUs.";
+        r.verdict.stretched = rows[i].stretched;
+        pp_ops_speak(&r, &arena);
+        assert_string_equal(r.verdict.next_step,
+                            rows[i].first ? "Batches come in time. Optimise the step itself. What takes most "
+                                            "of a step: put, log.py:14, 45 %."
+                                          : "Free CPUs. What takes most of a step: put, log.py:14, 45 %.");
+        pp_arena_free(&arena);
+    }
+}
+
 /* Where other processes take the CPUs and nothing else is said, the line that costs the workers most comes
  * second, and the step's after it; where something is, the line stands beside that. */
 static void test_beside_others_the_line_comes_second(void **state)
@@ -439,6 +464,7 @@ int main(void)
         cmocka_unit_test(test_what_cannot_be_pickled),
         cmocka_unit_test(test_reading_less_is_what_to_do),
         cmocka_unit_test(test_time_that_was_not_read_has_no_gain),
+        cmocka_unit_test(test_a_line_that_waits_stands_first),
         cmocka_unit_test(test_beside_others_the_line_comes_second),
         cmocka_unit_test(test_two_lines_share_the_stall),
         cmocka_unit_test(test_the_second_cause_has_its_word),
