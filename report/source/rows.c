@@ -2,17 +2,22 @@
 
 #include "probe/base/text.h"
 
-/* ---- kinds of errors ---- */
+struct reading {
+    struct pp_arena *arena;
+    struct pp_report *r;
+    struct errors {
+        uint64_t visits; /* samples that failed, retries and notes not among them */
+        uint64_t *seen;  /* hashes of the paths met, open addressing */
+        size_t n, cap;
+    } errors;
+};
 
+/* ---- kinds of errors: visits, distinct files, examples ---- */
+
+/* A sample that fails is visited once per epoch, so that visits say how often and files how many. */
 enum { MOST_FILES = 1 << 20 }; /* with errors, counted one by one: a stranger's file may name any number */
 
-void pp_errors_free(struct pp_errors *e)
-{
-    free(e->seen);
-    e->seen = NULL;
-}
-
-static int grow(struct pp_errors *e)
+static int grow(struct errors *e)
 {
     size_t cap = e->cap ? e->cap * 2 : 256;
     uint64_t *seen = calloc(cap, sizeof(*seen));
@@ -32,7 +37,7 @@ static int grow(struct pp_errors *e)
 }
 
 /* 1: path is new in the set of that number; 0: known; -1: the sets are full. */
-static int is_new(struct pp_errors *e, const char *path, uint64_t set)
+static int is_new(struct errors *e, const char *path, uint64_t set)
 {
     /* FNV-1a; set tells the sets apart, and 0 marks a free slot. */
     uint64_t h = 14695981039346656037u ^ set * 0x9e3779b97f4a7c15u;
@@ -51,17 +56,17 @@ static int is_new(struct pp_errors *e, const char *path, uint64_t set)
     return 1;
 }
 
-static struct pp_report_error_kind *kind_of(struct pp_errors *e, const char *kind, const char *action)
+static struct pp_report_error_kind *kind_of(struct reading *g, const char *kind, const char *action)
 {
-    struct pp_report *r = e->report;
+    struct pp_report *r = g->r;
     for (size_t i = 0; i < r->n_error_kinds; i++)
         if (strcmp(r->error_kinds[i].kind, kind) == 0 && strcmp(r->error_kinds[i].action, action) == 0)
             return &r->error_kinds[i];
-    struct pp_report_error_kind *to = pp_arena_push(e->arena, (void **)&r->error_kinds, &r->n_error_kinds,
+    struct pp_report_error_kind *to = pp_arena_push(g->arena, (void **)&r->error_kinds, &r->n_error_kinds,
                                                     sizeof(*to));
     if (to)
-        *to = (struct pp_report_error_kind){.kind = pp_arena_copy(e->arena, kind),
-                                            .action = pp_arena_copy(e->arena, action)};
+        *to = (struct pp_report_error_kind){.kind = pp_arena_copy(g->arena, kind),
+                                            .action = pp_arena_copy(g->arena, action)};
     return to;
 }
 
@@ -70,27 +75,30 @@ static const char *or_unknown(const char *text)
     return text ? text : "unknown";
 }
 
-void pp_errors_add(struct pp_errors *e, const struct pp_error_row *row)
+/* Rows in the order of the table: the first of a kind is its example. */
+static void on_error(void *ctx, const struct pp_error_row *row)
 {
+    struct reading *g = ctx;
+    struct errors *e = &g->errors;
     const char *action = or_unknown(row->action);
     int counts = strcmp(action, "retried") != 0 && strcmp(action, "noted") != 0;
-    struct pp_report_error_kind *k = pp_arena_failed(e->arena) ? NULL
-                                                               : kind_of(e, or_unknown(row->kind), action);
+    struct pp_report_error_kind *k = pp_arena_failed(g->arena) ? NULL
+                                                               : kind_of(g, or_unknown(row->kind), action);
     e->visits += counts ? row->count : 0;
     if (!k)
         return;
     k->count += row->count;
     /* A set of its own for each kind, and set 0 for all together. Rows without a path are of no file, but for
      * those that the recorder summed up beyond its limit of rows. */
-    int fresh = row->path ? is_new(e, row->path, (uint64_t)(k - e->report->error_kinds) + 1) : 0;
+    int fresh = row->path ? is_new(e, row->path, (uint64_t)(k - g->r->error_kinds) + 1) : 0;
     if (fresh < 0 || (!row->path && row->count > 1))
         k->more_files = 1;
     if (fresh > 0)
         k->files++;
     if (counts && row->path && is_new(e, row->path, 0) > 0)
-        e->report->error_files++;
+        g->r->error_files++;
     if (counts && k->more_files)
-        e->report->more_error_files = 1;
+        g->r->more_error_files = 1;
     if (fresh == 0 && row->path && strcmp(k->kind, "warning") != 0) {
         /* Another visit to a file that is an example already. */
         for (size_t i = 0; i < k->n_examples; i++)
@@ -101,11 +109,11 @@ void pp_errors_add(struct pp_errors *e, const struct pp_error_row *row)
     if (fresh > 0 || !row->path || strcmp(k->kind, "warning") == 0) {
         if (k->n_examples == PP_REPORT_ERROR_EXAMPLES)
             return;
-        struct pp_report_error_example *to = pp_arena_push(e->arena, (void **)&k->examples, &k->n_examples,
+        struct pp_report_error_example *to = pp_arena_push(g->arena, (void **)&k->examples, &k->n_examples,
                                                            sizeof(*to));
         if (to)
-            *to = (struct pp_report_error_example){pp_arena_copy(e->arena, row->path),
-                                                   pp_arena_copy(e->arena, row->reason), row->count};
+            *to = (struct pp_report_error_example){pp_arena_copy(g->arena, row->path),
+                                                   pp_arena_copy(g->arena, row->reason), row->count};
         if (k->n_examples == 1) {
             k->example_path = k->examples[0].path;
             k->example_reason = k->examples[0].reason;
@@ -116,13 +124,6 @@ void pp_errors_add(struct pp_errors *e, const struct pp_error_row *row)
 /* ---- predictions that were run ---- */
 
 enum { CELL = 32, SENTENCE = 512 };
-
-struct reading {
-    const struct pp_source *source;
-    struct pp_arena *arena;
-    struct pp_report *r;
-    struct pp_errors errors;
-};
 
 /* " (1,100 to 1,300)", or nothing. */
 static void say_range(char *text, size_t size, double low, double high)
@@ -209,30 +210,23 @@ const struct pp_report_pair *pp_rows_find(const struct pp_report_pair *pairs, si
     return NULL;
 }
 
-static void add_pair(struct pp_arena *a, struct pp_report_pair **pairs, size_t *n, struct pp_report_pair pair)
+struct pairs {
+    struct pp_arena *arena;
+    struct pp_report_pair **pair;
+    size_t *n;
+};
+
+static void on_pair(void *ctx, const char *key, const char *value, const char *unit, int numeric)
 {
-    struct pp_report_pair *to = pp_arena_push(a, (void **)pairs, n, sizeof(*to));
+    const struct pairs *g = ctx;
+    struct pp_report_pair *to = pp_arena_push(g->arena, (void **)g->pair, g->n, sizeof(*to));
     if (to)
         *to = (struct pp_report_pair){
-            .key = pp_arena_copy(a, pair.key),
-            .value = pp_arena_copy(a, pair.value),
-            .unit = pp_arena_copy(a, pair.unit),
-            .numeric = pair.numeric,
+            .key = pp_arena_copy(g->arena, key),
+            .value = pp_arena_copy(g->arena, value),
+            .unit = pp_arena_copy(g->arena, unit),
+            .numeric = numeric,
         };
-}
-
-static void on_environment(void *ctx, const char *key, const char *value, const char *unit, int numeric)
-{
-    struct reading *g = ctx;
-    add_pair(g->arena, &g->r->environment, &g->r->n_environment,
-             (struct pp_report_pair){key, value, unit, NULL, numeric});
-}
-
-static void on_config(void *ctx, const char *key, const char *value, const char *unit, int numeric)
-{
-    struct reading *g = ctx;
-    add_pair(g->arena, &g->r->config, &g->r->n_config,
-             (struct pp_report_pair){key, value, unit, NULL, numeric});
 }
 
 static void on_note(void *ctx, const char *key, const char *value, const char *unit, int numeric)
@@ -319,11 +313,6 @@ static void on_loader(void *ctx, const char *key, const char *value, const char 
         };
 }
 
-static void on_error(void *ctx, const struct pp_error_row *e)
-{
-    pp_errors_add(&((struct reading *)ctx)->errors, e);
-}
-
 void pp_rows_add_loss(struct pp_arena *arena, struct pp_report *r, const char *what, uint64_t count,
                       const char *why)
 {
@@ -343,7 +332,7 @@ static void on_loss(void *ctx, const char *what, uint64_t count, const char *why
 pp_status pp_rows_loaders(const struct pp_source *s, struct pp_arena *arena, struct pp_report *r,
                           struct pp_err *err)
 {
-    struct reading g = {.source = s, .arena = arena, .r = r};
+    struct reading g = {.arena = arena, .r = r};
     pp_status status = s->each_meta(s->ctx, "loader", on_loader, &g, err);
     const char *chosen = pp_arena_copy(arena, s->meta(s->ctx, "config", "dataloader"));
     double waits = 0;
@@ -369,10 +358,12 @@ pp_status pp_rows_loaders(const struct pp_source *s, struct pp_arena *arena, str
 pp_status pp_rows_read(const struct pp_source *s, struct pp_arena *arena, struct pp_report *r,
                        uint64_t *errors, struct pp_err *err)
 {
-    struct reading g = {.source = s, .arena = arena, .r = r, .errors = {.arena = arena, .report = r}};
-    pp_status status = s->each_meta(s->ctx, "environment", on_environment, &g, err);
+    struct reading g = {.arena = arena, .r = r};
+    struct pairs environment = {arena, &r->environment, &r->n_environment},
+                 config = {arena, &r->config, &r->n_config};
+    pp_status status = s->each_meta(s->ctx, "environment", on_pair, &environment, err);
     if (status == PP_OK)
-        status = s->each_meta(s->ctx, "config", on_config, &g, err);
+        status = s->each_meta(s->ctx, "config", on_pair, &config, err);
     if (status == PP_OK)
         status = s->each_meta(s->ctx, "chosen", on_note, &g, err);
     if (status == PP_OK)
@@ -384,6 +375,6 @@ pp_status pp_rows_read(const struct pp_source *s, struct pp_arena *arena, struct
     if (status == PP_OK)
         status = s->each_loss(s->ctx, on_loss, &g, err);
     *errors = g.errors.visits;
-    pp_errors_free(&g.errors);
+    free(g.errors.seen);
     return status;
 }

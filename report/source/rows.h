@@ -27,25 +27,6 @@ void pp_rows_add_loss(struct pp_arena *arena, struct pp_report *r, const char *w
 /* By its key, in which "batch-size" is "batch_size"; NULL when it is not there. */
 const struct pp_report_pair *pp_rows_find(const struct pp_report_pair *pairs, size_t n, const char *key);
 
-/* The rows of the table of errors as kinds of error: visits, distinct files, examples. A sample that fails is
- * visited once per epoch, so that visits say how often and files how many. Memory is bounded; texts go to the
- * arena. */
-
-struct pp_errors {
-    struct pp_arena *arena;
-    struct pp_report *report; /* its error_kinds and error_files are filled */
-    uint64_t visits;          /* samples that failed, retries and notes not among them */
-    /* internal: hashes of the paths met, open addressing */
-    uint64_t *seen;
-    size_t n, cap;
-};
-
-/* Rows in the order of the table: the first of a kind is its example. */
-void pp_errors_add(struct pp_errors *e, const struct pp_error_row *row);
-void pp_errors_free(struct pp_errors *e);
-
-/* Predictions that were run for real, as rows of the model and as a sentence each. */
-
-/* The source's proof rows into r. */
+/* The source's proof rows into r: predictions that were run for real, with a sentence each. */
 pp_status pp_proof_read(const struct pp_source *source, struct pp_arena *arena, struct pp_report *r,
                         struct pp_err *err);
