@@ -141,8 +141,7 @@ static void read_part(struct pass *p, struct pp_audit_part *part)
                                                               : -1;
     part->with_replacement = pp_source_is(s, "sampler", "weighted");
     part->stratified = pp_source_is(s, "sampler", "stratified");
-    const char *lease = s->meta(s->ctx, "config", "lease");
-    part->leased = is_streamed(s) && lease && lease[0];
+    part->leased = is_streamed(s) && pp_source_has(s, "lease");
     part->shards = part->leased ? number(s, "stream_shards") : NAN;
     part->numbers_are_local = is_streamed(s) && !part->leased;
     if (p->order.own) {
@@ -170,10 +169,9 @@ static void read_part(struct pass *p, struct pp_audit_part *part)
 static pp_status list_epochs(struct pass *p, struct pp_audit_file *file, struct pp_err *err)
 {
     const char *by = p->source->meta(p->source->ctx, "result", "ended_by");
-    /* Resumed in the middle of its first epoch. */
-    const char *resume = p->source->meta(p->source->ctx, "config", "resume");
     int all = by && strcmp(by, "epochs") == 0,
-        inside = resume && resume[0] && pp_source_number(p->source, "config", "start_position", 1) > 0;
+        inside = pp_source_has(p->source, "resume") && /* in the middle of its first epoch */
+                 pp_source_number(p->source, "config", "start_position", 1) > 0;
     struct pp_audit_part *part = &file->part;
     size_t n = 0;
     for (unsigned e = 0; e <= UINT16_MAX; e++)

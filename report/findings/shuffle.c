@@ -34,16 +34,13 @@ struct pp_shuffle_pass *pp_shuffle_begin(const struct pp_source *source, const s
     (void)tl;
     if (!p)
         return NULL;
-    const char *lease = source->meta(source->ctx, "config", "lease"),
-               *resume = source->meta(source->ctx, "config", "resume"),
-               *stream = source->meta(source->ctx, "config", "stream");
     double batch = pp_source_number(source, "config", "batch_size", 0);
     p->source = source;
     p->id.text = "stream_shard";
     p->first.text = "stream_shard_first";
-    p->streamed = stream && strcmp(stream, "true") == 0;
-    p->leased = lease && lease[0];
-    p->resumed = resume && resume[0];
+    p->streamed = pp_source_is(source, "stream", "true");
+    p->leased = pp_source_has(source, "lease");
+    p->resumed = pp_source_has(source, "resume");
     p->batch_size = batch >= 1 && batch < 1e9 ? (uint64_t)batch : 0;
     return p;
 }

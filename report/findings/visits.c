@@ -197,16 +197,14 @@ struct pp_visits_pass *pp_visits_begin(const struct pp_source *source, const str
         return NULL;
     }
     p->merged = tl->merged_samples;
-    const char *resume = source->meta(source->ctx, "config", "resume");
     double samples = pp_source_number(source, "config", "dataset_samples", NAN),
            ranks = pp_source_number(source, "config", "world_size", 1);
-    p->resumed = resume && resume[0];
+    p->resumed = pp_source_has(source, "resume");
     p->with_replacement = pp_source_is(source, "sampler", "weighted") ||
                           pp_source_yes(source, "config", "with_replacement");
     p->cached = pp_source_is(source, "cached_batches", "true");
     p->several = p->tl->other.n > 0;
-    const char *lease = source->meta(source->ctx, "config", "lease");
-    p->leased = lease && lease[0];
+    p->leased = pp_source_has(source, "lease");
     p->per_epoch = samples > 0 && ranks >= 1 && !pp_source_is(source, "stream", "true")
                        ? floor(samples / ranks)
                        : NAN;

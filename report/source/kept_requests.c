@@ -27,12 +27,11 @@ static void forget(struct pp_kept_requests *k)
     for (size_t i = 0; i < PLACES; i++) {
         free(k->address[i]);
         free(k->prefix[i]);
-        k->address[i] = k->prefix[i] = NULL;
     }
     free(k->row);
-    k->row = NULL;
-    k->first = k->n = k->room = 0;
-    k->too_many = k->no_memory = 0;
+    uint64_t read = k->read;
+    memset(k, 0, sizeof(*k));
+    k->read = read;
 }
 
 void pp_kept_requests_free(struct pp_kept_requests *k)
@@ -83,7 +82,8 @@ struct update {
 static void on_row(void *ctx, const struct pp_request_row *r)
 {
     struct update *u = ctx;
-    u->k->read++;
+    struct pp_kept_requests *k = u->k;
+    k->read++;
     if (u->newest && !u->met) {
         u->met = 1;
         const struct pp_request_row *a = u->newest;
@@ -92,20 +92,18 @@ static void on_row(void *ctx, const struct pp_request_row *r)
                      a->sample == r->sample && a->status == r->status && a->place == r->place);
         return;
     }
-    if (!u->other) {
-        if (u->k->no_memory || u->k->too_many)
-            return;
-        u->k->too_many = u->k->n - u->k->first >= MOST_ROWS;
-        u->k->no_memory = !u->k->too_many && !make_room(u->k);
-        if (u->k->no_memory || u->k->too_many)
-            return;
-        if (r->place < PLACES)
-            u->k->no_memory = !keep_text(&u->k->address[r->place], r->address) ||
-                              !keep_text(&u->k->prefix[r->place], r->prefix);
-        u->k->row[u->k->n] = *r;
-        u->k->row[u->k->n].address = u->k->row[u->k->n].prefix = NULL;
-        u->k->n++;
-    }
+    if (u->other || k->no_memory || k->too_many)
+        return;
+    k->too_many = k->n - k->first >= MOST_ROWS;
+    k->no_memory = !k->too_many && !make_room(k);
+    if (k->no_memory || k->too_many)
+        return;
+    if (r->place < PLACES)
+        k->no_memory = !keep_text(&k->address[r->place], r->address) ||
+                       !keep_text(&k->prefix[r->place], r->prefix);
+    k->row[k->n] = *r;
+    k->row[k->n].address = k->row[k->n].prefix = NULL;
+    k->n++;
 }
 
 static pp_status read_all(struct pp_kept_requests *k, struct pp_reader *r, struct pp_err *err)

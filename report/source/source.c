@@ -9,18 +9,19 @@ struct opened {
     struct pp_reader *reader;
     int part;
     uint64_t from_ns, to_ns;
-    int apart;                     /* threads as they were recorded: no lane is joined */
-    struct pp_thread_row *threads; /* our own copy, of a part (without what was lost elsewhere) or with joined
-                                      lanes; NULL: the reader's are right */
-    size_t n_threads;
-    /* Joined lanes: which row stands for each of the reader's rows. */
-    int looked;
-    struct pp_lane_place *place;
-    uint32_t *id; /* by place: the reader's id */
-    size_t n_place;
-    char (*names)[32];
-    uint64_t *generation_ns;
-    size_t n_generations;          /* after the first */
+    int apart;  /* threads as they were recorded: no lane is joined */
+    int looked; /* for lanes to join */
+    struct lanes {
+        struct pp_thread_row *threads; /* our own copy, of a part (without what was lost elsewhere) or with
+                                          joined lanes; NULL: the reader's are right */
+        size_t n_threads;
+        struct pp_lane_place *place; /* which row stands for each of the reader's rows */
+        uint32_t *id;                /* by place: the reader's id */
+        size_t n_place;
+        char (*names)[32];
+        uint64_t *generation_ns;
+        size_t n_generations; /* after the first */
+    } lanes;
     struct pp_kept_requests *kept; /* NULL: requests are read each time */
     struct pp_judged *judged;      /* NULL: the loader that the recording has chosen */
 };
@@ -65,10 +66,9 @@ static void judged_meta(void *ctx, const char *key, const char *value, const cha
 {
     const struct judging *j = ctx;
     const char *instead;
-    if (!pp_judged_has(j->judged, j->section, key, &instead))
-        j->fn(j->ctx, key, value, unit, numeric);
-    else if (instead)
-        j->fn(j->ctx, key, instead, unit, numeric);
+    int has = pp_judged_has(j->judged, j->section, key, &instead);
+    if (!has || instead)
+        j->fn(j->ctx, key, has ? instead : value, unit, numeric);
 }
 
 static pp_status each_meta(void *ctx, const char *section, pp_meta_fn *fn, void *fn_ctx, struct pp_err *err)
@@ -108,64 +108,59 @@ static void note_life(void *ctx, uint32_t thread, uint64_t first_start_ns, uint6
     life->last_ns = last_end_ns > life->last_ns ? last_end_ns : life->last_ns;
 }
 
-static void note_generations(struct opened *o, const struct pp_lane_life *life, size_t generations)
+static void note_generations(struct lanes *l, const struct pp_lane_life *life, size_t generations)
 {
-    o->generation_ns = generations > 1 ? malloc(generations * sizeof(*o->generation_ns)) : NULL;
-    if (!o->generation_ns)
+    l->generation_ns = generations > 1 ? malloc(generations * sizeof(*l->generation_ns)) : NULL;
+    if (!l->generation_ns)
         return;
-    o->n_generations = generations - 1;
-    memset(o->generation_ns, 0xff, generations * sizeof(*o->generation_ns));
-    for (size_t i = 0; i < o->n_place; i++) {
-        size_t g = o->place[i].generation;
-        if (g && life[i].first_ns < o->generation_ns[g - 1])
-            o->generation_ns[g - 1] = life[i].first_ns;
+    l->n_generations = generations - 1;
+    memset(l->generation_ns, 0xff, generations * sizeof(*l->generation_ns));
+    for (size_t i = 0; i < l->n_place; i++) {
+        size_t g = l->place[i].generation;
+        if (g && life[i].first_ns < l->generation_ns[g - 1])
+            l->generation_ns[g - 1] = life[i].first_ns;
     }
 }
 
 /* Rows of joined lanes: the first generation's, with what the others recorded added. */
-static int join_rows(struct opened *o, const struct pp_thread_row *rows)
+static int join_rows(struct lanes *l, const struct pp_thread_row *rows)
 {
-    o->threads = malloc((o->n_place + 1) * sizeof(*o->threads));
-    o->names = calloc(o->n_place + 1, sizeof(*o->names));
-    o->id = malloc((o->n_place + 1) * sizeof(*o->id));
-    if (!o->threads || !o->names || !o->id)
+    l->threads = malloc((l->n_place + 1) * sizeof(*l->threads));
+    l->names = calloc(l->n_place + 1, sizeof(*l->names));
+    l->id = malloc((l->n_place + 1) * sizeof(*l->id));
+    if (!l->threads || !l->names || !l->id)
         return 0;
-    for (size_t i = 0; i < o->n_place; i++) {
-        o->id[i] = rows[i].id;
-        if (o->place[i].row == i)
-            o->threads[o->n_threads++] = rows[i];
+    for (size_t i = 0; i < l->n_place; i++) {
+        l->id[i] = rows[i].id;
+        if (l->place[i].row == i)
+            l->threads[l->n_threads++] = rows[i];
     }
-    for (size_t i = 0; i < o->n_place; i++) {
-        size_t row = o->place[i].row;
-        for (size_t k = 0; row != i && k < o->n_threads; k++)
-            if (o->threads[k].id == rows[row].id) {
-                o->threads[k].recorded += rows[i].recorded;
-                o->threads[k].dropped += rows[i].dropped;
+    for (size_t i = 0; i < l->n_place; i++) {
+        size_t row = l->place[i].row;
+        for (size_t k = 0; row != i && k < l->n_threads; k++)
+            if (l->threads[k].id == rows[row].id) {
+                l->threads[k].recorded += rows[i].recorded;
+                l->threads[k].dropped += rows[i].dropped;
             }
     }
-    for (size_t i = 0; i < o->n_place; i++)
-        if (pp_lanes_unnamed(rows, o->n_place, o->place, i)) {
-            snprintf(o->names[i], sizeof(o->names[i]), "worker %zu", o->place[i].number);
-            for (size_t k = 0; k < o->n_threads; k++)
-                if (o->threads[k].id == rows[i].id)
-                    o->threads[k].name = o->names[i];
+    for (size_t i = 0; i < l->n_place; i++)
+        if (pp_lanes_unnamed(rows, l->n_place, l->place, i)) {
+            snprintf(l->names[i], sizeof(l->names[i]), "worker %zu", l->place[i].number);
+            for (size_t k = 0; k < l->n_threads; k++)
+                if (l->threads[k].id == rows[i].id)
+                    l->threads[k].name = l->names[i];
         }
     return 1;
 }
 
-static void forget_lanes(struct opened *o)
+static void forget_lanes(struct lanes *l)
 {
-    free(o->threads);
-    free(o->place);
-    free(o->id);
-    free(o->names);
-    free(o->generation_ns);
-    o->threads = NULL;
-    o->place = NULL;
-    o->id = NULL;
-    o->names = NULL;
-    o->generation_ns = NULL;
-    o->n_threads = o->n_place = o->n_generations = 0;
+    free(l->threads);
+    free(l->place);
+    free(l->id);
+    free(l->names);
+    free(l->generation_ns);
+    *l = (struct lanes){0};
 }
 
 /* Once, and only for recordings of several processes. Without memory lanes stay apart. */
@@ -180,54 +175,55 @@ static void look_for_lanes(struct opened *o)
     if (o->apart || !pp_lanes_wanted(rows, n))
         return;
     struct lives lives = {.rows = rows, .life = malloc((n + 1) * sizeof(*lives.life)), .n = n};
-    o->place = malloc((n + 1) * sizeof(*o->place));
-    o->n_place = n;
+    struct lanes *l = &o->lanes;
+    l->place = malloc((n + 1) * sizeof(*l->place));
+    l->n_place = n;
     for (size_t i = 0; lives.life && i < n; i++)
         lives.life[i] = (struct pp_lane_life){UINT64_MAX, 0};
-    if (lives.life && o->place &&
+    if (lives.life && l->place &&
         pp_reader_each_chunk_end_after(o->reader, &from, note_life, &lives, NULL) == PP_OK)
-        generations = pp_lanes_join(rows, lives.life, n, o->place);
-    if (generations && join_rows(o, rows))
-        note_generations(o, lives.life, generations);
+        generations = pp_lanes_join(rows, lives.life, n, l->place);
+    if (generations && join_rows(l, rows))
+        note_generations(l, lives.life, generations);
     else
-        forget_lanes(o);
+        forget_lanes(l);
     free(lives.life);
 }
 
 /* The thread that stands for one of the reader's. */
-static uint32_t lane_id(const struct opened *o, uint32_t thread)
+static uint32_t lane_id(const struct lanes *l, uint32_t thread)
 {
-    for (size_t i = 0; i < o->n_place; i++)
-        if (o->id[i] == thread)
-            return o->id[o->place[i].row];
+    for (size_t i = 0; i < l->n_place; i++)
+        if (l->id[i] == thread)
+            return l->id[l->place[i].row];
     return thread;
 }
 
 static size_t threads(void *ctx, const struct pp_thread_row **rows)
 {
     struct opened *o = ctx;
+    struct lanes *l = &o->lanes;
     look_for_lanes(o);
     size_t n = pp_reader_threads(o->reader, rows);
-    if (!o->part && !o->threads)
+    if (!o->part && !l->threads)
         return n;
-    if (!o->threads &&
-        (o->threads = malloc((n + 1) *
-                             sizeof(*o->threads)))) { /* once: who asked before still looks at them */
-        memcpy(o->threads, *rows, n * sizeof(*o->threads));
-        o->n_threads = n;
+    /* once: who asked before still looks at them */
+    if (!l->threads && (l->threads = malloc((n + 1) * sizeof(*l->threads)))) {
+        memcpy(l->threads, *rows, n * sizeof(*l->threads));
+        l->n_threads = n;
     }
-    for (size_t i = 0; o->part && o->threads && i < o->n_threads; i++)
-        o->threads[i].dropped = 0;
-    *rows = o->threads;
-    return o->n_threads;
+    for (size_t i = 0; o->part && l->threads && i < l->n_threads; i++)
+        l->threads[i].dropped = 0;
+    *rows = l->threads;
+    return l->n_threads;
 }
 
 static size_t generations(void *ctx, const uint64_t **starts_ns)
 {
     struct opened *o = ctx;
     look_for_lanes(o);
-    *starts_ns = o->generation_ns;
-    return o->n_generations;
+    *starts_ns = o->lanes.generation_ns;
+    return o->lanes.n_generations;
 }
 
 static size_t joined(void *ctx)
@@ -235,8 +231,8 @@ static size_t joined(void *ctx)
     struct opened *o = ctx;
     size_t n = 0;
     look_for_lanes(o);
-    for (size_t i = 0; i < o->n_place; i++)
-        n += o->place[i].row != i;
+    for (size_t i = 0; i < o->lanes.n_place; i++)
+        n += o->lanes.place[i].row != i;
     return n;
 }
 
@@ -256,7 +252,7 @@ struct clip {
 static int join(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     const struct clip *c = ctx;
-    uint32_t lane = lane_id(c->o, thread);
+    uint32_t lane = lane_id(&c->o->lanes, thread);
     return c->only && *c->only != lane ? 0 : c->fn(c->ctx, lane, spans, n);
 }
 
@@ -280,11 +276,11 @@ static pp_status each_chunk(void *ctx, const struct pp_wanted *wanted, pp_spans_
 {
     struct opened *o = ctx;
     look_for_lanes(o);
-    struct clip hand_on = {o, o->n_place && wanted ? wanted->thread : NULL, fn, fn_ctx};
+    struct clip hand_on = {o, o->lanes.n_place && wanted ? wanted->thread : NULL, fn, fn_ctx};
     struct pp_wanted asked = wanted ? *wanted : (struct pp_wanted){0};
-    if (o->n_place)
+    if (o->lanes.n_place)
         asked.thread = NULL; /* a lane is several threads */
-    if (!o->part && !o->n_place)
+    if (!o->part && !o->lanes.n_place)
         return pp_reader_each_chunk_of(o->reader, wanted, fn, fn_ctx, bad_chunks, err);
     if (!o->part)
         return pp_reader_each_chunk_of(o->reader, &asked, join, &hand_on, bad_chunks, err);
@@ -399,7 +395,7 @@ static void clip_stack(void *ctx, const struct pp_stack_sample_row *row)
 {
     const struct stacks *s = ctx;
     struct pp_stack_sample_row of_lane = *row;
-    of_lane.thread = lane_id(s->o, row->thread);
+    of_lane.thread = lane_id(&s->o->lanes, row->thread);
     if (is_in(s->o, row->t_ns))
         s->to->sample(s->to->sample_ctx, &of_lane);
 }
@@ -499,7 +495,7 @@ void pp_source_close(struct pp_source *source)
     if (o) {
         pp_reader_close(o->reader);
         pp_judged_free(o->judged);
-        forget_lanes(o);
+        forget_lanes(&o->lanes);
         free(o);
     }
     source->ctx = NULL;
@@ -525,6 +521,12 @@ int pp_source_is(const struct pp_source *s, const char *key, const char *value)
 {
     const char *text = s->meta(s->ctx, "config", key);
     return text && strcmp(text, value) == 0;
+}
+
+int pp_source_has(const struct pp_source *s, const char *key)
+{
+    const char *text = s->meta(s->ctx, "config", key);
+    return text && text[0];
 }
 
 int pp_counter_is(struct pp_counter_id *id, const struct pp_source *source, const struct pp_span *s)

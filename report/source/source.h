@@ -84,8 +84,9 @@ double pp_source_number(const struct pp_source *source, const char *section, con
                         double otherwise);
 /* A value of the section is "true" or "1"; 0 where it is absent. */
 int pp_source_yes(const struct pp_source *source, const char *section, const char *key);
-/* Its section config has this value. */
+/* Its section config has this value; any that is not empty. */
 int pp_source_is(const struct pp_source *source, const char *key, const char *value);
+int pp_source_has(const struct pp_source *source, const char *key);
 
 enum { PP_NAMES = 1024 };
 
