@@ -20,6 +20,11 @@ static double share_of_lane(const struct pp_timeline *tl, const struct pp_tally 
     return all > 0 ? ns / all : NAN;
 }
 
+static double busy(const struct pp_timeline *tl, const struct pp_tally *t, pp_lane lane, pp_phase phase)
+{
+    return share_of_lane(tl, t, lane, stalled(t, lane, phase)->total_ns);
+}
+
 static void own(struct pp_owner *o, const struct pp_timeline *tl, const struct pp_tally *t, pp_lane lane,
                 pp_phase phase)
 {
@@ -59,59 +64,48 @@ static pp_phase largest_of_workers(const struct pp_tally *t)
     return best;
 }
 
-static int mostly(double share)
-{
-    return share >= PP_ATTRIBUTE_MOST;
-}
-
 void pp_attribute(const struct pp_timeline *all, const struct pp_tally *t, struct pp_owner *out)
 {
+    /* What holds a batch while the workers are idle. */
+    static const struct {
+        pp_lane lane;
+        pp_phase phase;
+    } behind[] = {{PP_LANE_COPY, PP_PHASE_GPU_DECODE},
+                  {PP_LANE_COPY, PP_PHASE_H2D},
+                  {PP_LANE_COPY, PP_PHASE_PIN},
+                  {PP_LANE_READER, PP_PHASE_READ},
+                  {PP_LANE_READER, PP_PHASE_LEASE_WAIT}};
     const struct pp_timeline judged = pp_timeline_of_judged(all), *tl = &judged;
     double idle_ns = stalled(t, PP_LANE_WORKER, PP_PHASE_SLOT_WAIT)->total_ns +
                      stalled(t, PP_LANE_WORKER, PP_PHASE_DISPATCH_WAIT)->total_ns;
     memset(out, 0, sizeof(*out));
     out->share = NAN;
     out->worker_idle = share_of_lane(tl, t, PP_LANE_WORKER, idle_ns);
-    out->copy_busy = share_of_lane(tl, t, PP_LANE_COPY, stalled(t, PP_LANE_COPY, PP_PHASE_H2D)->total_ns);
-    out->pin_busy = share_of_lane(tl, t, PP_LANE_COPY, stalled(t, PP_LANE_COPY, PP_PHASE_PIN)->total_ns);
-    out->decode_busy = share_of_lane(tl, t, PP_LANE_COPY,
-                                     stalled(t, PP_LANE_COPY, PP_PHASE_GPU_DECODE)->total_ns);
+    out->copy_busy = busy(tl, t, PP_LANE_COPY, PP_PHASE_H2D);
+    out->pin_busy = busy(tl, t, PP_LANE_COPY, PP_PHASE_PIN);
+    out->decode_busy = busy(tl, t, PP_LANE_COPY, PP_PHASE_GPU_DECODE);
     double named = 0;
     for (unsigned phase = 0; phase < PP_PHASE_COUNT && !isnan(out->worker_idle); phase++) {
-        out->phase_share[phase] = share_of_lane(tl, t, PP_LANE_WORKER,
-                                                stalled(t, PP_LANE_WORKER, (pp_phase)phase)->total_ns);
+        out->phase_share[phase] = busy(tl, t, PP_LANE_WORKER, (pp_phase)phase);
         named += out->phase_share[phase];
     }
     out->unnamed = isnan(out->worker_idle) ? NAN : fmax(1 - named, 0);
-    double reader_busy = share_of_lane(tl, t, PP_LANE_READER,
-                                       stalled(t, PP_LANE_READER, PP_PHASE_READ)->total_ns);
-
-    double lease_wait = share_of_lane(tl, t, PP_LANE_READER,
-                                      stalled(t, PP_LANE_READER, PP_PHASE_LEASE_WAIT)->total_ns);
-
     if (tl->collective_ns > tl->wait_ns && tl->collective_ns > tl->sync_ns) {
         own_trainer(out, tl, t, PP_PHASE_COLLECTIVE, tl->collective_ns);
     } else if (tl->sync_ns > tl->wait_ns) {
         own_trainer(out, tl, t, PP_PHASE_DEVICE_SYNC, tl->sync_ns);
     } else if (isnan(out->worker_idle)) {
         return; /* nothing stalled, or no worker spans */
-    } else if (!mostly(out->worker_idle)) {
+    } else if (out->worker_idle < PP_ATTRIBUTE_MOST) {
         own(out, tl, t, PP_LANE_WORKER, largest_of_workers(t));
         out->known = out->phase != PP_PHASE_NONE; /* without spans of work there is nothing to judge */
-    } else if (mostly(out->decode_busy)) {
-        own(out, tl, t, PP_LANE_COPY, PP_PHASE_GPU_DECODE);
-    } else if (mostly(out->copy_busy)) {
-        own(out, tl, t, PP_LANE_COPY, PP_PHASE_H2D);
-    } else if (mostly(out->pin_busy)) {
-        own(out, tl, t, PP_LANE_COPY, PP_PHASE_PIN);
-    } else if (mostly(reader_busy)) {
-        own(out, tl, t, PP_LANE_READER, PP_PHASE_READ);
-    } else if (mostly(lease_wait)) {
-        own(out, tl, t, PP_LANE_READER, PP_PHASE_LEASE_WAIT);
     } else {
         out->known = 1;
         out->lane = PP_LANE_WORKER;
         out->share = out->worker_idle;
+        for (size_t i = sizeof(behind) / sizeof(*behind); i-- > 0;) /* the first that is busy stays */
+            if (busy(tl, t, behind[i].lane, behind[i].phase) >= PP_ATTRIBUTE_MOST)
+                own(out, tl, t, behind[i].lane, behind[i].phase);
     }
 }
 
