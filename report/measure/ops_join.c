@@ -257,8 +257,10 @@ static void join_rows(struct joining *j)
         pp_stacks_order(s);
 }
 
-struct pp_ops_joined *pp_ops_join(const struct pp_source *source, const struct pp_timeline *tl,
-                                  struct pp_ops *ops, pp_status *status, struct pp_err *err)
+/* As many as there are samples. NULL: no memory, or the walk failed with *status. Fills the loaders of ops,
+ * and their CPUs. */
+static struct pp_ops_joined *join_spans(const struct pp_source *source, const struct pp_timeline *tl,
+                                        struct pp_ops *ops, pp_status *status, struct pp_err *err)
 {
     static const struct pp_wanted wanted = {.columns = PP_COLUMN_START | PP_COLUMN_DUR | PP_COLUMN_PHASE |
                                                        PP_COLUMN_BATCH | PP_COLUMN_CPU};
@@ -297,7 +299,9 @@ struct pp_ops_joined *pp_ops_join(const struct pp_source *source, const struct p
     return j.to;
 }
 
-struct pp_ops_joined *pp_ops_join_all(const struct pp_source *source, const struct pp_stacks *s)
+/* Of a job that does not say when it waits and when it works: all is a step of the main thread that has most
+ * samples; without one, of the first thread. NULL: no memory. */
+static struct pp_ops_joined *join_all(const struct pp_source *source, const struct pp_stacks *s)
 {
     const struct pp_thread_row *rows;
     size_t n_rows = source->threads(source->ctx, &rows), most = 0, n;
@@ -347,8 +351,8 @@ pp_status pp_ops_read(const struct pp_source *source, const struct pp_timeline *
         return status;
     out->view = pp_stack_view(&out->stacks, &out->arena);
     struct pp_ops_joined *joined = !out->view             ? NULL
-                                   : tl->has_steady_state ? pp_ops_join(source, tl, out, &status, err)
-                                                          : pp_ops_join_all(source, &out->stacks);
+                                   : tl->has_steady_state ? join_spans(source, tl, out, &status, err)
+                                                          : join_all(source, &out->stacks);
     if (!joined && status == PP_OK)
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the stacks of %s", source->path);
     if (joined)

@@ -14,21 +14,7 @@ struct pp_ops_joined {
 /* In one of the timeline's gaps, of the training thread. */
 #define PP_OPS_BETWEEN PP_PHASE_COUNT
 
-/* As many as there are samples; free() it. NULL: no memory, or the walk failed with *status. Fills the
- * loaders of ops, and their CPUs. */
-struct pp_ops_joined *pp_ops_join(const struct pp_source *source, const struct pp_timeline *timeline,
-                                  struct pp_ops *ops, pp_status *status, struct pp_err *err);
-
-/* Of a job that does not say when it waits and when it works: all is a step of the main thread that has most
- * samples; without one, of the first thread. NULL: no memory. */
-struct pp_ops_joined *pp_ops_join_all(const struct pp_source *source, const struct pp_stacks *stacks);
 /* Samples whose stacks do not say what they are of are of no phase then. */
 void pp_ops_leave_out(const struct pp_ops *ops, struct pp_ops_joined *joined);
 /* By function, for free(): nearly all samples of steps are in it: the loop, or what is all of a step. */
 char *pp_ops_loops(const struct pp_stacks *stacks, const struct pp_ops_joined *joined);
-
-static inline int pp_phase_is_work(unsigned phase)
-{
-    return phase == PP_PHASE_READ || phase == PP_PHASE_DECODE || phase == PP_PHASE_TRANSFORM ||
-           phase == PP_PHASE_COLLATE;
-}

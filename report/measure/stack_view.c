@@ -1,5 +1,7 @@
 #include "report/measure/stack_view.h"
 
+#include "probe/base/text.h"
+
 #include <ctype.h>
 
 const char *pp_file_short(const char *file)
@@ -67,9 +69,7 @@ enum pp_code_kind pp_code_kind(const struct pp_stack_function *f)
 /* torch/utils/data/_utils/fetch.py: what a worker, or a trainer without workers, makes a batch by. */
 static int is_fetch(const struct pp_stack_function *f)
 {
-    size_t n = strlen(f->file), m = strlen("_utils/fetch.py");
-    return strcmp(last_name(f->name), "fetch") == 0 && n >= m &&
-           strcmp(f->file + n - m, "_utils/fetch.py") == 0;
+    return strcmp(last_name(f->name), "fetch") == 0 && pp_text_ends_in(f->file, "_utils/fetch.py");
 }
 
 /* PP_ASKS_*; 0: it does not. */

@@ -14,8 +14,7 @@ static const struct pp_split *stalled(const struct pp_tally *t, pp_lane lane, pp
 /* Of the lane's thread-time during the stalls. */
 static double share_of_lane(const struct pp_timeline *tl, const struct pp_tally *t, pp_lane lane, double ns)
 {
-    const struct pp_stall *last = tl->n_stalls ? &tl->stalls[tl->n_stalls - 1] : NULL;
-    double stalled_ns = last ? (double)(last->before_ns + (last->end_ns - last->start_ns)) : 0,
+    double stalled_ns = (double)pp_stalled_ns(tl->stalls, tl->n_stalls),
            all = stalled_ns * (lane == PP_LANE_WORKER ? t->stalled_workers : (double)t->lane_threads[lane]);
     return all > 0 ? ns / all : NAN;
 }

@@ -3,14 +3,10 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 
-/* The batch the trainer is working on. */
-struct batch {
-    uint32_t number;
-    uint16_t epoch;
-    int open, warmup, boundary, begins; /* begins: an epoch */
-    int inferred;                       /* its number is ours: the recording numbers no batches */
-    uint64_t start_ns, end_ns, samples, wait_ns, sync_ns, collective_ns, step_ns, wait_delay_ns,
-        step_delay_ns, exchanges, sampled_exchanges, exchange_delay_ns;
+/* Of the batch the trainer is working on, besides what is told of it. */
+struct beside {
+    int open, begins;                             /* begins: an epoch */
+    int inferred;                                 /* its number is ours: the recording numbers no batches */
     uint64_t workers_ns, starting_ns, sampler_ns; /* before the first batch of an epoch: pp_epoch_starts */
     uint64_t apart_ns;                            /* likewise: epoch boundaries without a batch */
     uint64_t between_ns;                          /* those of the window, since the batch before */
@@ -25,7 +21,8 @@ struct pass {
     struct pp_timeline *tl;
     const struct pp_thread_row *threads;
     size_t n_threads, room, own_room, cycle_room;
-    struct batch batch;
+    struct pp_timeline_batch batch;
+    struct beside beside;
     uint64_t run_start_ns, run_end_ns;  /* first to last batch */
     int any_batch, numbered, no_memory; /* numbered: the trainer's spans carry batch numbers */
     int makes; /* the trainer makes its batches: an epoch's first is like the others */
@@ -73,35 +70,17 @@ static int is_trainer(struct pass *p, uint32_t thread)
     return thread == most->id;
 }
 
-static void add_stall(struct pass *p, const struct pp_span *s)
+/* Behind the others. 0: no memory. */
+static int add_stall(struct pass *p, struct pp_stall **stalls, size_t *n, size_t *room, uint64_t start_ns,
+                     uint64_t end_ns)
 {
-    struct pp_timeline *tl = p->tl;
-    if (s->dur_ns == 0)
-        return;
-    if (!pp_grow(&tl->stalls, &p->room, tl->n_stalls + 1, sizeof(*tl->stalls))) {
+    if (!pp_grow(stalls, room, *n + 1, sizeof(**stalls))) {
         p->no_memory = 1;
-        return;
+        return 0;
     }
-    struct pp_stall *last = tl->n_stalls ? &tl->stalls[tl->n_stalls - 1] : NULL;
-    uint64_t before = last ? last->before_ns + (last->end_ns - last->start_ns) : 0;
-    tl->stalls[tl->n_stalls++] = (struct pp_stall){s->start_ns, s->start_ns + s->dur_ns, before};
-    p->batch.stalls++;
-}
-
-/* The newest n stalls are of the judged loader. */
-static void add_own_stalls(struct pass *p, size_t n)
-{
-    struct pp_timeline *tl = p->tl;
-    for (size_t i = tl->n_stalls - n; i < tl->n_stalls && !p->no_memory; i++) {
-        if (!pp_grow(&tl->own.stalls, &p->own_room, tl->own.n_stalls + 1, sizeof(*tl->own.stalls))) {
-            p->no_memory = 1;
-            return;
-        }
-        const struct pp_stall *last = tl->own.n_stalls ? &tl->own.stalls[tl->own.n_stalls - 1] : NULL;
-        struct pp_stall *to = &tl->own.stalls[tl->own.n_stalls++];
-        *to = tl->stalls[i];
-        to->before_ns = last ? last->before_ns + (last->end_ns - last->start_ns) : 0;
-    }
+    uint64_t before_ns = pp_stalled_ns(*stalls, *n);
+    (*stalls)[(*n)++] = (struct pp_stall){start_ns, end_ns, before_ns};
+    return 1;
 }
 
 static void add_cycle(struct pass *p, uint64_t end_ns)
@@ -166,7 +145,7 @@ static void sum_gaps(struct pp_timeline *tl)
 }
 
 /* From the start of its wait until the first worker of the generation that began last before its end. */
-static uint64_t workers_late_ns(struct pass *p, const struct batch *b)
+static uint64_t workers_late_ns(struct pass *p, const struct pp_timeline_batch *b)
 {
     while (p->begun < p->n_generations && p->generation_ns[p->begun] < b->start_ns + b->wait_ns)
         p->begun++;
@@ -176,9 +155,10 @@ static uint64_t workers_late_ns(struct pass *p, const struct batch *b)
 
 /* Epochs of the judged loader as it numbers them: others have numbers of their own. What came before the
  * first batch of a recording that began in the middle of an epoch is not known. */
-static void note_start(struct pass *p, const struct batch *b)
+static void note_start(struct pass *p)
 {
     struct pp_epoch_starts *e = &p->tl->starts;
+    const struct pp_timeline_batch *b = &p->batch;
     if (pp_other_batches_has(&p->tl->other, b->number)) {
         p->others_ns += b->end_ns - b->start_ns;
         return;
@@ -194,9 +174,9 @@ static void note_start(struct pass *p, const struct batch *b)
         e->n++;
         e->wait_ns += b->wait_ns;
         e->gap_ns += gap > p->others_ns ? gap - p->others_ns : 0;
-        e->workers_ns += b->workers_ns;
-        e->starting_ns += b->starting_ns;
-        e->sampler_ns += b->sampler_ns;
+        e->workers_ns += p->beside.workers_ns;
+        e->starting_ns += p->beside.starting_ns;
+        e->sampler_ns += p->beside.sampler_ns;
         e->late_ns += workers_late_ns(p, b);
     }
     p->of_epoch += p->of_epoch || (begins && (!first || b->number == 0));
@@ -209,33 +189,19 @@ static void note_start(struct pass *p, const struct batch *b)
 static void close_batch(struct pass *p)
 {
     struct pp_timeline *tl = p->tl;
-    struct batch *b = &p->batch;
-    if (!b->open)
+    struct pp_timeline_batch *b = &p->batch;
+    struct beside *beside = &p->beside;
+    if (!beside->open)
         return;
-    b->open = 0;
-    if (b->inferred && !b->step_ns) { /* the wait that the end of the run ended */
-        tl->n_stalls -= b->stalls;
+    beside->open = 0;
+    if (beside->inferred && !b->step_ns) { /* the wait that the end of the run ended */
+        tl->n_stalls -= beside->stalls;
         return;
     }
     if (b->start_ns < p->part.from_ns || b->end_ns > p->part.to_ns || p->of_part++ < p->part.warmup)
         b->warmup = 1;
     if (p->each)
-        p->each(p->each_ctx, &(struct pp_timeline_batch){.number = b->number,
-                                                         .epoch = b->epoch,
-                                                         .warmup = b->warmup,
-                                                         .boundary = b->boundary,
-                                                         .start_ns = b->start_ns,
-                                                         .end_ns = b->end_ns,
-                                                         .samples = b->samples,
-                                                         .wait_ns = b->wait_ns,
-                                                         .sync_ns = b->sync_ns,
-                                                         .collective_ns = b->collective_ns,
-                                                         .step_ns = b->step_ns,
-                                                         .wait_delay_ns = b->wait_delay_ns,
-                                                         .step_delay_ns = b->step_delay_ns,
-                                                         .exchanges = b->exchanges,
-                                                         .sampled_exchanges = b->sampled_exchanges,
-                                                         .exchange_delay_ns = b->exchange_delay_ns});
+        p->each(p->each_ctx, b);
     if (tl->batches++ == 0)
         p->run_start_ns = b->start_ns;
     if (p->part.which >= PP_PART_TRAINED && b->end_ns <= p->part.from_ns &&
@@ -251,37 +217,39 @@ static void close_batch(struct pass *p)
         of->samples += b->samples;
         of->ns += b->end_ns - b->start_ns;
     }
-    note_start(p, b);
+    note_start(p);
     if (b->warmup || b->boundary)
-        tl->n_stalls -= b->stalls;
+        tl->n_stalls -= beside->stalls;
     if (b->warmup)
         return;
     if (tl->window_batches == 0)
         tl->start_ns = b->start_ns;
     tl->end_ns = b->end_ns;
     add_cycle(p, b->end_ns);
-    tl->boundary_ns += b->between_ns;
+    tl->boundary_ns += beside->between_ns;
     tl->window_batches++;
     tl->window_samples += b->samples;
     int own = !of || !of->other;
     tl->own.samples += own ? b->samples : 0;
+    uint64_t wait = b->wait_ns + b->sync_ns + b->collective_ns;
     if (b->boundary) {
-        tl->boundary_ns += b->wait_ns + b->sync_ns + b->collective_ns;
-        uint64_t wait = b->wait_ns + b->sync_ns + b->collective_ns, whole = wait + b->apart_ns;
+        uint64_t whole = wait + beside->apart_ns;
+        tl->boundary_ns += wait;
         tl->epoch_ns += whole; /* mean and maximum are of the same */
         tl->epoch_max_ns = whole > tl->epoch_max_ns ? whole : tl->epoch_max_ns;
         tl->boundary_step_ns += b->step_ns;
         tl->boundaries++;
         return;
     }
-    double w = (double)(b->wait_ns + b->sync_ns + b->collective_ns), t = w + (double)b->step_ns;
+    double w = (double)wait, t = w + (double)b->step_ns;
     tl->judged_batches++;
     if (own) {
         tl->own.batches++;
-        tl->own.exposed_ns += b->wait_ns + b->sync_ns + b->collective_ns;
+        tl->own.exposed_ns += wait;
     }
-    if (own && tl->other.n)
-        add_own_stalls(p, b->stalls);
+    for (size_t i = tl->n_stalls - beside->stalls; own && tl->other.n && i < tl->n_stalls; i++)
+        add_stall(p, &tl->own.stalls, &tl->own.n_stalls, &p->own_room, tl->stalls[i].start_ns,
+                  tl->stalls[i].end_ns);
     tl->wait_ns += b->wait_ns;
     tl->sync_ns += b->sync_ns;
     tl->collective_ns += b->collective_ns;
@@ -349,26 +317,29 @@ static void open_batch(struct pass *p, const struct pp_span *s, uint32_t number)
     p->tl->epochs += (uint64_t)new_epoch;
     if (s->batch != PP_NO_BATCH)
         note_epoch(p, s->epoch, number);
-    p->batch = (struct batch){
+    int of_other = pp_other_batches_has(&p->tl->other, number);
+    p->batch = (struct pp_timeline_batch){
         .number = number,
         .epoch = s->epoch,
-        .open = 1,
-        .inferred = s->batch == PP_NO_BATCH,
         .warmup = first,
-        .begins = new_epoch,
-        .boundary = new_epoch && (!p->makes || pp_other_batches_has(&p->tl->other, number)),
+        .boundary = new_epoch && (!p->makes || of_other),
         .start_ns = s->start_ns,
         .end_ns = s->start_ns,
     };
-    p->batch.between_ns = p->between_ns;
+    p->beside = (struct beside){
+        .open = 1,
+        .begins = new_epoch,
+        .inferred = s->batch == PP_NO_BATCH,
+        .apart_ns = new_epoch ? p->apart_ns : 0,
+        .between_ns = p->between_ns,
+    };
     p->between_ns = 0;
-    p->batch.apart_ns = new_epoch ? p->apart_ns : 0;
     p->apart_ns = new_epoch ? 0 : p->apart_ns;
-    if (pp_other_batches_has(&p->tl->other, number))
+    if (of_other)
         return;
-    p->batch.workers_ns = p->ending_ns + p->starting_ns;
-    p->batch.starting_ns = p->starting_ns;
-    p->batch.sampler_ns = p->sampler_ns;
+    p->beside.workers_ns = p->ending_ns + p->starting_ns;
+    p->beside.starting_ns = p->starting_ns;
+    p->beside.sampler_ns = p->sampler_ns;
     p->ending_ns = p->starting_ns = p->sampler_ns = 0;
 }
 
@@ -376,18 +347,18 @@ static void open_batch(struct pass *p, const struct pp_span *s, uint32_t number)
  * next batch. PP_NO_BATCH: to none. */
 static uint32_t batch_of(struct pass *p, const struct pp_span *s)
 {
-    const struct batch *b = &p->batch;
+    const struct pp_timeline_batch *b = &p->batch;
     p->numbered |= s->batch != PP_NO_BATCH;
     if (p->numbered || (s->flags & PP_SPAN_UNFINISHED))
         return s->flags & PP_SPAN_UNFINISHED ? PP_NO_BATCH : s->batch;
-    return b->number + (uint32_t)(b->open && b->step_ns && s->phase != PP_PHASE_DEVICE_SYNC &&
+    return b->number + (uint32_t)(p->beside.open && b->step_ns && s->phase != PP_PHASE_DEVICE_SYNC &&
                                   s->phase != PP_PHASE_COLLECTIVE);
 }
 
 static void add_trainer_span(struct pass *p, const struct pp_span *s)
 {
     struct pp_timeline *tl = p->tl;
-    struct batch *b = &p->batch;
+    struct pp_timeline_batch *b = &p->batch;
     int boundary = s->phase == PP_PHASE_EPOCH_BOUNDARY;
     if (s->phase != PP_PHASE_COUNTER) {
         uint64_t end_ns = s->start_ns + s->dur_ns;
@@ -397,7 +368,7 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
         if (s->phase == PP_PHASE_STEP)
             p->step_from_ns = s->start_ns, p->step_until_ns = end_ns;
     }
-    if (p->each && b->open && pp_counter_is(&p->exchange, p->source, s)) {
+    if (p->each && p->beside.open && pp_counter_is(&p->exchange, p->source, s)) {
         b->sampled_exchanges++;
         b->exchange_delay_ns += s->bytes;
         return;
@@ -414,7 +385,7 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
     if ((starts || draws) && !pp_other_batches_has(&tl->other, s->batch))
         *(starts ? &p->starting_ns : &p->sampler_ns) += s->dur_ns;
     starts |= draws;
-    if (ends && b->open && !pp_other_batches_has(&tl->other, b->number))
+    if (ends && p->beside.open && !pp_other_batches_has(&tl->other, b->number))
         p->ending_ns += s->dur_ns;
     if (s->phase == PP_PHASE_CHECKPOINT || ends || starts) {
         if (tl->window_batches && !(s->flags & PP_SPAN_WARMUP)) {
@@ -424,7 +395,7 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
         return;
     }
     if (s->phase == PP_PHASE_COLLECTIVE && s->batch == PP_NO_BATCH &&
-        !b->open) { /* before the first step, ranks wait for each other to begin */
+        !p->beside.open) { /* before the first step, ranks wait for each other to begin */
         tl->gather_ns += s->dur_ns;
         return;
     }
@@ -434,7 +405,7 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
     uint32_t number = batch_of(p, s);
     if (number == PP_NO_BATCH)
         return; /* the wait that the end of the run, not a batch, ended */
-    if (!b->open || number != b->number)
+    if (!p->beside.open || number != b->number)
         open_batch(p, s, number);
     b->end_ns = s->start_ns + s->dur_ns;
     if ((s->flags & PP_SPAN_HAS_DELAY) && s->phase != PP_PHASE_COLLECTIVE) {
@@ -453,7 +424,8 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
             tl->first_wait_ns = s->dur_ns;
         }
         b->wait_ns += s->dur_ns;
-        add_stall(p, s);
+        p->beside.stalls += s->dur_ns &&
+                            add_stall(p, &tl->stalls, &tl->n_stalls, &p->room, s->start_ns, b->end_ns);
     } else if (s->phase == PP_PHASE_DEVICE_SYNC) {
         b->sync_ns += s->dur_ns;
     } else if (s->phase == PP_PHASE_COLLECTIVE) {
@@ -541,7 +513,7 @@ pp_status pp_timeline_build_each(const struct pp_source *source, struct pp_timel
     if (p.no_memory)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the stalls of %s", source->path);
     /* The run ended before its step did, which is most of a cycle. */
-    p.batch.warmup |= !p.batch.begins && !p.batch.boundary && !p.batch.step_ns &&
+    p.batch.warmup |= !p.beside.begins && !p.batch.boundary && !p.batch.step_ns &&
                       out->step_ns > pp_timeline_exposed_ns(out);
     close_batch(&p);
     out->n_gaps -= p.gaps;
@@ -570,16 +542,9 @@ void pp_timeline_free(struct pp_timeline *t)
 {
     free(t->stalls);
     free(t->own.stalls);
-    t->own.stalls = NULL;
     free(t->cycle_end_ns);
     free(t->epoch_first);
     free(t->gaps);
-    t->gaps = NULL;
-    t->n_gaps = 0;
     pp_other_batches_free(&t->other);
-    t->epoch_first = NULL;
-    t->n_epoch_first = 0;
-    t->stalls = NULL;
-    t->cycle_end_ns = NULL;
-    t->n_stalls = t->n_cycles = 0;
+    *t = (struct pp_timeline){0};
 }

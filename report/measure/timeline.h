@@ -44,10 +44,23 @@ struct pp_part {
 
 struct pp_part pp_part_judged(const struct pp_source *source);
 
+/* A phase in which workers make samples and batches: it stretches where they lack a CPU. */
+static inline int pp_phase_is_work(unsigned phase)
+{
+    return phase == PP_PHASE_READ || phase == PP_PHASE_DECODE || phase == PP_PHASE_TRANSFORM ||
+           phase == PP_PHASE_COLLATE;
+}
+
 struct pp_stall {
     uint64_t start_ns, end_ns;
     uint64_t before_ns; /* stalled time before start_ns */
 };
+
+/* Stalled time of n of them, in their order. */
+static inline uint64_t pp_stalled_ns(const struct pp_stall *stalls, size_t n)
+{
+    return n ? stalls[n - 1].before_ns + (stalls[n - 1].end_ns - stalls[n - 1].start_ns) : 0;
+}
 
 enum { PP_TIMELINE_CYCLES = 1 << 22 };
 

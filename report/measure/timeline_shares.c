@@ -59,10 +59,8 @@ uint64_t pp_timeline_stalled_before(const struct pp_timeline *tl, uint64_t t, si
     while (i < tl->n_stalls && tl->stalls[i].end_ns <= t)
         i++;
     *cursor = i;
-    if (i == tl->n_stalls) {
-        const struct pp_stall *last = i ? &tl->stalls[i - 1] : NULL;
-        return last ? last->before_ns + (last->end_ns - last->start_ns) : 0;
-    }
+    if (i == tl->n_stalls)
+        return pp_stalled_ns(tl->stalls, i);
     const struct pp_stall *s = &tl->stalls[i];
     return s->before_ns + (t > s->start_ns ? t - s->start_ns : 0);
 }

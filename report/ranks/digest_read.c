@@ -33,13 +33,6 @@ struct digest_pass {
     uint64_t done_ns; /* when the step before was; 0: there was none, or it began before the recording */
 };
 
-/* Whether the phase is one in which workers make samples and batches: it stretches where they lack a CPU. */
-static int digest_pass_is_work(pp_phase phase)
-{
-    return phase == PP_PHASE_READ || phase == PP_PHASE_DECODE || phase == PP_PHASE_TRANSFORM ||
-           phase == PP_PHASE_COLLATE;
-}
-
 /* A time of the recording on the calendar; 0: not known. */
 static uint64_t digest_pass_utc(const struct digest_pass *p, uint64_t ns)
 {
@@ -347,7 +340,7 @@ static void take_report(const struct pp_report *report, struct pp_rank_row *r)
         if (p->lane == PP_LANE_TRAINER || (unsigned)p->phase >= PP_PHASE_COUNT)
             continue;
         r->work_ns[p->phase] += p->total_ns;
-        if (digest_pass_is_work(p->phase) && p->run_delay_share > 0)
+        if (pp_phase_is_work(p->phase) && p->run_delay_share > 0)
             r->work_delay_ns += (uint64_t)(p->run_delay_share * (double)p->total_ns);
     }
     for (size_t i = 0; i < report->n_losses; i++)
@@ -477,7 +470,7 @@ static int add_work(void *ctx, uint32_t thread, const struct pp_span *spans, siz
         if (end <= f->work_from_ns || end > f->judged_to_ns || (unsigned)spans[i].phase >= PP_PHASE_COUNT)
             continue;
         f->pass.row.work_ns[spans[i].phase] += spans[i].dur_ns;
-        if (digest_pass_is_work(spans[i].phase) && (spans[i].flags & PP_SPAN_HAS_DELAY))
+        if (pp_phase_is_work(spans[i].phase) && (spans[i].flags & PP_SPAN_HAS_DELAY))
             f->pass.row.work_delay_ns += spans[i].run_delay_ns < spans[i].dur_ns ? spans[i].run_delay_ns
                                                                                  : spans[i].dur_ns;
     }
