@@ -38,11 +38,10 @@ static void ranks_chunk(struct ranks_pass *p, uint32_t thread, const struct pp_s
 
 static void ranks_end(struct ranks_pass *p, struct pp_ranks *out)
 {
-    *out = (struct pp_ranks){.last_share = NAN, .own_share = NAN, .rank = NAN, .world_size = NAN};
+    *out = (struct pp_ranks){.last_share = NAN, .own_share = NAN, .rank = NAN};
     if (!p)
         return;
     out->rank = pp_source_number(p->source, "config", "rank", NAN);
-    out->world_size = pp_source_number(p->source, "config", "world_size", NAN);
     for (uint32_t r = 0; r < RANKS; r++) {
         out->meetings += p->last[r];
         out->last_rank = p->last[r] > p->last[out->last_rank] ? r : out->last_rank;

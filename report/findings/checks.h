@@ -1,5 +1,9 @@
 /* report/findings/checks.h: secondary checks of a recording, in one pass: operational laws (laws.c),
- * periodicity (periodic.c), sample order (visits.h), patterns of workers (patterns.c), and ranks. */
+ * periodicity (periodic.c), sample order (visits.h), patterns of workers (patterns.c), and ranks.
+ *
+ * Each that looks at spans is a pass over all of them, after the timeline, and of the same calls: begin, NULL
+ * without memory; every chunk, non-zero without memory; end, after the tally's, which accepts NULL, frees the
+ * pass and fills out. */
 #pragma once
 
 #include "probe/base/arena.h"
@@ -33,13 +37,8 @@ struct pp_laws {
     const char *bound; /* "the workers", "the trainer", "the copy lane", "the CPUs"; NULL: none known */
 };
 
-struct pp_laws_pass;
-
-/* One pass over all spans, after the tally: begin, every chunk, end. begin returns NULL without memory; end
- * accepts NULL, frees the pass and fills out. */
 struct pp_laws_pass *pp_laws_begin(const struct pp_source *source, const struct pp_timeline *timeline);
-int pp_laws_chunk(struct pp_laws_pass *p, uint32_t thread, const struct pp_span *spans,
-                  size_t n); /* non-zero: no memory */
+int pp_laws_chunk(struct pp_laws_pass *p, uint32_t thread, const struct pp_span *spans, size_t n);
 void pp_laws_end(struct pp_laws_pass *p, const struct pp_tally *tally, const struct pp_report *r,
                  struct pp_arena *arena, struct pp_laws *out);
 
@@ -99,14 +98,9 @@ struct pp_patterns {
     struct pp_hang hang;
 };
 
-struct pp_patterns_pass;
-
-/* One pass over all spans, after the timeline: begin, every chunk, end. begin returns NULL without memory;
- * end comes after the tally's, accepts NULL, frees the pass and fills out. */
 struct pp_patterns_pass *pp_patterns_begin(const struct pp_source *source,
                                            const struct pp_timeline *timeline);
-int pp_patterns_chunk(struct pp_patterns_pass *p, uint32_t thread, const struct pp_span *spans,
-                      size_t n); /* non-zero: no memory */
+int pp_patterns_chunk(struct pp_patterns_pass *p, uint32_t thread, const struct pp_span *spans, size_t n);
 void pp_patterns_end(struct pp_patterns_pass *p, const struct pp_tally *tally, struct pp_patterns *out);
 
 /* Stalls that come again at a fixed interval, and what else happens then: "every
@@ -136,14 +130,9 @@ struct pp_periodic {
     double psi_io_share;  /* tasks waiting for I/O, beyond elsewhere; NAN: no PSI */
 };
 
-struct pp_periodic_pass;
-
-/* One pass over all spans, after the timeline: begin, every chunk, end. begin returns NULL without memory;
- * end accepts NULL, frees the pass and fills out. */
 struct pp_periodic_pass *pp_periodic_begin(const struct pp_source *source,
                                            const struct pp_timeline *timeline);
-int pp_periodic_chunk(struct pp_periodic_pass *p, uint32_t thread, const struct pp_span *spans,
-                      size_t n); /* non-zero: no memory */
+int pp_periodic_chunk(struct pp_periodic_pass *p, uint32_t thread, const struct pp_span *spans, size_t n);
 pp_status pp_periodic_end(struct pp_periodic_pass *p, const struct pp_source *source, struct pp_periodic *out,
                           struct pp_err *err);
 
@@ -186,8 +175,7 @@ struct pp_ranks {
     uint32_t last_rank; /* who came last most often */
     double last_share;  /* in this part of the meetings */
     double own_share;   /* this rank came last in that part; NAN: which rank this is was not recorded */
-    double rank;        /* this one, and how many there are; NAN: not recorded */
-    double world_size;
+    double rank;        /* this one; NAN: not recorded */
 };
 
 /* Requests to remote storages between two readings of their counters (counters.c). */
@@ -273,13 +261,9 @@ struct pp_checks {
     double origin_ns; /* when the run began */
 };
 
-struct pp_checks_pass;
-
-/* One pass over all spans, after the timeline: begin, every chunk, end. begin returns NULL without memory.
- * end comes after that of the tally, and after the rows of r are there; accepts NULL and frees the pass. */
+/* end: after the rows of r are there. */
 struct pp_checks_pass *pp_checks_begin(const struct pp_source *source, const struct pp_timeline *timeline);
-int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_span *spans,
-                    size_t n); /* non-zero: no memory */
+int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_span *spans, size_t n);
 pp_status pp_checks_end(struct pp_checks_pass *p, const struct pp_tally *tally, const struct pp_report *r,
                         struct pp_arena *arena, struct pp_checks *out, struct pp_err *err);
 
@@ -313,10 +297,6 @@ double pp_handed_factor(const struct pp_handed_use *u);
  * its reader waited for those of other ranks. Spans lease and lease_wait of the reader, and what the run
  * stored of its leases at its end. */
 
-struct pp_leases_pass;
-
-/* One pass over all spans, after the timeline: begin, every chunk, end. begin returns NULL without memory;
- * end accepts NULL, frees the pass and fills out. */
 struct pp_leases_pass *pp_leases_begin(const struct pp_source *source, const struct pp_timeline *timeline);
 void pp_leases_chunk(struct pp_leases_pass *p, const struct pp_span *spans, size_t n);
 void pp_leases_end(struct pp_leases_pass *p, struct pp_lease_use *out);
@@ -330,13 +310,8 @@ void pp_leases_end(struct pp_leases_pass *p, struct pp_lease_use *out);
  * formulas of sampler/shuffle_quality.h, which `plan --stream` prints before a run. Memory: 20 bytes per
  * shard. */
 
-struct pp_shuffle_pass;
-
-/* One pass over all spans, after the timeline: begin, every chunk, end. begin returns NULL without memory;
- * end accepts NULL, frees the pass and fills out. */
 struct pp_shuffle_pass *pp_shuffle_begin(const struct pp_source *source, const struct pp_timeline *timeline);
-int pp_shuffle_chunk(struct pp_shuffle_pass *p, uint32_t thread, const struct pp_span *spans,
-                     size_t n); /* non-zero: no memory */
+int pp_shuffle_chunk(struct pp_shuffle_pass *p, uint32_t thread, const struct pp_span *spans, size_t n);
 void pp_shuffle_end(struct pp_shuffle_pass *p, struct pp_shuffle_seen *out);
 
 /* device_decode.c: a run whose JPEGs the GPU decodes (spans gpu_decode of a device lane, by the device's
@@ -347,13 +322,8 @@ void pp_shuffle_end(struct pp_shuffle_pass *p, struct pp_shuffle_seen *out);
  * less, fell into decoding; where there are none apart, with what a step of fixed work takes alone. Memory:
  * 16 bytes per step and batch of the window, of the first million each. */
 
-struct pp_device_decode_pass;
-
-/* One pass over all spans, after the timeline: begin, every chunk, end. begin returns NULL without memory;
- * end accepts NULL, frees the pass and fills out. */
 struct pp_device_decode_pass *pp_device_decode_begin(const struct pp_source *source,
                                                      const struct pp_timeline *timeline);
-/* non-zero: no memory */
 int pp_device_decode_chunk(struct pp_device_decode_pass *p, uint32_t thread, const struct pp_span *spans,
                            size_t n);
 void pp_device_decode_end(struct pp_device_decode_pass *p, struct pp_device_decode_use *out);

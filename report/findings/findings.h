@@ -8,6 +8,8 @@
 #include "report/findings/checks.h"
 #include "report/rules/finding_rules.h"
 
+#define PP_LEAST_WINDOW_S 1.0 /* as the verdict asks for: several scheduler and cgroup quota periods */
+
 /* How the facts (rules/finding_facts.def) are measured, each group by one function. What is not measured
  * stays unknown: NAN, or NULL. Texts are borrowed from the arena. */
 struct pp_finding_values {

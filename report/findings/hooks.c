@@ -2,8 +2,6 @@
  * of several DataLoaders the verdict is about. */
 #include "report/findings/findings.h"
 
-#define LEAST_WINDOW_S 1.0
-
 /* A process's own words where the preloaded library is not in it (python/record/worker.c). */
 #define UNTIMED_NOTE "reads are not timed"
 
@@ -95,7 +93,7 @@ static void measure_draws(const struct pp_findings_from *from, struct pp_finding
         return;
     const char *module_ends = strrchr(sampler, '.');
     f->text[PP_FINDING_SAMPLER] = pp_arena_copy(from->arena, module_ends ? module_ends + 1 : sampler);
-    if (!tl->has_steady_state || !(r->window_s >= LEAST_WINDOW_S))
+    if (!tl->has_steady_state || !(r->window_s >= PP_LEAST_WINDOW_S))
         f->text[PP_FINDING_DRAW_UNKNOWN] = "the steady state was shorter than 1 s";
     m[PP_FINDING_DRAW_SHARE] = (between_s + from->checks->handed.sampler_ns / 1e9) / r->window_s;
     m[PP_FINDING_DRAW_TIME] = tl->starts.n ? between_s / (double)tl->starts.n : NAN;
@@ -136,7 +134,7 @@ static void measure_streams(const struct pp_findings_from *from, struct pp_findi
 {
     double idle, *m = f->number;
     int workers = pp_stream_workers(from->source, from->report, &idle);
-    if (!workers || !from->timeline->has_steady_state || !(from->report->window_s >= LEAST_WINDOW_S))
+    if (!workers || !from->timeline->has_steady_state || !(from->report->window_s >= PP_LEAST_WINDOW_S))
         return;
     m[PP_FINDING_STREAM_WORKERS] = workers;
     m[PP_FINDING_STREAM_IDLE] = idle;

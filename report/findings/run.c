@@ -4,7 +4,6 @@
 
 #include "report/rules/limits.h"
 
-#define LEAST_WINDOW_S 1.0 /* as the verdict asks for: several scheduler and cgroup quota periods */
 enum { LEAST_BUFFER = 4 }; /* batches */
 
 static void measure_periodic(const struct pp_periodic *p, struct pp_finding_values *f)
@@ -65,7 +64,7 @@ static void measure_first_batch(const struct pp_findings_from *from, struct pp_f
         most = parts[i] > parts[most] ? i : most;
     m[PP_FINDING_FIRST_BATCH] = first;
     m[PP_FINDING_FIRST_SHARE] = r->duration_s > 0 ? first / r->duration_s : NAN;
-    if (from->given_length && r->window_s >= LEAST_WINDOW_S)
+    if (from->given_length && r->window_s >= PP_LEAST_WINDOW_S)
         m[PP_FINDING_FIRST_SHARE_OF_GIVEN] = m[PP_FINDING_FIRST_SHARE];
     m[PP_FINDING_FIRST_PROGRAM] = program;
     m[PP_FINDING_FIRST_OPENING] = opening;
@@ -83,7 +82,7 @@ static void measure_boundaries(const struct pp_findings_from *from, struct pp_fi
     const struct pp_restarts *k = &from->checks->patterns.restarts;
     double *m = f->number, window_s = from->report->window_s, n = (double)tl->boundaries;
     m[PP_FINDING_LOADER_AGAIN] = pp_source_yes(from->source, "config", "loader_made_again");
-    if (!tl->boundaries || !(window_s >= LEAST_WINDOW_S)) {
+    if (!tl->boundaries || !(window_s >= PP_LEAST_WINDOW_S)) {
         f->text[PP_FINDING_BOUNDARIES_UNKNOWN] = tl->boundaries ? "the steady state was shorter than 1 s"
                                                                 : "no epoch began in the steady state";
         return;

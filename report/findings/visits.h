@@ -56,11 +56,7 @@ struct pp_visits {
     double scale; /* 1: counts are exact; else each stands for so many (estimates) */
 };
 
-struct pp_visits_pass;
-
-/* One pass over all spans, after the timeline: begin, every chunk, end. begin returns NULL without memory;
- * end accepts NULL and frees the pass. lost: spans are missing from the recording. */
+/* A pass as checks.h has them. lost: spans are missing from the recording. */
 struct pp_visits_pass *pp_visits_begin(const struct pp_source *source, const struct pp_timeline *timeline);
-int pp_visits_chunk(struct pp_visits_pass *p, uint32_t thread, const struct pp_span *spans,
-                    size_t n); /* non-zero: no memory */
+int pp_visits_chunk(struct pp_visits_pass *p, uint32_t thread, const struct pp_span *spans, size_t n);
 void pp_visits_end(struct pp_visits_pass *p, int lost, struct pp_visits *out);

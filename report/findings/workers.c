@@ -2,8 +2,6 @@
 #include "report/findings/findings.h"
 
 enum { RESTARTS_LEAST = 3 };
-#define LEAST_WINDOW_S 1.0
-
 static const char *worker_name(const struct pp_report *r, uint32_t thread)
 {
     for (size_t i = 0; i < r->n_workers; i++)
@@ -43,7 +41,7 @@ static void measure_restarts(const struct pp_findings_from *from, struct pp_find
         lost_ns = (double)tl->epoch_ns;
     int restart = tl->restarts > 0 || k->generations >= RESTARTS_LEAST ||
                   (k->generations == 2 && tl->epochs == 2);
-    if (k->unknown || !tl->has_steady_state || window_s < LEAST_WINDOW_S)
+    if (k->unknown || !tl->has_steady_state || window_s < PP_LEAST_WINDOW_S)
         f->text[PP_FINDING_RESTARTS_UNKNOWN] = k->unknown ? k->unknown
                                                           : "the steady state was shorter than 1 s";
     m[PP_FINDING_RESTARTS] = restart;
