@@ -9,11 +9,9 @@ enum { CELL = 48, ROW = 16, SHOWN = 256 };
 
 static void put_line(FILE *out, const char *label, const char *text)
 {
-    if (!text)
-        return;
-    fprintf(out, "<p class=\"cause\"><strong>%s</strong> ", label);
-    pp_html_text(out, text);
-    fputs("</p>\n", out);
+    if (text)
+        fprintf(out, "<p class=\"cause\"><strong>%s</strong> ", label);
+    pp_html_in(out, "", text, "</p>\n");
 }
 
 static void put_tile(FILE *out, const char *name, enum pp_html_form form, double v, const char *key,
@@ -140,21 +138,16 @@ static void put_ranks(FILE *out, const struct pp_ranks *r)
     pp_html_table_begin(out, "All numbers are of the rank's steady state", 1, heads);
     for (size_t i = 0; order && i < shown; i++) {
         const struct pp_ranks_row *p = order[i];
-        fprintf(out, "<tr><th scope=\"row\">%.0f</th><td>", p->rank);
-        pp_html_text(out, p->host ? p->host : "-");
-        fputs("</td><td>", out);
-        pp_html_text(out, p->gpu ? p->gpu : "-");
-        fputs("</td>", out);
+        fprintf(out, "<tr><th scope=\"row\">%.0f</th>", p->rank);
+        pp_html_in(out, "<td>", p->host ? p->host : "-", "</td>");
+        pp_html_in(out, "<td>", p->gpu ? p->gpu : "-", "</td>");
         put_number(out, r, p, PP_HTML_RATE, p->samples_per_s, "samples_per_s");
         put_number(out, r, p, PP_HTML_TIME, p->own_ns, "own_ns");
         put_number(out, r, p, PP_HTML_SHARE, p->data_wait_share, "data_wait_share");
         put_number(out, r, p, PP_HTML_SHARE, p->collective_share, "collective_share");
         put_number(out, r, p, PP_HTML_SHARE, p->last_share, "last_share");
-        fputs("<td>", out);
-        pp_html_text(out, p->l1 ? p->l1 : p->l0 ? p->l0 : "-");
-        fputs(p->l2 ? ", " : "", out);
-        pp_html_text(out, p->l2);
-        fputs("</td></tr>\n", out);
+        pp_html_in(out, "<td>", p->l1 ? p->l1 : p->l0 ? p->l0 : "-", p->l2 ? ", " : "");
+        pp_html_in(out, "", p->l2 ? p->l2 : "", "</td></tr>\n");
     }
     pp_html_table_end(out);
     pp_html_figure_end(out);
@@ -170,10 +163,8 @@ int pp_ranks_html(const struct pp_ranks *r, FILE *out)
             r->kind == PP_RANKS_INCONCLUSIVE || r->kind == PP_RANKS_APART ? "neutral"
             : r->kind == PP_RANKS_BALANCED                                ? "good"
                                                                           : "bad");
-    pp_html_text(out, r->kind_name);
-    fputs("</p>\n<h1>", out);
-    pp_html_text(out, r->sentence);
-    fputs("</h1>\n", out);
+    pp_html_in(out, "", r->kind_name, "</p>\n");
+    pp_html_in(out, "<h1>", r->sentence, "</h1>\n");
     put_line(out, "Why", r->why);
     put_line(out, "Where", r->where);
     if (r->lost_cost_per_day > 0) {
@@ -184,21 +175,17 @@ int pp_ranks_html(const struct pp_ranks *r, FILE *out)
     if (r->missing_ranks) {
         fputs("<p class=\"cause\"><strong>Missing</strong> ", out);
         pp_html_num(out, PP_HTML_COUNT, (double)r->missing_ranks, "missing_ranks");
-        fputs(r->missing_ranks == 1 ? " rank has no recording here: " : " ranks have no recording here: ",
-              out);
-        pp_html_text(out, r->missing);
-        fputs("</p>\n", out);
+        pp_html_in(out,
+                   r->missing_ranks == 1 ? " rank has no recording here: "
+                                         : " ranks have no recording here: ",
+                   r->missing, "</p>\n");
     }
     put_line(out, "No end", r->no_end);
     put_line(out, "Clocks", r->clocks);
     put_line(out, "Note", r->note);
-    if (r->next_step) {
-        fputs("<div class=\"next\"><h2>Next</h2><pre class=\"paste\"><code>", out);
-        pp_html_text(out, r->next_step);
-        fputs("</code></pre></div>\n", out);
-    }
-    fputs("</section>\n", out);
-    fputs("<div class=\"tiles\">", out);
+    pp_html_in(out, "<div class=\"next\"><h2>Next</h2><pre class=\"paste\"><code>", r->next_step,
+               "</code></pre></div>\n");
+    fputs("</section>\n<div class=\"tiles\">", out);
     put_tile(out, "Ranks", PP_HTML_COUNT, (double)r->n_rows, "ranks.length", "recorded");
     put_tile(out, "Steps", PP_HTML_COUNT, (double)r->compared_steps, "compared_steps", "of all ranks");
     put_tile(out, "A step", PP_HTML_TIME, r->step_ns, "step_ns", "median rank");

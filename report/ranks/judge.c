@@ -86,10 +86,16 @@ static const struct pp_rank_top *top_of(const struct judge *j, const struct pp_r
 
 /* ---- why the slow one is slow: what it spends more time on than the median rank does ---- */
 
-/* Of the slow one, over the median rank; 0 where it has less. */
+/* Of a rank, over the median one of the others. */
+static double more_of(const struct judge *j, size_t row, unsigned what)
+{
+    return value_of(j, row, what) - median_but(j, row, what);
+}
+
+/* Of the slow one; 0 where it has less. */
 static double excess_of(const struct judge *j, unsigned what)
 {
-    return fmax(value_of(j, j->slow, what) - median_but(j, j->slow, what), 0);
+    return fmax(more_of(j, j->slow, what), 0);
 }
 
 /* What of the gap its threads were ready for and had no CPU: its trainer, and of the wait for data as much as
@@ -109,9 +115,7 @@ static void count_contention(struct judge *j)
 /* Per step: of the time that the exchange takes this rank, what the median rank's threads do not lack. */
 static double exchange_excess(const struct judge *j, size_t row)
 {
-    double usual = median_but(j, row, EXCHANGE);
-    return fmax(value_of(j, row, EXCHANGE) - usual, 0) *
-           per(j->d->rows[row].collective_ns, j->d->rows[row].steps);
+    return fmax(more_of(j, row, EXCHANGE), 0) * per(j->d->rows[row].collective_ns, j->d->rows[row].steps);
 }
 
 /* The rank that all others wait for within the exchange: its threads that carry it lack CPUs, and no other
@@ -154,7 +158,7 @@ static void judge_why(struct judge *j)
         return;
     }
     for (size_t i = 0; i < (j->met ? 3u : 2u); i++) {
-        double more = value_of(j, j->slow, own[i].value) - median_but(j, j->slow, own[i].value);
+        double more = more_of(j, j->slow, own[i].value);
         if (more >= PP_RANKS_MOST_OF_GAP * r->gap_ns && !r->cause) {
             r->cause = pp_phase_info(own[i].phase)->name;
             r->cause_ns = more;
@@ -241,18 +245,20 @@ static double date_it(struct judge *j)
 
 /* ---- which kind ---- */
 
-static int same_host(const struct pp_rank_row *a, const struct pp_rank_row *b)
+/* The row's rank is on the machine of the slow one. */
+static int is_beside(const struct judge *j, size_t row)
 {
-    return a->host && b->host && strcmp(a->host, b->host) == 0;
+    const char *a = j->d->rows[row].host, *b = j->d->rows[j->slow].host;
+    return a && b && strcmp(a, b) == 0;
 }
 
 /* The ranks of the slow one's machine are all slow, at least half as much, and there are others. */
 static int is_node(const struct judge *j)
 {
     size_t here = 0, there = 0;
-    double median, n = 0;
+    double median, n = 0, slow = value_of(j, j->slow, OWN);
     for (size_t i = 0; i < j->d->n_rows; i++)
-        if (same_host(&j->d->rows[i], &j->d->rows[j->slow]))
+        if (is_beside(j, i))
             here++;
         else
             j->sorted[there++] = value_of(j, i, OWN);
@@ -261,9 +267,9 @@ static int is_node(const struct judge *j)
     pp_stats_sort(j->sorted, there);
     median = pp_stats_median_sorted(j->sorted, there);
     for (size_t i = 0; i < j->d->n_rows; i++)
-        if (same_host(&j->d->rows[i], &j->d->rows[j->slow]))
-            n += value_of(j, i, OWN) - median >= (value_of(j, j->slow, OWN) - median) / 2;
-    return value_of(j, j->slow, OWN) > median && n == (double)here;
+        if (is_beside(j, i))
+            n += value_of(j, i, OWN) - median >= (slow - median) / 2;
+    return slow > median && n == (double)here;
 }
 
 /* What tells the kinds apart; *exchange: row of the rank that others wait for when it is there, which need
@@ -274,8 +280,8 @@ static void measure_kind(struct judge *j, size_t *exchange)
     double *m = j->fact, since = date_it(j), apart, exchange_ns;
     *exchange = j->slow;
     exchange_ns = j->met ? judge_exchange(j, exchange) : 0;
-    r->gap_ns = value_of(j, j->slow, OWN) - median_but(j, j->slow, OWN);
-    apart = value_of(j, j->slow, WHOLE) - median_but(j, j->slow, WHOLE);
+    r->gap_ns = more_of(j, j->slow, OWN);
+    apart = more_of(j, j->slow, WHOLE);
     m[PP_RANKS_FACT_LOST_SHARE] = r->lost_share;
     m[PP_RANKS_FACT_LAST_SINCE] = isnan(since) ? r->last_share : since;
     /* Of all that is lost to waiting, the part in steps that the slow one was last in. */
@@ -292,7 +298,7 @@ static void measure_kind(struct judge *j, size_t *exchange)
     m[PP_RANKS_FACT_NODE] = is_node(j) ? 1 : NAN;
     double share = 0;
     for (size_t i = 0; i < j->d->n_rows; i++)
-        if (same_host(&j->d->rows[i], &j->d->rows[j->slow]))
+        if (is_beside(j, i))
             share += j->r->rows[i].last_share;
     m[PP_RANKS_FACT_NODE_SHARE] = share;
     m[PP_RANKS_FACT_EXCHANGE_SHARE] = exchange_ns / r->step_ns;
@@ -306,7 +312,7 @@ static void judge_slow(struct judge *j, const struct pp_rule *rule, size_t excha
     if (pp_rule_asks(rule, PP_RANKS_FACT_EXCHANGE_SHARE)) {
         j->slow = exchange;
         j->exchange_ns = j->fact[PP_RANKS_FACT_EXCHANGE_SHARE] * r->step_ns;
-        r->gap_ns = fmax(value_of(j, exchange, OWN) - median_but(j, exchange, OWN), 0) + j->exchange_ns;
+        r->gap_ns = excess_of(j, OWN) + j->exchange_ns;
         r->since_step = r->since_s = NAN;
     }
     if (r->kind == PP_RANKS_STRAGGLER) {
@@ -360,7 +366,7 @@ static void fill_row(const struct judge *j, size_t i)
         .sync_ns = value_of(j, i, SYNC),
         .step_ns = value_of(j, i, STEP),
         .collective_ns = in->met ? per(in->collective_ns, j->d->rows[i].steps) : NAN,
-        .until = judge_utc(a, in->until_utc_ns),
+        .until = judge_moment(a, in->until_utc_ns, "%Y-%m-%dT%H:%M:%SZ"),
         .running = in->running,
         .clock_offset_ns = NAN,
         .clock_error_ns = NAN,
@@ -385,14 +391,9 @@ static void set_head(struct judge *j)
 }
 
 /* A judgement without steps (run --ranks that failed) has no histograms. */
-static void set_percentiles(struct pp_ranks *r, const struct pp_digest *d)
+static double percentile(const struct pp_digest *d, enum pp_digest_hist of, double q)
 {
-    const struct pp_hist *own = d->hists ? &d->hists[PP_DIGEST_OWN] : NULL,
-                         *input = d->hists ? &d->hists[PP_DIGEST_INPUT] : NULL;
-    r->own_p50_ns = own && own->count ? (double)pp_hist_quantile(own, 0.5) : NAN;
-    r->own_p99_ns = own && own->count ? (double)pp_hist_quantile(own, 0.99) : NAN;
-    r->wait_p50_ns = input && input->count ? (double)pp_hist_quantile(input, 0.5) : NAN;
-    r->wait_p99_ns = input && input->count ? (double)pp_hist_quantile(input, 0.99) : NAN;
+    return d->hists && d->hists[of].count ? (double)pp_hist_quantile(&d->hists[of], q) : NAN;
 }
 
 void pp_ranks_price(struct pp_ranks *r, double gpu_hour)
@@ -446,7 +447,10 @@ pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct
         judge_slow(&j, rule, exchange);
     else
         out->since_step = out->since_s = NAN;
-    set_percentiles(out, d);
+    out->own_p50_ns = percentile(d, PP_DIGEST_OWN, 0.5);
+    out->own_p99_ns = percentile(d, PP_DIGEST_OWN, 0.99);
+    out->wait_p50_ns = percentile(d, PP_DIGEST_INPUT, 0.5);
+    out->wait_p99_ns = percentile(d, PP_DIGEST_INPUT, 0.99);
     judge_words(&j, rule);
     filled = judge_map(&j);
     pp_ranks_price(out, 0);

@@ -28,8 +28,8 @@ static inline struct pp_values judge_values(const struct judge *j)
     return (struct pp_values){pp_ranks_facts, PP_RANKS_FACT_COUNT, j->fact, j->text};
 }
 
-/* A moment in UTC, as documents have it; NULL: not known. */
-const char *judge_utc(struct pp_arena *a, uint64_t utc_ns);
+/* A moment in UTC, as strftime has it; NULL: not known. */
+const char *judge_moment(struct pp_arena *a, uint64_t utc_ns, const char *format);
 /* The clocks of the ranks against that of the first one. 0: no memory. */
 int judge_clocks(struct judge *j);
 

@@ -114,18 +114,13 @@ static void name_slow(struct judge *j)
 
 /* ---- of time ---- */
 
-static const char *moment(struct pp_arena *a, uint64_t utc_ns, const char *format)
+const char *judge_moment(struct pp_arena *a, uint64_t utc_ns, const char *format)
 {
     time_t s = (time_t)(utc_ns / 1000000000);
     struct tm t;
     char text[CELL];
     return utc_ns && gmtime_r(&s, &t) && strftime(text, sizeof(text), format, &t) ? pp_arena_copy(a, text)
                                                                                   : NULL;
-}
-
-const char *judge_utc(struct pp_arena *a, uint64_t utc_ns)
-{
-    return moment(a, utc_ns, "%Y-%m-%dT%H:%M:%SZ");
 }
 
 /* On the first rank's clock, where that is known. */
@@ -137,7 +132,7 @@ static double until_of(const struct judge *j, size_t row)
 static void say_unended(struct judge *j, const char *ranks, int many, uint64_t until_utc_ns)
 {
     struct pp_arena *a = &j->r->arena;
-    const char *when = moment(a, until_utc_ns, "%Y-%m-%d %H:%M:%S UTC"), *before = j->r->no_end;
+    const char *when = judge_moment(a, until_utc_ns, "%Y-%m-%d %H:%M:%S UTC"), *before = j->r->no_end;
     j->r->no_end = pp_arena_printf(a, "%s%srank%s %s: no end, last digest %s", before ? before : "",
                                    before ? "; " : "", many ? "s" : "", ranks, when ? when : "unknown");
 }
