@@ -11,10 +11,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* A step, without the wait for its data; disjoint, rising. */
-struct pp_covered_step {
+struct stretch {
     uint64_t start_ns, end_ns;
-    uint64_t covered_ns; /* out */
 };
 
 /* What a digest takes from a recording, in one look or in many: who the rank is, its steps, its epochs, and
@@ -22,7 +20,7 @@ struct pp_covered_step {
 struct digest_pass {
     struct pp_rank_row row; /* its texts are the source's, but for gpu */
     struct pp_rank_own_step *steps;
-    struct pp_covered_step *times; /* of the same steps */
+    struct stretch *times; /* of the same steps, without the wait for their data; disjoint, rising */
     size_t n, room;
     int no_memory;
     char gpu[64];
@@ -60,8 +58,8 @@ static void digest_pass_batch(void *ctx, const struct pp_timeline_batch *b)
         return;
     }
     uint64_t input = b->wait_ns + b->sync_ns;
-    p->times[p->n] = (struct pp_covered_step){
-        b->end_ns > b->step_ns + b->sync_ns ? b->end_ns - b->step_ns - b->sync_ns : 0, b->end_ns, 0};
+    p->times[p->n] = (struct stretch){
+        b->end_ns > b->step_ns + b->sync_ns ? b->end_ns - b->step_ns - b->sync_ns : 0, b->end_ns};
     p->steps[p->n++] = (struct pp_rank_own_step){.number = b->number,
                                                  .own_ns = input + b->step_ns,
                                                  .input_ns = input,
@@ -175,9 +173,7 @@ static pp_status digest_pass_begin(struct digest_pass *p, const struct pp_source
 enum { MOST_COLLECTIVES = 1 << 20 };
 
 struct collectives {
-    struct collective {
-        uint64_t start_ns, end_ns;
-    } * at;
+    struct stretch *at;
     size_t n, room;
     int no_memory;
 };
@@ -188,7 +184,7 @@ static void add_collective(struct collectives *t, uint64_t start_ns, uint64_t du
         return;
     t->no_memory = !pp_grow(&t->at, &t->room, t->n + 1, sizeof(*t->at));
     if (!t->no_memory)
-        t->at[t->n++] = (struct collective){start_ns, start_ns + dur_ns};
+        t->at[t->n++] = (struct stretch){start_ns, start_ns + dur_ns};
 }
 
 static int collectives_of_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
@@ -209,70 +205,57 @@ static void collective_of_gpu(void *ctx, const struct pp_gpu_row *row)
         add_collective(ctx, row->start_ns, row->dur_ns);
 }
 
-PP_BY(by_start, struct collective, start_ns)
+PP_BY(by_start, struct stretch, start_ns)
 
-/* Of threads of the host where there are any, else of the GPU. *any: 1: there were collectives; a recording
- * of pipeprobe, and a trace whose trainer waits for others itself, are not asked. */
-static pp_status cover_steps(const struct pp_source *source, struct pp_covered_step *steps, size_t n,
-                             int *any, struct pp_err *err)
+/* Disjoint: several at once cover their time once. */
+static void unite(struct collectives *t)
 {
-    struct collectives t = {NULL, 0, 0, 0};
-    uint64_t bad;
-    pp_status st = PP_OK;
-    *any = 0;
-    if (!source->meta(source->ctx, "run", "source"))
-        return PP_OK;
-    st = source->each_chunk(source->ctx, NULL, collectives_of_chunk, &t, &bad, err);
-    if (st == PP_OK && !t.n && source->each_gpu)
-        st = source->each_gpu(source->ctx, collective_of_gpu, &t, err);
-    if (st == PP_OK && t.no_memory)
-        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the collectives of %s", source->path);
-    if (st == PP_OK) {
-        *any = t.n > 0;
-        /* Disjoint: several at once cover their time once. */
-        size_t kept = 0;
-        if (t.n)
-            qsort(t.at, t.n, sizeof(*t.at), by_start);
-        for (size_t i = 0; i < t.n; i++) {
-            struct collective *last = kept ? &t.at[kept - 1] : NULL;
-            if (last && t.at[i].start_ns <= last->end_ns)
-                last->end_ns = t.at[i].end_ns > last->end_ns ? t.at[i].end_ns : last->end_ns;
-            else
-                t.at[kept++] = t.at[i];
-        }
-        t.n = kept;
-        for (size_t i = 0, k = 0; i < n; i++) {
-            struct pp_covered_step *s = &steps[i];
-            while (k < t.n && t.at[k].end_ns <= s->start_ns)
-                k++;
-            for (size_t m = k; m < t.n && t.at[m].start_ns < s->end_ns; m++) {
-                uint64_t from = t.at[m].start_ns > s->start_ns ? t.at[m].start_ns : s->start_ns,
-                         to = t.at[m].end_ns < s->end_ns ? t.at[m].end_ns : s->end_ns;
-                s->covered_ns += to > from ? to - from : 0;
-            }
-        }
+    size_t kept = 0;
+    if (t->n)
+        qsort(t->at, t->n, sizeof(*t->at), by_start);
+    for (size_t i = 0; i < t->n; i++) {
+        struct stretch *last = kept ? &t->at[kept - 1] : NULL;
+        if (last && t->at[i].start_ns <= last->end_ns)
+            last->end_ns = t->at[i].end_ns > last->end_ns ? t->at[i].end_ns : last->end_ns;
+        else
+            t->at[kept++] = t->at[i];
     }
-    free(t.at);
-    return st;
+    t->n = kept;
 }
 
-/* Of a trace of another profiler, whose collectives are beside the trainer's steps, which hold them: they are
- * taken out of the steps. Once, after all batches, before digest_pass_waits. */
+/* Of a trace of another profiler, whose trainer does not wait for others itself: collectives of threads of
+ * the host where there are any, else of the GPU, are taken out of the steps, which hold them. Once, after all
+ * batches, before digest_pass_waits. */
 static pp_status digest_pass_collectives(struct digest_pass *p, const struct pp_source *s, struct pp_err *err)
 {
     struct pp_rank_row *r = &p->row;
-    int any = 0;
-    if (r->collective_ns || p->no_memory)
+    struct collectives t = {0};
+    uint64_t bad;
+    if (r->collective_ns || p->no_memory || !s->meta(s->ctx, "run", "source"))
         return PP_OK;
-    pp_status st = cover_steps(s, p->times, p->n, &any, err);
-    for (size_t i = 0; i < p->n && st == PP_OK && any; i++) {
+    pp_status st = s->each_chunk(s->ctx, NULL, collectives_of_chunk, &t, &bad, err);
+    if (st == PP_OK && !t.n && s->each_gpu)
+        st = s->each_gpu(s->ctx, collective_of_gpu, &t, err);
+    if (st == PP_OK && t.no_memory)
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the collectives of %s", s->path);
+    unite(&t);
+    for (size_t i = 0, k = 0; i < p->n && st == PP_OK; i++) {
         struct pp_rank_own_step *step = &p->steps[i];
-        uint64_t most = step->own_ns - step->input_ns,
-                 covered = p->times[i].covered_ns < most ? p->times[i].covered_ns : most;
+        const struct stretch *in = &p->times[i];
+        uint64_t covered = 0, most = step->own_ns - step->input_ns;
+        while (k < t.n && t.at[k].end_ns <= in->start_ns)
+            k++;
+        for (size_t m = k; m < t.n && t.at[m].start_ns < in->end_ns; m++) {
+            uint64_t from = t.at[m].start_ns > in->start_ns ? t.at[m].start_ns : in->start_ns,
+                     to = t.at[m].end_ns < in->end_ns ? t.at[m].end_ns : in->end_ns;
+            covered += to > from ? to - from : 0;
+        }
+        covered = covered < most ? covered : most;
         step->own_ns -= covered;
         r->step_ns -= covered;
         r->collective_ns += covered;
     }
+    free(t.at);
     return st;
 }
 
