@@ -20,6 +20,14 @@ static void put_one(struct pp_metric_out *out, const char *label, const char *te
     put(out, &(struct pp_metric_point){.label = {{label, text}}, .n_labels = 1, .value = value});
 }
 
+/* A value of one member of the view; NAN: that is not there. */
+#define VALUE(name, member, expression) \
+    static double name(const struct pp_metrics_view *v) \
+    { \
+        __typeof__(v->member) of = v->member; \
+        return of ? (expression) : NAN; \
+    }
+
 /* ---- the run ---- */
 
 static void each_run(const struct pp_metrics_view *v, struct pp_metric_out *out)
@@ -63,15 +71,8 @@ static double last_second(const struct pp_metrics_view *v)
 
 /* ---- counters ---- */
 
-static double samples(const struct pp_metrics_view *v)
-{
-    return v->totals->samples;
-}
-
-static double batches(const struct pp_metrics_view *v)
-{
-    return v->totals->batches;
-}
+VALUE(samples, totals, of->samples)
+VALUE(batches, totals, of->batches)
 
 /* What happens once, and what the copy lane's other phases leave of its time, are in the report. */
 static int is_told(unsigned phase, int lane)
@@ -151,22 +152,15 @@ static void each_lost(const struct pp_metrics_view *v, struct pp_metric_out *out
 
 /* ---- the last seconds ---- */
 
-#define SNAP_VALUE(name, expression) \
-    static double name(const struct pp_metrics_view *v) \
-    { \
-        const struct pp_live_snapshot *s = v->snap; \
-        return expression; \
-    }
-SNAP_VALUE(workers, s->n_workers ? (double)s->n_workers : NAN)
-SNAP_VALUE(wait_ratio, s->wait_share)
-SNAP_VALUE(utilization, s->accelerator_utilization)
-SNAP_VALUE(stalled, s->last_s >= s->first_s ? s->stalled_ns / 1e9 : NAN)
-SNAP_VALUE(hung, s->last_s >= s->first_s ? s->hung_ns / 1e9 : NAN)
-SNAP_VALUE(buffer_lasts, s->buffer_lasts_s)
-SNAP_VALUE(machine_cpu, s->cpu_busy)
-SNAP_VALUE(gpu_utilization, s->gpu[PP_LIVE_GPU_UTILIZATION] / 100)
-SNAP_VALUE(gpu_memory, s->gpu[PP_LIVE_GPU_MEMORY])
-#undef SNAP_VALUE
+VALUE(workers, snap, of->n_workers ? (double)of->n_workers : NAN)
+VALUE(wait_ratio, snap, of->wait_share)
+VALUE(utilization, snap, of->accelerator_utilization)
+VALUE(stalled, snap, of->last_s >= of->first_s ? of->stalled_ns / 1e9 : NAN)
+VALUE(hung, snap, of->last_s >= of->first_s ? of->hung_ns / 1e9 : NAN)
+VALUE(buffer_lasts, snap, of->buffer_lasts_s)
+VALUE(machine_cpu, snap, of->cpu_busy)
+VALUE(gpu_utilization, snap, of->gpu[PP_LIVE_GPU_UTILIZATION] / 100)
+VALUE(gpu_memory, snap, of->gpu[PP_LIVE_GPU_MEMORY])
 
 static void each_depth(const struct pp_metrics_view *v, struct pp_metric_out *out)
 {
@@ -194,34 +188,21 @@ static void each_verdict(const struct pp_metrics_view *v, struct pp_metric_out *
                  });
 }
 
-#define REPORT_VALUE(name, expression) \
-    static double name(const struct pp_metrics_view *v) \
-    { \
-        const struct pp_report *r = v->report; \
-        return r ? (expression) : NAN; \
-    }
-REPORT_VALUE(confidence, r->verdict.confidence)
-REPORT_VALUE(exposed, r->verdict.exposed_share)
-REPORT_VALUE(wait_cost, pp_report_wait_cost(r, v->gpu_hour))
-REPORT_VALUE(explained, r->verdict.explained)
-REPORT_VALUE(window, r->has_steady_state ? r->window_s : NAN)
-REPORT_VALUE(headroom, r->headroom_gain)
-REPORT_VALUE(starved, r->gpu && !r->gpu->not_measured ? r->gpu->idle_share[PP_GPU_IDLE_DATA] : NAN)
-REPORT_VALUE(overhead, r->overhead_share)
-#undef REPORT_VALUE
+VALUE(confidence, report, of->verdict.confidence)
+VALUE(exposed, report, of->verdict.exposed_share)
+VALUE(wait_cost, report, pp_report_wait_cost(of, v->gpu_hour))
+VALUE(explained, report, of->verdict.explained)
+VALUE(window, report, of->has_steady_state ? of->window_s : NAN)
+VALUE(headroom, report, of->headroom_gain)
+VALUE(starved, report, of->gpu && !of->gpu->not_measured ? of->gpu->idle_share[PP_GPU_IDLE_DATA] : NAN)
+VALUE(overhead, report, of->overhead_share)
 
 /* ---- the sender ---- */
 
-#define SENDER_VALUE(name, expression) \
-    static double name(const struct pp_metrics_view *v) \
-    { \
-        const struct pp_metrics_sender *s = v->sender; \
-        return s ? (expression) : NAN; \
-    }
-SENDER_VALUE(sender_cpu, s->cpu_s)
-SENDER_VALUE(pushes, s->pushing ? (double)s->pushes : NAN)
-SENDER_VALUE(pushes_lost, s->pushing ? (double)s->pushes_lost : NAN)
-#undef SENDER_VALUE
+VALUE(sender_cpu, sender, of->cpu_s)
+VALUE(pushes, sender, of->pushing ? (double)of->pushes : NAN)
+VALUE(pushes_lost, sender, of->pushing ? (double)of->pushes_lost : NAN)
+#undef VALUE
 
 #define NAMED(metric, kind, in, own, words) \
     .name = "pipeprobe_" metric, .type = PP_METRIC_##kind, .unit = in, .labels = own, .help = words

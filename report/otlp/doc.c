@@ -129,22 +129,6 @@ void pp_otlp_id(struct pp_otlp *o, unsigned number, const char *name, const uint
         pp_proto_bytes(&o->proto, number, id, n);
 }
 
-void pp_otlp_enum(struct pp_otlp *o, unsigned number, const char *name, unsigned value)
-{
-    if (json_at(o, name))
-        pp_json_uint(&o->json, value);
-    else if (!o->is_json)
-        pp_proto_uint(&o->proto, number, value);
-}
-
-void pp_otlp_bool(struct pp_otlp *o, unsigned number, const char *name, int value)
-{
-    if (json_at(o, name))
-        pp_json_bool(&o->json, value);
-    else if (!o->is_json)
-        pp_proto_uint(&o->proto, number, value != 0);
-}
-
 static void json_digits(struct pp_otlp *o, uint64_t value)
 {
     char digits[24];
@@ -152,21 +136,20 @@ static void json_digits(struct pp_otlp *o, uint64_t value)
     pp_json_str(&o->json, digits);
 }
 
-void pp_otlp_fixed64(struct pp_otlp *o, unsigned number, const char *name, uint64_t value)
-{
-    if (json_at(o, name))
-        json_digits(o, value);
-    else if (!o->is_json)
-        pp_proto_fixed64(&o->proto, number, value);
-}
-
-void pp_otlp_double(struct pp_otlp *o, unsigned number, const char *name, double value)
-{
-    if (json_at(o, name))
-        pp_json_num(&o->json, value);
-    else if (!o->is_json)
-        pp_proto_double(&o->proto, number, value);
-}
+/* As it stands in JSON, and in protocol buffers. */
+#define VALUE(kind, type, json, proto) \
+    void pp_otlp_##kind(struct pp_otlp *o, unsigned number, const char *name, type value) \
+    { \
+        if (json_at(o, name)) \
+            json; \
+        else if (!o->is_json) \
+            proto; \
+    }
+VALUE(enum, unsigned, pp_json_uint(&o->json, value), pp_proto_uint(&o->proto, number, value))
+VALUE(bool, int, pp_json_bool(&o->json, value), pp_proto_uint(&o->proto, number, value != 0))
+VALUE(fixed64, uint64_t, json_digits(o, value), pp_proto_fixed64(&o->proto, number, value))
+VALUE(double, double, pp_json_num(&o->json, value), pp_proto_double(&o->proto, number, value))
+#undef VALUE
 
 void pp_otlp_counts(struct pp_otlp *o, unsigned number, const char *name, const uint64_t *v, size_t n)
 {
