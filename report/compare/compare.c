@@ -216,10 +216,6 @@ pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_c
                                .opts = *opts,
                                .level = opts->alpha * opts->look_share,
                                .confidence = 1 - (1 - opts->confidence) * opts->look_share,
-                               .base_spread = base->runs->n ? base->runs->run[0].spread
-                                                            : (struct pp_run_spread){0},
-                               .head_spread = head->runs->n ? head->runs->run[0].spread
-                                                            : (struct pp_run_spread){0},
                                .base_batch_s = NAN,
                                .head_batch_s = NAN};
     pp_status st = check_opts(opts, err);
@@ -240,6 +236,8 @@ pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_c
         return st;
     out->base_subject = base->runs->run[0].subject;
     out->head_subject = head->runs->run[0].subject;
+    out->base_spread = base->runs->run[0].spread;
+    out->head_spread = head->runs->run[0].spread;
     out->n_allowed = pp_differences(base->runs, head->runs, NULL, out->allowed, PP_COMPARE_DIFFERENCES);
     out->n_changes = pp_config_changes(&base->runs->run[0], &head->runs->run[0], out->change,
                                        PP_COMPARE_DIFFERENCES);

@@ -33,6 +33,11 @@ static int all_equal(const double *v, size_t n)
     return 1;
 }
 
+static struct pp_bootstrap_opts bootstrap_of(const struct pp_compare *c, double confidence)
+{
+    return (struct pp_bootstrap_opts){confidence, c->opts.resamples, c->opts.seed};
+}
+
 /* Both sides, each around its own median: what is left is noise, whatever changed between them. */
 static pp_status noise_floor(const struct pp_compare *c, const double *base, const double *head,
                              double *floor, struct pp_err *err)
@@ -40,9 +45,7 @@ static pp_status noise_floor(const struct pp_compare *c, const double *base, con
     size_t n = c->n_base + c->n_head;
     double *pool = malloc(n * sizeof(*pool)), of_base = pp_stats_median(base, c->n_base),
            of_head = pp_stats_median(head, c->n_head);
-    struct pp_bootstrap_opts o = {.confidence = NOISE_CONFIDENCE,
-                                  .resamples = c->opts.resamples,
-                                  .seed = c->opts.seed};
+    struct pp_bootstrap_opts o = bootstrap_of(c, NOISE_CONFIDENCE);
     if (!pool)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu values", n);
     for (size_t i = 0; i < n; i++)
@@ -59,13 +62,16 @@ static int has_spread(const struct pp_compare *c)
     return c->n_base > 1 && c->n_head > 1;
 }
 
+static int is_complete(const struct pp_compare *c, const struct pp_compare_metric *m)
+{
+    return m->measured_base == c->n_base && m->measured_head == c->n_head;
+}
+
 /* Side against side. */
 static pp_status test_runs(const struct pp_compare *c, struct pp_compare_metric *m, const double *base,
                            const double *head, struct pp_err *err)
 {
-    struct pp_bootstrap_opts o = {.confidence = c->confidence,
-                                  .resamples = c->opts.resamples,
-                                  .seed = c->opts.seed};
+    struct pp_bootstrap_opts o = bootstrap_of(c, c->confidence);
     struct pp_mann_whitney mw;
     struct pp_ratio r;
     pp_status st = pp_bootstrap_median_ratio((struct pp_values){head, c->n_head},
@@ -88,9 +94,7 @@ static pp_status test_runs(const struct pp_compare *c, struct pp_compare_metric 
 static pp_status test_pairs(const struct pp_compare *c, struct pp_compare_metric *m, const double *base,
                             const double *head, struct pp_err *err)
 {
-    struct pp_bootstrap_opts noise = {.confidence = NOISE_CONFIDENCE,
-                                      .resamples = c->opts.resamples,
-                                      .seed = c->opts.seed};
+    struct pp_bootstrap_opts noise = bootstrap_of(c, NOISE_CONFIDENCE);
     struct pp_shift shift;
     if (!(m->pair = malloc(c->n_base * sizeof(*m->pair))))
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu pairs", c->n_base);
@@ -150,7 +154,7 @@ static pp_status measure_metric(struct pp_compare *c, const struct pp_runs *base
     m->head = values_of(head, id, &m->measured_head, &m->head_why);
     if (!m->base || !m->head)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to compare %s", row->key);
-    if (m->measured_base < c->n_base || m->measured_head < c->n_head)
+    if (!is_complete(c, m))
         return PP_OK; /* never over a part of the runs: which part would be chance or choice */
     m->base_median = pp_stats_median(m->base, c->n_base);
     m->head_median = pp_stats_median(m->head, c->n_head);
@@ -231,7 +235,7 @@ static int is_input_bound(const char *class)
 /* Whether the metric is one of those that share alpha: gated, measured in all runs, no exact count. */
 static int is_asked(const struct pp_compare *c, const struct pp_compare_metric *m)
 {
-    return m->gated && !m->exact && m->measured_base == c->n_base && m->measured_head == c->n_head;
+    return m->gated && !m->exact && is_complete(c, m);
 }
 
 /* Whether so many runs could show a regression at all: samples that do not overlap, pairs that all agree. */
@@ -474,8 +478,9 @@ pp_status pp_compare_judge(struct pp_compare *c, const struct pp_runs *base, con
     c->runs_needed = runs_needed(c);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
         struct pp_compare_metric *m = &c->metric[i];
-        int complete = m->measured_base == c->n_base && m->measured_head == c->n_head;
-        m->answer = !complete ? answer_incomplete(c, m) : m->exact ? answer_exact(m) : answer_tested(c, m);
+        m->answer = !is_complete(c, m) ? answer_incomplete(c, m)
+                    : m->exact         ? answer_exact(m)
+                                       : answer_tested(c, m);
         c->regressed += m->gated && m->answer == PP_REGRESSED;
         c->inconclusive += m->gated && m->answer == PP_INCONCLUSIVE;
     }

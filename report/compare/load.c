@@ -2,6 +2,7 @@
 #include "report/compare/run.h"
 
 #include "probe/base/err.h"
+#include "probe/base/text.h"
 #include "collectors/store/reader.h"
 #include "report/build/build.h"
 #include "report/compare/compare.h"
@@ -108,8 +109,6 @@ out:
     free(w.epoch);
     return st;
 }
-
-/* ---- a recording as a run ---- */
 
 static void copy_text(char *to, size_t size, const char *from)
 {
@@ -290,9 +289,8 @@ static pp_status load_one(const char *path, struct pp_runs *out, struct pp_err *
 static int is_companion(const char *path)
 {
     static const char *const endings[] = {".sqlite.log", "-wal", "-shm", "-journal"};
-    size_t n = strlen(path);
     for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
-        if (n > strlen(endings[i]) && strcmp(path + n - strlen(endings[i]), endings[i]) == 0)
+        if (pp_text_ends_in(path, endings[i]))
             return 1;
     return 0;
 }

@@ -124,20 +124,12 @@ PP_VALUE_OF(schema_name, void, pp_value_text(schema_values[0]))
 PP_VALUE_OF(answer, ROW, pp_value_text(pp_answer_name(r->answer)))
 PP_VALUE_OF(verdict_answer, ROW, pp_value_text(pp_answer_name(r->verdict.answer)))
 
-static const struct pp_field base_fields[] = {
-    FK("label", base_label, NONE, "as given", ALWAYS),
-    FK("subject", base_subject, NONE, "whose pipeline the runs recorded; null: unknown",
-       .flags = PP_FIELD_EMPTY_UNKNOWN),
-    FK("runs", n_base, COUNT, "of this side", .range = "1.."),
-    PP_FIELDS_END,
-};
-static const struct pp_field head_fields[] = {
-    FK("label", head_label, NONE, "as given", ALWAYS),
-    FK("subject", head_subject, NONE, "whose pipeline the runs recorded; null: unknown",
-       .flags = PP_FIELD_EMPTY_UNKNOWN),
-    FK("runs", n_head, COUNT, "of this side", .range = "1.."),
-    PP_FIELDS_END,
-};
+#define SIDE(side) \
+    FK("label", side##_label, NONE, "as given", ALWAYS), \
+        FK("subject", side##_subject, NONE, "whose pipeline the runs recorded; null: unknown", \
+           .flags = PP_FIELD_EMPTY_UNKNOWN), \
+        FK("runs", n_##side, COUNT, "of this side", .range = "1.."), PP_FIELDS_END
+static const struct pp_field base_fields[] = {SIDE(base)}, head_fields[] = {SIDE(head)};
 
 static const struct pp_field settings_fields[] = {
     FK("alpha", opts.alpha, NUMBER, "over all gated questions and all looks", TO_1, ALWAYS),

@@ -1,6 +1,7 @@
 #include "report/measure/tally.h"
 
 struct pp_tally_pass {
+    const struct pp_thread_row *rows; /* of its threads */
     struct pp_tally *tally;
     const struct pp_timeline *timeline;
     struct pp_timeline judged; /* its stalls are those of the loader that is judged */
@@ -178,19 +179,14 @@ static void add_span(struct pp_tally_pass *p, struct pp_tally_thread *t, const s
 
 int pp_tally_chunk(struct pp_tally_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
 {
-    struct pp_tally_thread *t = NULL;
-    for (size_t i = 0; i < p->tally->n_threads && !t; i++)
-        if (p->tally->threads[i].id == thread)
-            t = &p->tally->threads[i];
-    for (size_t i = 0; t && i < n; i++)
-        add_span(p, t, &spans[i]);
+    size_t at = pp_thread_at(p->rows, p->tally->n_threads, thread);
+    for (size_t i = 0; at < p->tally->n_threads && i < n; i++)
+        add_span(p, &p->tally->threads[at], &spans[i]);
     return p->no_memory;
 }
 
-static int make_threads(const struct pp_source *source, struct pp_tally *out)
+static int make_threads(const struct pp_thread_row *rows, size_t n, struct pp_tally *out)
 {
-    const struct pp_thread_row *rows;
-    size_t n = source->threads(source->ctx, &rows);
     out->threads = calloc(n + 1, sizeof(*out->threads));
     if (!out->threads)
         return 0;
@@ -215,10 +211,13 @@ struct pp_tally_pass *pp_tally_begin(const struct pp_source *source, const struc
 {
     struct pp_tally_pass *p = calloc(1, sizeof(*p));
     memset(out, 0, sizeof(*out));
-    if (!p || !make_threads(source, out)) {
+    const struct pp_thread_row *rows;
+    size_t n = source->threads(source->ctx, &rows);
+    if (!p || !make_threads(rows, n, out)) {
         free(p);
         return NULL;
     }
+    p->rows = rows;
     p->tally = out;
     p->timeline = timeline;
     p->judged = pp_timeline_of_judged(timeline);
@@ -231,15 +230,15 @@ struct pp_tally_pass *pp_tally_begin(const struct pp_source *source, const struc
 void pp_tally_end(struct pp_tally_pass *p)
 {
     for (size_t i = 0; p && i < p->tally->n_threads; i++) {
-        finish_sample(&p->tally->threads[i]);
-        p->tally->threads[i].samples += counted(&p->tally->threads[i]);
+        struct pp_tally_thread *t = &p->tally->threads[i];
+        const struct pp_timeline *tl = p->timeline;
+        finish_sample(t);
+        t->samples += counted(t);
         /* A worker process may begin and end within the window; a thread of the trainer's process that
          * records nothing is idle, or hangs. */
-        const struct pp_tally_thread *t = &p->tally->threads[i];
-        const struct pp_timeline *tl = p->timeline;
         uint64_t from = t->own_process && t->first_ns > tl->start_ns ? t->first_ns : tl->start_ns,
                  to = t->own_process && t->last_ns < tl->end_ns ? t->last_ns : tl->end_ns;
-        p->tally->threads[i].life_ns = to > from ? (double)(to - from) : 0;
+        t->life_ns = to > from ? (double)(to - from) : 0;
     }
     free(p);
 }
