@@ -83,7 +83,7 @@ struct pp_checks_pass *pp_checks_begin(const struct pp_source *source, const str
                                  pp_patterns_begin(source, timeline),
                                  ranks_begin(source, timeline),
                                  pp_leases_begin(source, timeline),
-                                 pp_shuffle_begin(source, timeline),
+                                 pp_shuffle_begin(source),
                                  pp_device_decode_begin(source, timeline)};
     return p;
 }
@@ -102,7 +102,7 @@ int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_s
     pp_leases_chunk(p->leases, spans, n);
     return pp_laws_chunk(p->laws, thread, spans, n) || pp_periodic_chunk(p->periodic, thread, spans, n) ||
            pp_visits_chunk(p->visits, thread, spans, n) || pp_patterns_chunk(p->patterns, thread, spans, n) ||
-           pp_shuffle_chunk(p->shuffle, thread, spans, n) ||
+           pp_shuffle_chunk(p->shuffle, spans, n) ||
            pp_device_decode_chunk(p->device_decode, thread, spans, n);
 }
 

@@ -310,8 +310,8 @@ void pp_leases_end(struct pp_leases_pass *p, struct pp_lease_use *out);
  * formulas of sampler/shuffle_quality.h, which `plan --stream` prints before a run. Memory: 20 bytes per
  * shard. */
 
-struct pp_shuffle_pass *pp_shuffle_begin(const struct pp_source *source, const struct pp_timeline *timeline);
-int pp_shuffle_chunk(struct pp_shuffle_pass *p, uint32_t thread, const struct pp_span *spans, size_t n);
+struct pp_shuffle_pass *pp_shuffle_begin(const struct pp_source *source);
+int pp_shuffle_chunk(struct pp_shuffle_pass *p, const struct pp_span *spans, size_t n);
 void pp_shuffle_end(struct pp_shuffle_pass *p, struct pp_shuffle_seen *out);
 
 /* device_decode.c: a run whose JPEGs the GPU decodes (spans gpu_decode of a device lane, by the device's

@@ -28,10 +28,9 @@ struct pp_shuffle_pass {
     uint32_t in_batch, top;
 };
 
-struct pp_shuffle_pass *pp_shuffle_begin(const struct pp_source *source, const struct pp_timeline *tl)
+struct pp_shuffle_pass *pp_shuffle_begin(const struct pp_source *source)
 {
     struct pp_shuffle_pass *p = calloc(1, sizeof(*p));
-    (void)tl;
     if (!p)
         return NULL;
     double batch = pp_source_number(source, "config", "batch_size", 0);
@@ -116,9 +115,9 @@ static void visit(struct pp_shuffle_pass *p, const struct pp_span *s)
     p->bytes += (double)s->bytes;
 }
 
-int pp_shuffle_chunk(struct pp_shuffle_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
+/* One thread has these counters, the reader, and its spans come in their order. */
+int pp_shuffle_chunk(struct pp_shuffle_pass *p, const struct pp_span *spans, size_t n)
 {
-    (void)thread; /* one thread has these counters, the reader, and its spans come in their order */
     if (!p->streamed || !p->batch_size)
         return 0;
     for (size_t i = 0; i < n; i++) {

@@ -262,17 +262,13 @@ static void close_batch(struct pass *p)
 static void note_epoch(struct pass *p, uint16_t epoch, uint32_t batch)
 {
     struct pp_timeline *tl = p->tl;
-    if (epoch >= tl->n_epoch_first) {
-        size_t n = 2 * (size_t)epoch + 16;
-        uint32_t *grown = realloc(tl->epoch_first, n * sizeof(*grown));
-        if (!grown) {
-            p->no_memory = 1;
-            return;
-        }
-        memset(grown + tl->n_epoch_first, 0xff, (n - tl->n_epoch_first) * sizeof(*grown)); /* UINT32_MAX */
-        tl->epoch_first = grown;
-        tl->n_epoch_first = n;
+    size_t n = tl->n_epoch_first;
+    if (!pp_grow(&tl->epoch_first, &tl->n_epoch_first, (size_t)epoch + 1, sizeof(*tl->epoch_first))) {
+        p->no_memory = 1;
+        return;
     }
+    while (n < tl->n_epoch_first)
+        tl->epoch_first[n++] = UINT32_MAX;
     tl->epoch_first[epoch] = batch < tl->epoch_first[epoch] ? batch : tl->epoch_first[epoch];
     tl->last_batch = batch > tl->last_batch ? batch : tl->last_batch;
 }

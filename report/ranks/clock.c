@@ -150,17 +150,11 @@ static int on_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, siz
         const struct pp_span *s = &spans[i];
         if (s->phase != PP_PHASE_COLLECTIVE || s->batch >= MOST_BATCHES || (s->flags & PP_SPAN_UNFINISHED))
             continue;
-        if (s->batch >= to->n) {
-            size_t room = to->n ? to->n : 1024;
-            while (room <= s->batch)
-                room *= 2;
-            uint64_t *grown = realloc(to->at, room * sizeof(*grown));
-            if (!grown)
-                return e->no_memory = 1;
-            memset(grown + to->n, 0, (room - to->n) * sizeof(*grown));
-            to->at = grown;
-            to->n = room;
-        }
+        size_t had = to->n;
+        if (!pp_grow(&to->at, &to->n, (size_t)s->batch + 1, sizeof(*to->at)))
+            return e->no_memory = 1;
+        if (to->n > had)
+            memset(to->at + had, 0, (to->n - had) * sizeof(*to->at));
         uint64_t end = s->start_ns + s->dur_ns;
         to->at[s->batch] = end > to->at[s->batch] ? end : to->at[s->batch];
     }
