@@ -194,18 +194,14 @@ static double decoded_share(const struct pp_source *source, const struct pp_time
     return per_batch > 0 ? fmin(u->images / u->batches / per_batch * all, 1) : NAN;
 }
 
-/* What a step takes on a device that does nothing else, where that was measured before the run: of steps that
- * are fixed work. NAN else. */
-static double step_alone_ns(const struct pp_source *source)
-{
-    const char *step = source->meta(source->ctx, "config", "step");
-    return step && strcmp(step, "cuda-work") == 0 ? pp_source_number(source, "config", "step_ns", NAN) : NAN;
-}
-
 static void measure_steps(const struct pp_source *source, const struct pp_device_decode_use *u,
                           struct pp_finding_values *f)
 {
-    double *m = f->number, alone_ns = step_alone_ns(source);
+    /* What a step takes on a device that does nothing else was measured before the run for steps of fixed
+     * work. */
+    double *m = f->number, alone_ns = pp_source_is(source, "step", "cuda-work")
+                                          ? pp_source_number(source, "config", "step_ns", NAN)
+                                          : NAN;
     int over_alone = u->beside >= LEAST_STEPS && u->apart < LEAST_STEPS && alone_ns > 0;
     m[PP_FINDING_STEPS_BESIDE] = u->beside;
     m[PP_FINDING_STEPS_APART] = u->apart;

@@ -94,19 +94,13 @@ static int add_wait(struct pp_patterns_pass *p, const struct pp_span *s)
     return 0;
 }
 
-static double sum_waits(const struct pp_patterns_pass *p)
-{
-    double sum = 0;
-    for (size_t i = 0; i < p->n_waits; i++)
-        sum += p->wait_ns[i] & NEW_EPOCH ? 0 : (double)p->wait_ns[i];
-    return sum;
-}
-
 static void count_long_waits(const struct pp_patterns_pass *p, struct pp_lockstep *out)
 {
-    double sum = sum_waits(p), held = 0,
-           least = p->n_waits ? sum / (double)p->n_waits * (double)out->workers / 2 : 0;
+    double sum = 0, held = 0;
     size_t last = SIZE_MAX;
+    for (size_t i = 0; i < p->n_waits; i++)
+        sum += p->wait_ns[i] & NEW_EPOCH ? 0 : (double)p->wait_ns[i];
+    double least = p->n_waits ? sum / (double)p->n_waits * (double)out->workers / 2 : 0;
     for (size_t i = 0; i < p->n_waits; i++) {
         if (p->wait_ns[i] & NEW_EPOCH) { /* batches are dealt to the workers anew */
             last = SIZE_MAX;

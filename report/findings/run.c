@@ -32,10 +32,10 @@ static void measure_untrained(const struct pp_findings_from *from, struct pp_fin
 {
     const struct pp_timeline *tl = from->timeline;
     double s = (double)tl->untrained_ns / 1e9, run_s = from->report->duration_s;
-    if (tl->part != PP_PART_TRAINED && tl->part != PP_PART_EMPTIED)
+    int trained = tl->part == PP_PART_TRAINED;
+    if (!trained && tl->part != PP_PART_EMPTIED)
         return;
-    f->number[tl->part == PP_PART_TRAINED ? PP_FINDING_UNTRAINED : PP_FINDING_READ_AHEAD] = (double)
-                                                                                                tl->untrained;
+    f->number[trained ? PP_FINDING_UNTRAINED : PP_FINDING_READ_AHEAD] = (double)tl->untrained;
     f->number[PP_FINDING_UNTRAINED_TIME] = s;
     f->number[PP_FINDING_UNTRAINED_SHARE] = run_s > 0 ? s / run_s : NAN;
 }
