@@ -397,17 +397,6 @@ static pp_status feed_from(const struct pp_audit_file *file, const struct pp_sou
     return st;
 }
 
-static pp_status open_file(struct pp_audit_file *file, struct pp_err *err)
-{
-    if (file->source || file->is_open)
-        return PP_OK;
-    pp_status st = pp_source_open(file->path, &file->own, err);
-    file->is_open = st == PP_OK;
-    if (st != PP_OK)
-        pp_source_close(&file->own);
-    return st;
-}
-
 static pp_status feed(void *ctx, size_t part, uint16_t epoch, pp_audit_use_fn *fn, void *fn_ctx,
                       struct pp_err *err)
 {
@@ -419,7 +408,13 @@ static pp_status feed(void *ctx, size_t part, uint16_t epoch, pp_audit_use_fn *f
             p.only = &file->windows[i];
     if (!p.only)
         return PP_OK;
-    pp_status st = open_file(file, err);
+    pp_status st = PP_OK;
+    if (!file->source && !file->is_open) {
+        st = pp_source_open(file->path, &file->own, err);
+        file->is_open = st == PP_OK;
+        if (st != PP_OK)
+            pp_source_close(&file->own);
+    }
     if (st == PP_OK)
         st = feed_from(file, file->source ? file->source : &file->own, &p, err);
     if (f->n > PP_AUDIT_OPEN)

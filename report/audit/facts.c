@@ -146,14 +146,6 @@ static int workers_alike(const struct walk *w)
     return w->n_workers > 1 && w->n_workers < WORKERS && w->worker[0].uses > 1;
 }
 
-/* The newest prefix becomes the one before, and an empty one the newest. */
-static struct prefix *next_prefix(struct prefix *two, uint16_t epoch)
-{
-    two[1] = two[0];
-    two[0] = (struct prefix){.epoch = epoch, .any = 1};
-    return &two[0];
-}
-
 static void compare_orders(struct audit_fact *f, const struct prefix *two)
 {
     struct pp_visit_orders c = {0};
@@ -187,14 +179,16 @@ static pp_status walk_rank(struct walk *w, struct audit_epoch *e, size_t rank, s
         w->now->order_of = s->order_of ? s->order_of : w->now->order_of;
         w->last_batch = s->batches ? s->batches - 1 : UINT32_MAX;
         w->n_workers = 0;
-        w->filling = s->begun && !w->resumed && s->batches && !f->leased
-                         ? next_prefix(w->prefix + 2 * rank, e->number)
-                         : NULL;
+        w->filling = s->begun && !w->resumed && s->batches && !f->leased ? w->prefix + 2 * rank : NULL;
+        if (w->filling) { /* the newest becomes the one before, and an empty one the newest */
+            w->filling[1] = w->filling[0];
+            w->filling[0] = (struct prefix){.epoch = e->number, .any = 1};
+        }
         st = f->in->feed(f->in->ctx, i, (uint16_t)(e->number - s->moved), take_uses, &g, err);
         if (st == PP_OK && g.no_memory)
             st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the samples of %s", p->file);
         if (w->filling)
-            compare_orders(w->now, w->prefix + 2 * rank);
+            compare_orders(w->now, w->filling);
         w->now->batches += s->to ? s->to - s->from : s->batches;
         alike |= ended && workers_alike(w);
         pp_seen_clear(&w->part);

@@ -56,14 +56,6 @@ static void name_rank(struct judge *j, enum pp_audit_cause_id id, size_t rank)
 
 /* ---- what a sampler may do ---- */
 
-/* Samples that come twice so that all ranks have as many. */
-static double padding_of(const struct audit_facts *f, double world)
-{
-    if (f->leased)
-        return 0;
-    return isnan(f->samples) ? world - 1 : world * ceil(f->samples / world) - f->samples;
-}
-
 /* Every rank has the same number, which is what is left when short batches and short rounds are cut. */
 static int is_cut(const struct judge *j, const struct epoch *e)
 {
@@ -82,6 +74,7 @@ static void count(const struct judge *j, struct epoch *e)
 {
     const struct audit_facts *f = j->f;
     uint64_t cross = 0, last = 0, own = 0;
+    double world = f->epochs[e->at].world;
     size_t all = 0;
     e->row->used = 0;
     for (size_t i = 0; i < f->n_ranks; i++) {
@@ -91,7 +84,6 @@ static void count(const struct judge *j, struct epoch *e)
         own += r->own_again + r->resume_again;
         e->taken_over += r->taken_over;
         /* More than its share: the whole data set, but for a short last batch. */
-        double world = f->epochs[e->at].world;
         double n = f->samples, b = isnan(f->batch_size) ? 1 : f->batch_size, uses = (double)r->uses;
         all += uses > ceil(n / world) && uses > n - b && world > 1;
         if (r->leader != i) {
@@ -107,7 +99,9 @@ static void count(const struct judge *j, struct epoch *e)
         e->followed += cross;
         cross = last = 0;
     }
-    uint64_t padding = (uint64_t)fmin((double)last, fmax(padding_of(f, f->epochs[e->at].world), 0));
+    /* Samples that come twice so that all ranks have as many. */
+    double most = isnan(f->samples) ? world - 1 : world * ceil(f->samples / world) - f->samples;
+    uint64_t padding = f->leased ? 0 : (uint64_t)fmin((double)last, fmax(most, 0));
     e->shared = cross - padding;
     e->row->ranks = (double)e->present;
     e->row->distinct = (double)f->epochs[e->at].distinct;

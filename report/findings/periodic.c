@@ -238,16 +238,6 @@ static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
     k->last = value;
 }
 
-static pp_status ask_psi(const struct pp_periodic_pass *p, const struct pp_source *source, double *share,
-                         struct pp_err *err)
-{
-    struct psi k = {.p = p};
-    pp_status st = source->each_counter ? source->each_counter(source->ctx, on_counter, &k, err) : PP_OK;
-    if (k.touched_ns > 0 && k.free_ns > 0)
-        *share = fmin(fmax((k.touched - k.free / k.free_ns * k.touched_ns) / p->stalled_ns, 0), 1);
-    return st;
-}
-
 pp_status pp_periodic_end(struct pp_periodic_pass *p, const struct pp_source *source, struct pp_periodic *out,
                           struct pp_err *err)
 {
@@ -257,8 +247,12 @@ pp_status pp_periodic_end(struct pp_periodic_pass *p, const struct pp_source *so
         return st;
     *out = p->found;
     if (out->found) {
+        struct psi k = {.p = p};
         name_phase(p, out);
-        st = ask_psi(p, source, &out->psi_io_share, err);
+        st = source->each_counter ? source->each_counter(source->ctx, on_counter, &k, err) : PP_OK;
+        if (k.touched_ns > 0 && k.free_ns > 0)
+            out->psi_io_share = fmin(fmax((k.touched - k.free / k.free_ns * k.touched_ns) / p->stalled_ns, 0),
+                                     1);
     }
     free(p->stalls.stalls);
     free(p->cursors);

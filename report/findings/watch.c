@@ -53,25 +53,19 @@ static int resize_table(struct pp_watch *w, size_t room)
     return w->entries != NULL;
 }
 
-static int make_room(struct pp_watch *w)
-{
-    if (w->n < w->room / 2)
-        return 1;
-    if (w->n < PP_WATCH_MOST)
-        return resize_table(w, w->room ? 2 * w->room : FIRST_ROOM);
-    w->level++;
-    return resize_table(w, w->room);
-}
-
 enum pp_watch_answer pp_watch_see(struct pp_watch *w, uint64_t sample, uint16_t epoch)
 {
     uint64_t hash = pp_watch_hash(sample);
     if (!is_watched(w, hash))
         return PP_WATCH_NOT_WATCHED;
-    if (!make_room(w))
-        return PP_WATCH_NO_MEMORY;
-    if (!is_watched(w, hash))
-        return PP_WATCH_NOT_WATCHED;
+    if (w->n >= w->room / 2) {
+        int full = w->n >= PP_WATCH_MOST;
+        w->level += (unsigned)full;
+        if (!resize_table(w, full ? w->room : w->room ? 2 * w->room : FIRST_ROOM))
+            return PP_WATCH_NO_MEMORY;
+        if (!is_watched(w, hash))
+            return PP_WATCH_NOT_WATCHED;
+    }
     struct pp_watch_entry *e = place_of(w, hash, sample);
     if (!e->used) {
         *e = (struct pp_watch_entry){.sample = sample, .seen = 1, .newest = epoch, .used = 1};

@@ -144,19 +144,16 @@ static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, s
     return j->no_memory;
 }
 
-static int same_loader(const struct joining *j, const struct pp_batch_range *of, uint32_t batch)
-{
-    const struct pp_batch_range *r = j->tl->other.n ? pp_other_batches_find(&j->tl->other, batch) : NULL;
-    return r == of || (r && of && r->pid == of->pid && r->loader == of->loader);
-}
-
 /* Both sums over the neighbours of the same loader, whose numbers lie in a row. */
 static float weight_of(const struct joining *j, uint32_t batch)
 {
     const struct pp_batch_range *of = pp_other_batches_find(&j->tl->other, batch);
     double wait_ns = 0, work_ns = 0;
     for (int64_t b = (int64_t)batch - PP_OPS_NEIGHBOURS; b <= (int64_t)batch + PP_OPS_NEIGHBOURS; b++) {
-        if (b < 0 || b >= PP_NO_BATCH || !same_loader(j, of, (uint32_t)b))
+        if (b < 0 || b >= PP_NO_BATCH)
+            continue;
+        const struct pp_batch_range *r = pp_other_batches_find(&j->tl->other, (uint32_t)b);
+        if (r != of && (!r || !of || r->pid != of->pid || r->loader != of->loader))
             continue;
         const struct batch_cost *c = &j->cost[cost_place(j, (uint32_t)b)];
         wait_ns += c->batch == b ? c->wait_ns : 0;

@@ -144,15 +144,6 @@ static void sum_gaps(struct pp_timeline *tl)
     tl->n_gaps = n;
 }
 
-/* From the start of its wait until the first worker of the generation that began last before its end. */
-static uint64_t workers_late_ns(struct pass *p, const struct pp_timeline_batch *b)
-{
-    while (p->begun < p->n_generations && p->generation_ns[p->begun] < b->start_ns + b->wait_ns)
-        p->begun++;
-    uint64_t began = p->begun ? p->generation_ns[p->begun - 1] : 0;
-    return began > b->start_ns ? began - b->start_ns : 0;
-}
-
 /* Epochs of the judged loader as it numbers them: others have numbers of their own. What came before the
  * first batch of a recording that began in the middle of an epoch is not known. */
 static void note_start(struct pass *p)
@@ -177,7 +168,11 @@ static void note_start(struct pass *p)
         e->workers_ns += p->beside.workers_ns;
         e->starting_ns += p->beside.starting_ns;
         e->sampler_ns += p->beside.sampler_ns;
-        e->late_ns += workers_late_ns(p, b);
+        /* Until the first worker of the generation that began last before the end of the wait. */
+        while (p->begun < p->n_generations && p->generation_ns[p->begun] < b->start_ns + b->wait_ns)
+            p->begun++;
+        uint64_t began = p->begun ? p->generation_ns[p->begun - 1] : 0;
+        e->late_ns += began > b->start_ns ? began - b->start_ns : 0;
     }
     p->of_epoch += p->of_epoch || (begins && (!first || b->number == 0));
     p->own_epoch = b->epoch;

@@ -122,14 +122,6 @@ static void choose_epochs(struct judge *j)
     }
 }
 
-static void add_epochs(double *cells, const struct pp_ranks_map *m, const struct pp_rank_row *r)
-{
-    for (size_t i = 0; i < r->n_epochs; i++)
-        for (size_t k = 0; k < m->n_epochs; k++)
-            if (m->epoch[k] == r->epochs[i].epoch)
-                raise_to(&cells[k], (double)r->epochs[i].ready_ns / 1e9);
-}
-
 static double *empty_cells(struct judge *j, size_t n)
 {
     double *cells = pp_arena_alloc(&j->r->arena, (n + 1) * sizeof(*cells));
@@ -173,8 +165,12 @@ static void fill(struct judge *j, const struct place *place, const struct group 
         }
         out->n_ranks += groups[g].n;
         for (size_t i = groups[g].first; i < groups[g].first + groups[g].n; i++) {
+            const struct pp_rank_row *r = &j->d->rows[place[i].row];
             add_slices(j, &m->wait_share[at * m->n_columns], place[i].row, x);
-            add_epochs(&m->ready_s[at * m->n_epochs], m, &j->d->rows[place[i].row]);
+            for (size_t e = 0; e < r->n_epochs; e++)
+                for (size_t k = 0; k < m->n_epochs; k++)
+                    if (m->epoch[k] == r->epochs[e].epoch)
+                        raise_to(&m->ready_s[at * m->n_epochs + k], (double)r->epochs[e].ready_ns / 1e9);
         }
     }
 }
