@@ -220,11 +220,9 @@ static void decode(char *out, size_t size, const char *text, size_t n)
         text++, n--;
     while (n && (text[n - 1] == ' ' || text[n - 1] == '\t'))
         n--;
-    for (size_t i = 0; i < n && k + 1 < size; i++) {
-        int escaped = text[i] == '%' && i + 2 < n && pp_text_hex(text[i + 1]) >= 0 &&
-                      pp_text_hex(text[i + 2]) > 0;
-        out[k++] = escaped ? (char)(pp_text_hex(text[i + 1]) << 4 | pp_text_hex(text[i + 2])) : text[i];
-        i += escaped ? 2 : 0;
+    for (size_t i = 0; i < n && k + 1 < size;) {
+        int byte = pp_otlp_byte(text, n, &i);
+        out[k++] = byte ? (char)byte : ' '; /* which would end it */
     }
     out[k] = '\0';
 }

@@ -72,6 +72,14 @@ static pp_status make_url(const char *target, const char *signal, struct pp_otlp
     return PP_OK;
 }
 
+int pp_otlp_byte(const char *text, size_t n, size_t *i)
+{
+    const char *at = text + *i;
+    int escaped = *at == '%' && *i + 2 < n && pp_text_hex(at[1]) >= 0 && pp_text_hex(at[2]) >= 0;
+    *i += escaped ? 3 : 1;
+    return escaped ? pp_text_hex(at[1]) << 4 | pp_text_hex(at[2]) : (unsigned char)*at;
+}
+
 /* ---- headers: name=value,name2=value2, percent-encoded ---- */
 
 /* "name: value" of n bytes; NULL: they are none. */
@@ -89,12 +97,8 @@ static char *header_of(const char *text, size_t n)
     }
     line[k++] = ':';
     line[k++] = ' ';
-    for (i++; i < n; i++) {
-        int escaped = text[i] == '%' && i + 2 < n && pp_text_hex(text[i + 1]) >= 0 &&
-                      pp_text_hex(text[i + 2]) >= 0;
-        int byte = escaped ? pp_text_hex(text[i + 1]) << 4 | pp_text_hex(text[i + 2])
-                           : (unsigned char)text[i];
-        i += escaped ? 2 : 0;
+    for (i++; i < n;) {
+        int byte = pp_otlp_byte(text, n, &i);
         if (byte < 0x20 || byte == 0x7f) { /* it would be another header */
             free(line);
             return NULL;

@@ -26,6 +26,9 @@ pp_status pp_otlp_settings_read(const char *target, const char *signal, struct p
                                 struct pp_err *err);
 void pp_otlp_settings_free(struct pp_otlp_settings *s);
 
+/* The byte that text of n bytes has from *i on, percent-encoded ("%2C") or not; *i is behind it then. */
+int pp_otlp_byte(const char *text, size_t n, size_t *i);
+
 /* What a server of OTLP answers: ExportMetricsServiceResponse or ExportTraceServiceResponse with a 2xx,
  * google.rpc.Status with others; as protocol buffers or as JSON. A stranger's bytes: anything may be there,
  * and what is no answer reads as an empty one. */

@@ -73,7 +73,7 @@ static void test_resource(void **state)
     struct pp_otlp o;
     size_t n;
     setenv("OTEL_SERVICE_NAME", "train", 1);
-    setenv("OTEL_RESOURCE_ATTRIBUTES", "host.name=a%2Cb, team = x%3Dy ,service.name=no,novalue,=v", 1);
+    setenv("OTEL_RESOURCE_ATTRIBUTES", "host.name=a%2Cb, team = x%20%3D%00y ,service.name=no,novalue,=v", 1);
     pp_otlp_begin(&o, 1);
     pp_otlp_resource(&o, attrs, sizeof(attrs) / sizeof(*attrs));
     char *text = pp_otlp_finish(&o, &n);
@@ -82,7 +82,7 @@ static void test_resource(void **state)
     assert_string_equal(text, "{\"resource\":{\"attributes\":["
                               "{\"key\":\"service.name\",\"value\":{\"stringValue\":\"train\"}},"
                               "{\"key\":\"host.name\",\"value\":{\"stringValue\":\"a,b\"}},"
-                              "{\"key\":\"team\",\"value\":{\"stringValue\":\"x=y\"}}]}}\n");
+                              "{\"key\":\"team\",\"value\":{\"stringValue\":\"x = y\"}}]}}\n");
     free(text);
 }
 
