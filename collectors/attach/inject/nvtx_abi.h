@@ -23,43 +23,26 @@ struct nvtx_callbacks {
     int (*get_module_functions)(int module, nvtx_function ***table[], unsigned *n);
 };
 
-/* Slot numbers of CORE (16 with slot 0) and of CORE2 (16 in v3, 15 in v2). */
-enum {
-    CORE_MARK_EX = 1,
-    CORE_MARK_A,
-    CORE_MARK_W,
-    CORE_START_EX,
-    CORE_START_A,
-    CORE_START_W,
-    CORE_END,
-    CORE_PUSH_EX,
-    CORE_PUSH_A,
-    CORE_PUSH_W,
-    CORE_POP,
-    CORE_NAME_CATEGORY_A,
-    CORE_NAME_CATEGORY_W,
-    CORE_NAME_THREAD_A,
-    CORE_NAME_THREAD_W,
-    CORE_SLOTS
-};
-enum {
-    CORE2_MARK_EX = 1,
-    CORE2_START_EX,
-    CORE2_END,
-    CORE2_PUSH_EX,
-    CORE2_POP,
-    CORE2_RESOURCE_CREATE,
-    CORE2_RESOURCE_DESTROY,
-    CORE2_NAME_CATEGORY_A,
-    CORE2_NAME_CATEGORY_W,
-    CORE2_REGISTER_STRING_A,
-    CORE2_REGISTER_STRING_W,
-    CORE2_DOMAIN_CREATE_A,
-    CORE2_DOMAIN_CREATE_W,
-    CORE2_DOMAIN_DESTROY,
-    CORE2_INITIALIZE,
-    CORE2_SLOTS
-};
+/* The slots from 1 on, and our functions of them: X(slot, function). CORE has 15 of them, CORE2 15 in v3 and
+ * 14 in v2. */
+/* clang-format off */
+#define NVTX_CORE(X) \
+    X(MARK_EX, mark_ex) X(MARK_A, mark_a) X(MARK_W, mark_w) X(START_EX, start_ex) X(START_A, start_a) \
+    X(START_W, start_w) X(END, end) X(PUSH_EX, push_ex) X(PUSH_A, push_a) X(PUSH_W, push_w) X(POP, pop) \
+    X(NAME_CATEGORY_A, name_category_a) X(NAME_CATEGORY_W, name_category_w) X(NAME_THREAD_A, name_thread_a) \
+    X(NAME_THREAD_W, name_thread_w)
+#define NVTX_CORE2(X) \
+    X(MARK_EX, mark_ex) X(START_EX, start_ex) X(END, end) X(PUSH_EX, push_ex) X(POP, pop) \
+    X(RESOURCE_CREATE, resource_create) X(RESOURCE_DESTROY, resource_destroy) \
+    X(NAME_CATEGORY_A, name_category_a) X(NAME_CATEGORY_W, name_category_w) \
+    X(REGISTER_STRING_A, register_string_a) X(REGISTER_STRING_W, register_string_w) \
+    X(DOMAIN_CREATE_A, domain_create_a) X(DOMAIN_CREATE_W, domain_create_w) \
+    X(DOMAIN_DESTROY, domain_destroy) X(INITIALIZE, initialize)
+/* clang-format on */
+#define CORE_SLOT(slot, function) CORE_##slot,
+#define CORE2_SLOT(slot, function) CORE2_##slot,
+enum { CORE_NONE, NVTX_CORE(CORE_SLOT) CORE_SLOTS };
+enum { CORE2_NONE, NVTX_CORE2(CORE2_SLOT) CORE2_SLOTS };
 
 enum {
     NVTX_PAYLOAD_NONE,

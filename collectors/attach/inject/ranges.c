@@ -94,16 +94,12 @@ static void put_range(struct inject_thread *t, const struct open_range *r, uint6
         .flags = flags,
     };
     if (is_mapped(r->label)) {
+        struct pp_span own = s; /* without what others computed */
+        own.phase = PP_PHASE_USER;
         account_end(&t->accounts, r, pp_thread_stamps_ns(t->trace, r->start, end), &s);
         if (r->label.of_process) {
             inject_put_of_process(&s);
-            s = (struct pp_span){.start_ns = r->start,
-                                 .dur_ns = end - r->start,
-                                 .sample = PP_NO_SAMPLE,
-                                 .batch = r->batch,
-                                 .name = r->label.name,
-                                 .phase = PP_PHASE_USER,
-                                 .flags = flags};
+            s = own;
         } else if (r->label.phase != PP_PHASE_COLLECTIVE) { /* which autograd's threads launch as well: it
                                                                says nothing of a thread's place */
             inject_lane(t, pp_phase_info(r->label.phase)->lane);

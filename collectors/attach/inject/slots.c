@@ -180,34 +180,21 @@ static void core_name_thread_w(uint32_t tid, const wchar_t *name)
 }
 
 /* Categories and resources have no place in a span: they are passed on, and answered. */
-static void core_name_category_a(uint32_t category, const char *name)
-{
-    void (*next)(uint32_t, const char *) = NEXT(core, CORE_NAME_CATEGORY_A, core_name_category_a);
-    if (next)
-        next(category, name);
-}
-
-static void core_name_category_w(uint32_t category, const wchar_t *name)
-{
-    void (*next)(uint32_t, const wchar_t *) = NEXT(core, CORE_NAME_CATEGORY_W, core_name_category_w);
-    if (next)
-        next(category, name);
-}
-
-static void core2_name_category_a(void *domain, uint32_t category, const char *name)
-{
-    void (*next)(void *, uint32_t, const char *) = NEXT(core2, CORE2_NAME_CATEGORY_A, core2_name_category_a);
-    if (next)
-        next(inject_handle_for_next(domain), category, name);
-}
-
-static void core2_name_category_w(void *domain, uint32_t category, const wchar_t *name)
-{
-    void (*next)(void *, uint32_t, const wchar_t *) = NEXT(core2, CORE2_NAME_CATEGORY_W,
-                                                           core2_name_category_w);
-    if (next)
-        next(inject_handle_for_next(domain), category, name);
-}
+#define NAME_CATEGORY(slot, name, type) \
+    static void core_##name(uint32_t category, const type *text) \
+    { \
+        void (*next)(uint32_t, const type *) = NEXT(core, CORE_##slot, core_##name); \
+        if (next) \
+            next(category, text); \
+    } \
+    static void core2_##name(void *domain, uint32_t category, const type *text) \
+    { \
+        void (*next)(void *, uint32_t, const type *) = NEXT(core2, CORE2_##slot, core2_##name); \
+        if (next) \
+            next(inject_handle_for_next(domain), category, text); \
+    }
+NAME_CATEGORY(NAME_CATEGORY_A, name_category_a, char)
+NAME_CATEGORY(NAME_CATEGORY_W, name_category_w, wchar_t)
 
 static char a_resource; /* the handle of every resource that only we were told of */
 
@@ -272,40 +259,7 @@ static void core2_initialize(const void *reserved)
         next(reserved);
 }
 
-#define SLOT(number, function) [number] = (nvtx_function *)(function)
-
-nvtx_function *const inject_core[CORE_SLOTS] = {
-    SLOT(CORE_MARK_EX, core_mark_ex),
-    SLOT(CORE_MARK_A, core_mark_a),
-    SLOT(CORE_MARK_W, core_mark_w),
-    SLOT(CORE_START_EX, core_start_ex),
-    SLOT(CORE_START_A, core_start_a),
-    SLOT(CORE_START_W, core_start_w),
-    SLOT(CORE_END, core_end),
-    SLOT(CORE_PUSH_EX, core_push_ex),
-    SLOT(CORE_PUSH_A, core_push_a),
-    SLOT(CORE_PUSH_W, core_push_w),
-    SLOT(CORE_POP, core_pop),
-    SLOT(CORE_NAME_CATEGORY_A, core_name_category_a),
-    SLOT(CORE_NAME_CATEGORY_W, core_name_category_w),
-    SLOT(CORE_NAME_THREAD_A, core_name_thread_a),
-    SLOT(CORE_NAME_THREAD_W, core_name_thread_w),
-};
-
-nvtx_function *const inject_core2[CORE2_SLOTS] = {
-    SLOT(CORE2_MARK_EX, core2_mark_ex),
-    SLOT(CORE2_START_EX, core2_start_ex),
-    SLOT(CORE2_END, core2_end),
-    SLOT(CORE2_PUSH_EX, core2_push_ex),
-    SLOT(CORE2_POP, core2_pop),
-    SLOT(CORE2_RESOURCE_CREATE, core2_resource_create),
-    SLOT(CORE2_RESOURCE_DESTROY, core2_resource_destroy),
-    SLOT(CORE2_NAME_CATEGORY_A, core2_name_category_a),
-    SLOT(CORE2_NAME_CATEGORY_W, core2_name_category_w),
-    SLOT(CORE2_REGISTER_STRING_A, core2_register_string_a),
-    SLOT(CORE2_REGISTER_STRING_W, core2_register_string_w),
-    SLOT(CORE2_DOMAIN_CREATE_A, core2_domain_create_a),
-    SLOT(CORE2_DOMAIN_CREATE_W, core2_domain_create_w),
-    SLOT(CORE2_DOMAIN_DESTROY, core2_domain_destroy),
-    SLOT(CORE2_INITIALIZE, core2_initialize),
-};
+#define CORE_ROW(slot, function) [CORE_##slot] = (nvtx_function *)core_##function,
+#define CORE2_ROW(slot, function) [CORE2_##slot] = (nvtx_function *)core2_##function,
+nvtx_function *const inject_core[CORE_SLOTS] = {NVTX_CORE(CORE_ROW)};
+nvtx_function *const inject_core2[CORE2_SLOTS] = {NVTX_CORE2(CORE2_ROW)};
