@@ -8,50 +8,37 @@
 
 /* ---- sending, connecting, looking names up ---- */
 
-/* What is sent is looked at once the kernel has taken it, and only where its first byte says what it is. */
-#define SENDING(FD, FIRST, CALL) \
-    if (__builtin_expect(is_off(), 1) || fds_kind(FD) != FD_SOCKET) \
-        return CALL; \
-    uint64_t from = pp_now_ns(); \
-    int looks = requests_sending(FD, from); \
-    ssize_t out = CALL; \
-    if (looks && out > 0) \
-        requests_sent(FD, FIRST, from); \
-    if (reads_counted.counting) \
-        reads_count_on(FD_SOCKET, from, 0); \
-    return out
-
 /* -1: it is in a later buffer. */
 static int first_of(const struct iovec *v)
 {
     return v->iov_len ? *(const unsigned char *)v->iov_base : -1;
 }
 
-SHOWN ssize_t write(int fd, const void *data, size_t n)
-{
-    SENDING(fd, *(const unsigned char *)data,
-            real.write ? real.write(fd, data, n) : (ssize_t)syscall(SYS_write, fd, data, n));
-}
-
-SHOWN ssize_t writev(int fd, const struct iovec *v, int n)
-{
-    SENDING(fd, first_of(v), real.writev ? real.writev(fd, v, n) : (ssize_t)syscall(SYS_writev, fd, v, n));
-}
-
-SHOWN ssize_t send(int fd, const void *data, size_t n, int flags)
-{
-    SENDING(fd, *(const unsigned char *)data, REAL(send)(fd, data, n, flags));
-}
-
-SHOWN ssize_t sendto(int fd, const void *data, size_t n, int flags, __CONST_SOCKADDR_ARG to, socklen_t size)
-{
-    SENDING(fd, *(const unsigned char *)data, REAL(sendto)(fd, data, n, flags, to, size));
-}
-
-SHOWN ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
-{
-    SENDING(fd, first_of(m->msg_iov), REAL(sendmsg)(fd, m, flags));
-}
+/* What is sent is looked at once the kernel has taken it, and only where its first byte says what it is. */
+#define SENDING(NAME, ARGUMENTS, FIRST, CALL) \
+    SHOWN ssize_t NAME ARGUMENTS \
+    { \
+        if (__builtin_expect(is_off(), 1) || fds_kind(fd) != FD_SOCKET) \
+            return CALL; \
+        uint64_t from = pp_now_ns(); \
+        int looks = requests_sending(fd, from); \
+        ssize_t out = CALL; \
+        if (looks && out > 0) \
+            requests_sent(fd, FIRST, from); \
+        if (reads_counted.counting) \
+            reads_count_on(FD_SOCKET, from, 0); \
+        return out; \
+    }
+SENDING(write, (int fd, const void *data, size_t n), *(const unsigned char *)data,
+        real.write ? real.write(fd, data, n) : (ssize_t)syscall(SYS_write, fd, data, n))
+SENDING(writev, (int fd, const struct iovec *v, int n), first_of(v),
+        real.writev ? real.writev(fd, v, n) : (ssize_t)syscall(SYS_writev, fd, v, n))
+SENDING(send, (int fd, const void *data, size_t n, int flags), *(const unsigned char *)data,
+        REAL(send)(fd, data, n, flags))
+SENDING(sendto, (int fd, const void *data, size_t n, int flags, __CONST_SOCKADDR_ARG to, socklen_t size),
+        *(const unsigned char *)data, REAL(sendto)(fd, data, n, flags, to, size))
+SENDING(sendmsg, (int fd, const struct msghdr *m, int flags), first_of(m->msg_iov),
+        REAL(sendmsg)(fd, m, flags))
 
 /* A stream of the internet. Of datagrams (resolvers, metrics) nothing is known. */
 static int is_stream(int fd)
@@ -268,14 +255,6 @@ static void count_lock(void)
     c->calls++;
 }
 
-#define LOCKING(OBJECT, CALL) \
-    if (!is_counting() || !requests_lock_begin(OBJECT, pp_now_ns())) \
-        return CALL; \
-    int out = CALL, error = errno; \
-    count_lock(); \
-    errno = error; \
-    return out
-
 /* Python's threads wait in such steps for the interpreter, while one of them may fetch something. */
 #define INTERPRETER_NS INT64_C(5000000)
 
@@ -288,53 +267,34 @@ static int is_for_interpreter(const struct timespec *limit)
     return left <= INTERPRETER_NS;
 }
 
-SHOWN int sem_wait(sem_t *s)
-{
-    LOCKING(s, REAL(sem_wait)(s));
-}
+/* A call that waits for OBJECT; where it PASSES, it is forwarded and nothing else. */
+#define LOCKING(NAME, ARGUMENTS, VALUES, OBJECT, PASSES) \
+    SHOWN int NAME ARGUMENTS \
+    { \
+        if (!is_counting() || (PASSES) || !requests_lock_begin(OBJECT, pp_now_ns())) \
+            return REAL(NAME) VALUES; \
+        int out = REAL(NAME) VALUES, error = errno; \
+        count_lock(); \
+        errno = error; \
+        return out; \
+    }
+LOCKING(sem_wait, (sem_t * s), (s), s, 0)
+LOCKING(sem_timedwait, (sem_t * s, const struct timespec *limit), (s, limit), s, 0)
+LOCKING(sem_clockwait, (sem_t * s, clockid_t clock, const struct timespec *limit), (s, clock, limit), s, 0)
+LOCKING(pthread_cond_wait, (pthread_cond_t * c, pthread_mutex_t *m), (c, m), c, 0)
+LOCKING(pthread_cond_timedwait, (pthread_cond_t * c, pthread_mutex_t *m, const struct timespec *limit),
+        (c, m, limit), c, is_for_interpreter(limit))
+LOCKING(pthread_cond_clockwait,
+        (pthread_cond_t * c, pthread_mutex_t *m, clockid_t clock, const struct timespec *limit),
+        (c, m, clock, limit), c, 0)
 
-SHOWN int sem_timedwait(sem_t *s, const struct timespec *limit)
-{
-    LOCKING(s, REAL(sem_timedwait)(s, limit));
-}
-
-SHOWN int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *limit)
-{
-    LOCKING(s, REAL(sem_clockwait)(s, clock, limit));
-}
-
-SHOWN int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
-{
-    LOCKING(c, REAL(pthread_cond_wait)(c, m));
-}
-
-SHOWN int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *limit)
-{
-    if (is_counting() && is_for_interpreter(limit))
-        return REAL(pthread_cond_timedwait)(c, m, limit);
-    LOCKING(c, REAL(pthread_cond_timedwait)(c, m, limit));
-}
-
-SHOWN int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
-                                 const struct timespec *limit)
-{
-    LOCKING(c, REAL(pthread_cond_clockwait)(c, m, clock, limit));
-}
-
-SHOWN int sem_post(sem_t *s)
-{
-    requests_lock_free(s);
-    return REAL(sem_post)(s);
-}
-
-SHOWN int pthread_cond_signal(pthread_cond_t *c)
-{
-    requests_lock_free(c);
-    return REAL(pthread_cond_signal)(c);
-}
-
-SHOWN int pthread_cond_broadcast(pthread_cond_t *c)
-{
-    requests_lock_free(c);
-    return REAL(pthread_cond_broadcast)(c);
-}
+/* One that ends such a wait. */
+#define FREEING(NAME, TYPE) \
+    SHOWN int NAME(TYPE *object) \
+    { \
+        requests_lock_free(object); \
+        return REAL(NAME)(object); \
+    }
+FREEING(sem_post, sem_t)
+FREEING(pthread_cond_signal, pthread_cond_t)
+FREEING(pthread_cond_broadcast, pthread_cond_t)
