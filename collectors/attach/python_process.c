@@ -56,17 +56,12 @@ static pp_status fail_denied(int64_t pid, struct pp_err *err)
 /* Whose process it is; -1: it has ended, or is another user's in part, as a set-user-ID program is. */
 static int64_t user_of(int64_t pid)
 {
-    char path[64], line[256];
+    char text[4096];
     unsigned real, effective, saved, files;
-    int64_t user = -1;
-    snprintf(path, sizeof(path), "/proc/%lld/status", (long long)pid);
-    FILE *f = fopen(path, "re");
-    while (f && fgets(line, sizeof(line), f))
-        if (sscanf(line, "Uid: %u %u %u %u", &real, &effective, &saved, &files) == 4)
-            user = real == effective && real == saved && real == files ? (int64_t)real : -1;
-    if (f)
-        fclose(f);
-    return user;
+    pp_io_text(text, sizeof(text), "/proc/%lld/status", (long long)pid);
+    const char *line = strstr(text, "\nUid:");
+    int said = line && sscanf(line, " Uid: %u %u %u %u", &real, &effective, &saved, &files) == 4;
+    return said && real == effective && real == saved && real == files ? (int64_t)real : -1;
 }
 
 /* The order counts: what executes a set-user-ID program before the memory is opened is seen by user_of, and

@@ -68,13 +68,9 @@ struct pp_python_runtime pp_python_runtime_find(int64_t pid)
 
 int pp_python_denied(int64_t pid, char *why, size_t size)
 {
-    char text[16] = "", path[64];
+    char text[16], path[64];
     struct stat st;
-    int fd = pp_io_open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY, 0);
-    if (fd >= 0) {
-        (void)!read(fd, text, sizeof(text) - 1);
-        close(fd);
-    }
+    pp_io_text(text, sizeof(text), "/proc/sys/kernel/yama/ptrace_scope");
     int scope = atoi(text);
     /* The kernel gives what a process that must not be looked into has in /proc to root. */
     snprintf(path, sizeof(path), "/proc/%lld", (long long)pid);

@@ -6,7 +6,6 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -97,16 +96,8 @@ size_t pp_watch_children(const int64_t *parents, size_t n, int64_t *out, size_t 
 
 size_t pp_watch_command(int64_t pid, char *buf, size_t size)
 {
-    char path[64];
-    size_t n = 0;
-    snprintf(path, sizeof(path), "/proc/%lld/cmdline", (long long)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    for (ssize_t got = 1; fd >= 0 && got > 0 && n<size - 1; n += got> 0 ? (size_t)got : 0)
-        got = read(fd, buf + n, size - 1 - n);
-    if (fd >= 0)
-        close(fd);
-    buf[n] = '\0';
-    return n;
+    ssize_t n = pp_io_text(buf, size, "/proc/%lld/cmdline", (long long)pid);
+    return n > 0 ? (size_t)n : 0;
 }
 
 static int holds(const char *command, size_t n, const char *word)

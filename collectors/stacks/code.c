@@ -2,6 +2,7 @@
 
 #include "probe/base/err.h"
 #include "probe/base/text.h"
+#include "probe/base/utf8.h"
 
 #define CODES_MAX 16384u
 #define LINES_BYTES (64u << 10) /* of a table that is kept: some thousand lines of one function */
@@ -12,25 +13,6 @@
 #define SIZE_AT 16 /* of bytes, str, tuple: how many */
 
 /* ---- texts ---- */
-
-static char *put_point(char *out, uint32_t c)
-{
-    if (c < 0x80)
-        *out++ = (char)c;
-    else if (c < 0x800)
-        *out++ = (char)(0xc0 | c >> 6);
-    else if (c < 0x10000) {
-        *out++ = (char)(0xe0 | c >> 12);
-        *out++ = (char)(0x80 | (c >> 6 & 63));
-    } else {
-        *out++ = (char)(0xf0 | (c >> 18 & 7));
-        *out++ = (char)(0x80 | (c >> 12 & 63));
-        *out++ = (char)(0x80 | (c >> 6 & 63));
-    }
-    if (c >= 0x80)
-        *out++ = (char)(0x80 | (c & 63));
-    return out;
-}
 
 int pp_python_text(struct pp_memory *memory, const struct pp_layout *layout, uint64_t at,
                    char text[PP_CODE_TEXT])
@@ -55,7 +37,7 @@ int pp_python_text(struct pp_memory *memory, const struct pp_layout *layout, uin
         memcpy(&half, raw + 2 * i * (kind == 2), sizeof(half));
         uint32_t c = kind == 1 ? raw[i] : kind == 2 ? half : pp_half_at(raw, 4 * i);
         int odd = c < 32 || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) || pp_text_is_deceptive(c);
-        out = put_point(out, odd ? '?' : c);
+        out += pp_utf8_put(odd ? '?' : c, out);
     }
     *out = '\0';
     return 1;

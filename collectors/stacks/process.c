@@ -275,15 +275,9 @@ enum pp_frames_result pp_process_sample(struct pp_stack_processes *all, struct p
 
 size_t pp_process_children(int64_t pid, int64_t *child, size_t max)
 {
-    char path[64], text[4096];
+    char text[4096], *at = text, *end;
     size_t n = 0;
-    snprintf(path, sizeof(path), "/proc/%lld/task/%lld/children", (long long)pid, (long long)pid);
-    int fd = pp_io_open(path, O_RDONLY, 0);
-    ssize_t size = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
-    if (fd >= 0)
-        close(fd);
-    text[size > 0 ? size : 0] = '\0';
-    char *at = text, *end;
+    pp_io_text(text, sizeof(text), "/proc/%lld/task/%lld/children", (long long)pid, (long long)pid);
     for (long long v; n < max && (v = strtoll(at, &end, 10)) > 0 && *end; at = end)
         child[n++] = v;
     return n;

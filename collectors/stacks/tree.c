@@ -1,7 +1,7 @@
 #include "collectors/stacks/members.h"
 
 #include "probe/base/array.h"
-#include "probe/base/rng.h"
+#include "probe/base/hash.h"
 
 int pp_stack_tree_init(struct pp_stack_tree *t)
 {
@@ -29,17 +29,10 @@ void pp_stack_tree_free(struct pp_stack_tree *t)
     *t = (struct pp_stack_tree){0};
 }
 
-static uint64_t hash_text(uint64_t h, const char *text)
-{
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return h;
-}
-
 uint32_t pp_stack_tree_function(struct pp_stack_tree *t, const char *name, const char *file,
                                 uint32_t first_line)
 {
-    uint32_t i = (uint32_t)pp_mix64(hash_text(hash_text(first_line, name), file)), *slot;
+    uint32_t i = (uint32_t)pp_hash_text(pp_hash_text(first_line, name), file), *slot;
     for (; *(slot = &t->function_index[i & (2 * PP_TREE_FUNCTIONS - 1)]); i++) {
         const struct pp_stack_function_row *f = &t->functions[*slot - 1];
         if (f->first_line == first_line && strcmp(f->function, name) == 0 && strcmp(f->file, file) == 0)
