@@ -1,4 +1,4 @@
-/* base/array.h: arrays that grow, and the order of what they hold. No locks: an array is its owner's. */
+/* base/array.h: arrays that grow, the order of what they hold, and lists. No locks: each is its owner's. */
 #pragma once
 
 #include "probe/base/std.h"
@@ -65,6 +65,16 @@ int pp_by_text(const void *a, const void *b);
         } \
         before_low; \
     })
+
+/* Takes an item out of the list of pointers that hang on `next`, if it is in it. */
+#define PP_UNLINK(list, item) \
+    do { \
+        __typeof__(list) *unlink_at = &(list); \
+        while (*unlink_at && *unlink_at != (item)) \
+            unlink_at = &(*unlink_at)->next; \
+        if (*unlink_at) \
+            *unlink_at = (*unlink_at)->next; \
+    } while (0)
 
 /* Which of n rising numbers, `stride` bytes from one to the next, is the last that is at most `value`; 0
  * where none is. */

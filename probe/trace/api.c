@@ -203,19 +203,6 @@ static pp_status set_paths(struct pp_recorder *r, const char *path, struct pp_er
 
 /* ---- making or joining ---- */
 
-/* Whether a recorder or a collector holds the session's lock. */
-static int session_live(const char *dir)
-{
-    char path[PATH_MAX + 16];
-    struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    snprintf(path, sizeof(path), "%s/" PP_SESSION_FILE_NAME, dir);
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    int live = fd >= 0 && fcntl(fd, F_OFD_GETLK, &fl) == 0 && fl.l_type != F_UNLCK;
-    if (fd >= 0)
-        close(fd);
-    return live;
-}
-
 static int session_there(const char *dir)
 {
     char path[PATH_MAX + 16];
@@ -269,7 +256,7 @@ static pp_status make_or_join(struct pp_recorder *r, const struct pp_open_opts *
     uint64_t give_up = pp_now_ns() + SETTLE_NS;
     for (;;) {
         pp_status status;
-        if (session_live(r->dir)) {
+        if (pp_session_file_is_locked(r->dir, PP_SESSION_FILE_NAME)) {
             status = join(r, err);
             if (status == PP_OK)
                 return status;
@@ -301,6 +288,7 @@ pp_status pp_open(const char *path, const struct pp_open_opts *opts, struct pp_r
                   struct pp_err *err)
 {
     static const struct pp_open_opts defaults;
+    const struct pp_open_opts *o = opts ? opts : &defaults;
     *out = NULL;
     struct pp_recorder *r = calloc(1, sizeof(*r));
     if (!r)
@@ -308,12 +296,11 @@ pp_status pp_open(const char *path, const struct pp_open_opts *opts, struct pp_r
     r->presence = -1;
     pp_status status = set_paths(r, path, err);
     if (status == PP_OK)
-        status = make_or_join(r, opts ? opts : &defaults, err);
+        status = make_or_join(r, o, err);
     if (status != PP_OK) {
         free(r);
         return status;
     }
-    const struct pp_open_opts *o = opts ? opts : &defaults;
     const uint32_t said[PP_STATED] = {[PP_STATED_WORKERS] = o->workers,
                                       [PP_STATED_BATCH_SIZE] = o->batch_size,
                                       [PP_STATED_PREFETCH] = o->prefetch};
@@ -363,7 +350,7 @@ static pp_status wait_for_file(const struct pp_recorder *r, struct pp_err *err)
 {
     uint64_t until = pp_now_ns() + FINISH_NS;
     while (session_there(r->dir)) {
-        if (!session_live(r->dir) && session_there(r->dir))
+        if (!pp_session_file_is_locked(r->dir, PP_SESSION_FILE_NAME) && session_there(r->dir))
             return pp_fail(
                 err, PP_E_INCONCLUSIVE,
                 "the collector of %s has ended; the spans in its ring files are recovered when the run is opened",
@@ -391,7 +378,7 @@ pp_status pp_close(struct pp_recorder *r, struct pp_err *err)
         pp_thread_retire(t);
     pp_session_anchor(r->session);
     close(r->presence);
-    int last = !pp_presence_any(r->dir);
+    int last = !pp_session_file_is_locked(r->dir, PP_PRESENCE_FILE_NAME);
     uint64_t ringless = pp_session_unregistered(r->session);
     if (last)
         pp_session_wake(r->session);

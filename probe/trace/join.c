@@ -44,12 +44,10 @@ static pp_status map_session(const char *dir, struct pp_session_file **out, stru
     }
     pp_guard_add(p, sizeof(**out));
     status = check(p, path, err);
-    if (status == PP_OK) {
+    if (status == PP_OK)
         *out = p;
-        goto out;
-    }
-    pp_guard_remove(p);
-    munmap(p, sizeof(**out));
+    else
+        pp_session_unmap(p, sizeof(**out));
 out:
     close(fd);
     return status;
@@ -141,14 +139,16 @@ int pp_presence_enter(const char *dir)
     return -1;
 }
 
-int pp_presence_any(const char *dir)
+int pp_session_file_is_locked(const char *dir, const char *name)
 {
+    char path[PATH_MAX + 16];
     struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int fd = open_presence(dir, 0);
-    int any = fd >= 0 && fcntl(fd, F_OFD_GETLK, &fl) == 0 && fl.l_type != F_UNLCK;
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int locked = fd >= 0 && fcntl(fd, F_OFD_GETLK, &fl) == 0 && fl.l_type != F_UNLCK;
     if (fd >= 0)
         close(fd);
-    return any;
+    return locked;
 }
 
 int pp_presence_end(const char *dir, int *fd)

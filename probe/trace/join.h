@@ -33,8 +33,8 @@ void pp_span_put_stamped(struct pp_thread *t, const struct pp_span *span);
 /* A descriptor to be closed when this process has recorded its last span; -1 with errno (EAGAIN: the session
  * is being ended). */
 int pp_presence_enter(const char *session_dir);
-/* 1: some process holds it (also this one, through another descriptor). 0: none does, or there is no such
- * file. */
-int pp_presence_any(const char *session_dir);
 /* 1: all have gone, and none can enter any more while *fd is open. 0: not yet. */
 int pp_presence_end(const char *session_dir, int *fd);
+/* 1: some process holds the lock of this file of the session (also this one, through another descriptor). 0:
+ * none does, or there is no such file. */
+int pp_session_file_is_locked(const char *session_dir, const char *name);

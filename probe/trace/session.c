@@ -1,5 +1,6 @@
 #include "probe/trace/session.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/utf8.h"
 #include "probe/base/guard.h"
@@ -306,12 +307,7 @@ void pp_session_close(struct pp_session *s, int keep_files)
     if (!s)
         return;
     pthread_mutex_lock(&list_lock);
-    for (struct pp_session **p = &list; *p; p = &(*p)->next) {
-        if (*p == s) {
-            *p = s->next;
-            break;
-        }
-    }
+    PP_UNLINK(list, s);
     pthread_mutex_unlock(&list_lock);
     if (s->owner && !(keep_files && any_unread(s)))
         pp_session_discard(s->dir, s->lock_fd);

@@ -183,12 +183,13 @@ static inline __attribute__((always_inline)) void write_lap(struct pp_span *s, u
     s->flags = (uint16_t)(lap->flags | measured);
 }
 
+static const struct pp_lap no_lap = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
+
 /* The wall stamp comes first, so what reading the other clocks costs falls into the next phase, on every
  * clock alike. */
 static __attribute__((noinline)) void lap_end_with_care(struct pp_thread *t, pp_phase phase,
                                                         const struct pp_lap *lap)
 {
-    static const struct pp_lap nothing = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
     if (!is_recording(t))
         return;
     uint64_t start = t->stamp, now = pp_stamp_now(t->tsc);
@@ -202,7 +203,7 @@ static __attribute__((noinline)) void lap_end_with_care(struct pp_thread *t, pp_
     }
     struct pp_span *s = start ? record_slot(t) : NULL;
     if (s) {
-        write_lap(s, start, now, record_stamp_kind(t), phase, lap ? lap : &nothing, cpu_ns, run_delay_ns,
+        write_lap(s, start, now, record_stamp_kind(t), phase, lap ? lap : &no_lap, cpu_ns, run_delay_ns,
                   measured);
         if (t->expected)
             record_ends_open(t, t->expected - 1);
@@ -303,8 +304,6 @@ void pp_span_put_stamped(struct pp_thread *t, const struct pp_span *span)
 
 /* ---- spans that begin and end in two calls, and laps that say beforehand what they are: what is open stands
  * in the ring's header, where a kill leaves it for the drain or the recovery ---- */
-
-static const struct pp_lap no_lap = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
 
 static void push_open(struct pp_thread *t, uint64_t start, pp_phase phase, const struct pp_lap *lap)
 {

@@ -1,6 +1,7 @@
 #include "collectors/attach/inject/inject.h"
 
 #include "collectors/attach/rank_session.h"
+#include "probe/base/array.h"
 #include "probe/base/guard.h"
 #include "probe/trace/join.h"
 
@@ -78,12 +79,7 @@ static void end_thread(void *arg)
         if (t->trace)
             inject_unfinished(t);
         inject_lock();
-        for (struct inject_thread **p = &threads; *p; p = &(*p)->next) {
-            if (*p == t) {
-                *p = t->next;
-                break;
-            }
-        }
+        PP_UNLINK(threads, t);
         inject_unlock();
         pp_thread_retire(t->trace);
     }

@@ -1,4 +1,5 @@
 #include "collectors/attach/python/record/record.h"
+#include "probe/base/array.h"
 #include "probe/base/guard.h"
 #include "probe/trace/run_delay.h"
 #include <dlfcn.h>
@@ -55,12 +56,7 @@ static void end_thread(void *arg)
     pthread_mutex_lock(&locals_lock); /* the session is not left meanwhile */
     if (l->before_end)
         l->before_end(l);
-    for (struct record_local **p = &process.locals; *p; p = &(*p)->next) {
-        if (*p == l) {
-            *p = l->next;
-            break;
-        }
-    }
+    PP_UNLINK(process.locals, l);
     close_lanes(l);
     pthread_mutex_unlock(&locals_lock);
     self = NULL;
