@@ -148,17 +148,6 @@ out:
     return status;
 }
 
-int pp_db_is_recording(const char *path)
-{
-    uint8_t h[100];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    int is = fd >= 0 && pread(fd, h, sizeof(h), 0) == (ssize_t)sizeof(h) &&
-             memcmp(h, "SQLite format 3", 16) == 0 && pp_be32(h + 68) == PP_STORE_APPLICATION_ID;
-    if (fd >= 0)
-        close(fd);
-    return is;
-}
-
 #define JOURNAL_HEADER 28 /* "The SQLite Database File Format", section 3 */
 #define NAME_BYTES (PATH_MAX + 16)
 

@@ -33,8 +33,6 @@ int pp_db_journal_mode(sqlite3 *db, const char *mode);
  * (no SQLite file, cut short), PP_E_UNSUPPORTED (another application's), PP_E_VERSION (newer than this
  * program). */
 pp_status pp_db_check_file(const char *path, struct pp_err *err);
-/* 1: it says that it is a recording, of whichever version and however damaged. */
-int pp_db_is_recording(const char *path);
 
 /* ---- what a file of SQLite's may hold before it is taken for a recording ----
  *

@@ -1,5 +1,5 @@
 #include "collectors/store/vfs.h"
-#include "probe/base/std.h"
+#include "probe/base/text.h"
 
 #include <pthread.h>
 
@@ -126,12 +126,8 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
  * never ours. */
 static int delete_file(sqlite3_vfs *vfs, const char *name, int sync_dir)
 {
-    static const char *const ours[] = {"-journal", "-wal"};
-    size_t n = strlen(name);
-    for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
-        if (n > strlen(ours[i]) && strcmp(name + n - strlen(ours[i]), ours[i]) == 0)
-            return over.base->xDelete(over.base, name, sync_dir);
-    return SQLITE_IOERR_DELETE;
+    int ours = pp_text_ends_in(name, "-journal") || pp_text_ends_in(name, "-wal");
+    return ours ? over.base->xDelete(over.base, name, sync_dir) : SQLITE_IOERR_DELETE;
 }
 
 static void register_vfs(void)

@@ -3,8 +3,10 @@
 #include "collectors/store/chunk.h"
 #include "collectors/store/vfs.h"
 
+#include <fcntl.h>
 #include <search.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define BUSY_MS 5000
 
@@ -154,7 +156,13 @@ pp_status pp_reader_open(const char *path, struct pp_reader **out, struct pp_err
 
 int pp_reader_is_recording(const char *path)
 {
-    return pp_db_is_recording(path);
+    uint8_t h[100];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int is = fd >= 0 && pread(fd, h, sizeof(h), 0) == (ssize_t)sizeof(h) &&
+             memcmp(h, "SQLite format 3", 16) == 0 && pp_be32(h + 68) == PP_STORE_APPLICATION_ID;
+    if (fd >= 0)
+        close(fd);
+    return is;
 }
 
 void pp_reader_close(struct pp_reader *r)

@@ -4,6 +4,7 @@
 #include "collectors/store/store.h"
 #include "collectors/store/vfs.h"
 #include "probe/base/err.h"
+#include "probe/base/io.h"
 
 #include <unistd.h>
 
@@ -20,7 +21,7 @@ static uint64_t read_piece(const struct pp_rings *r, int fd, const struct pp_rin
     room = room < ring->head - i ? room : ring->head - i;
     size_t bytes = (size_t)room * sizeof(*piece);
     *n = 0;
-    if (pp_rings_read(fd, piece, bytes, sizeof(*ring) + at * sizeof(*piece)) != (ssize_t)bytes)
+    if (pp_io_pread_full(fd, piece, bytes, (off_t)(sizeof(*ring) + at * sizeof(*piece))) != (ssize_t)bytes)
         return 0;
     for (uint64_t k = 0; k < room; k++) {
         struct pp_span record = piece[k];

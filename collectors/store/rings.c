@@ -1,25 +1,12 @@
 #include "collectors/store/rings.h"
 
 #include "probe/base/err.h"
+#include "probe/base/io.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-ssize_t pp_rings_read(int fd, void *buf, size_t n, uint64_t at)
-{
-    size_t done = 0;
-    while (done < n) {
-        ssize_t got = pread(fd, (char *)buf + done, n - done, (off_t)(at + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return got < 0 ? -1 : (ssize_t)done;
-        done += (size_t)got;
-    }
-    return (ssize_t)done;
-}
 
 void pp_rings_close(struct pp_rings *r)
 {
@@ -67,7 +54,7 @@ enum pp_rings_found pp_rings_open(const char *path, struct pp_rings *r)
                : ours                              ? PP_RINGS_UNREADABLE
                                                    : PP_RINGS_FOREIGN;
     struct pp_session_file *f = r->file = malloc(sizeof(*f));
-    if (f && !(pp_rings_read(r->fd, f, sizeof(*f), 0) == (ssize_t)sizeof(*f) &&
+    if (f && !(pp_io_pread_full(r->fd, f, sizeof(*f), 0) == (ssize_t)sizeof(*f) &&
                memcmp(f->magic, PP_SESSION_MAGIC, sizeof(f->magic)) == 0 && f->abi == PP_RING_ABI &&
                f->file_bytes == sizeof(*f))) {
         free(f);
@@ -126,7 +113,7 @@ int pp_rings_open_ring(const struct pp_rings *r, uint32_t i, struct pp_ring_file
     int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return -1;
-    if (fstat(fd, &st) == 0 && pp_rings_read(fd, ring, sizeof(*ring), 0) == (ssize_t)sizeof(*ring) &&
+    if (fstat(fd, &st) == 0 && pp_io_pread_full(fd, ring, sizeof(*ring), 0) == (ssize_t)sizeof(*ring) &&
         memcmp(ring->magic, PP_RING_MAGIC, sizeof(ring->magic)) == 0 && ring->abi == PP_RING_ABI &&
         ring->file_bytes_header == sizeof(*ring) && ring->session_id == r->file->session_id &&
         ring->thread == i && ring->capacity && (ring->capacity & (ring->capacity - 1)) == 0 &&

@@ -7,8 +7,6 @@
 #include <pipeprobe/ring.h>
 #include <pipeprobe/status.h>
 
-#include <sys/types.h>
-
 /* The ring directory of a run whose lock we hold, so that no recorder and no other recovery is at it. */
 struct pp_rings {
     char dir[PATH_MAX];
@@ -30,8 +28,6 @@ void pp_rings_remove(const struct pp_rings *r);
 uint32_t pp_rings_threads(const struct pp_rings *r);
 /* Opens ring i and says which records are in it; -1 when there is none or it does not hold together. */
 int pp_rings_open_ring(const struct pp_rings *r, uint32_t i, struct pp_ring_file *ring);
-/* As pread, but n bytes or up to the end of the file; -1: failed. */
-ssize_t pp_rings_read(int fd, void *buf, size_t n, uint64_t at);
 
 /* Ring files of an earlier run are worthless once path is replaced: removes them, but not the session of that
  * id (0: none). PP_E_EXISTS while another process records into them. */
