@@ -96,11 +96,6 @@ struct pp_image_arena_chunk {
     _Alignas(PP_MEMORY_ALIGN) uint8_t data[];
 };
 
-static size_t round_up(size_t size)
-{
-    return (size + PP_MEMORY_ALIGN - 1) & ~(size_t)(PP_MEMORY_ALIGN - 1);
-}
-
 int pp_image_budget_allows(struct pp_image_budget *b, size_t size)
 {
     if (!b || !b->limit || (b->held <= b->limit && size <= b->limit - b->held))
@@ -125,7 +120,7 @@ static struct pp_image_arena_chunk *add_chunk(struct pp_image_arena *a, size_t s
     return c;
 }
 
-static void drop_chunks(struct pp_image_arena *a)
+void pp_image_arena_free(struct pp_image_arena *a)
 {
     while (a->head) {
         struct pp_image_arena_chunk *c = a->head;
@@ -142,9 +137,10 @@ void *pp_image_arena_alloc(struct pp_image_arena *a, size_t size)
     struct pp_image_arena_chunk *c = a->head;
     if (size > SIZE_MAX / 4)
         return NULL;
-    size = round_up(size ? size : 1);
+    size = pp_memory_aligned(size ? size : 1);
     if (!c || c->size - c->used < size) {
-        size_t grow = a->held_bytes > FIRST_CHUNK_BYTES ? round_up(a->held_bytes) : FIRST_CHUNK_BYTES;
+        size_t grow = a->held_bytes > FIRST_CHUNK_BYTES ? pp_memory_aligned(a->held_bytes)
+                                                        : FIRST_CHUNK_BYTES;
         if (!pp_image_budget_allows(a->budget, size))
             return NULL;
         /* Growth ahead of need may not spend what is left. */
@@ -164,18 +160,13 @@ void pp_image_arena_reset(struct pp_image_arena *a)
     if (!a->head)
         return;
     if (held > PP_KEEP_BYTES) {
-        drop_chunks(a);
+        pp_image_arena_free(a);
     } else if (a->head->next) {
-        drop_chunks(a);
-        add_chunk(a, round_up(held));
+        pp_image_arena_free(a);
+        add_chunk(a, pp_memory_aligned(held));
     } else {
         a->head->used = 0;
     }
-}
-
-void pp_image_arena_free(struct pp_image_arena *a)
-{
-    drop_chunks(a);
 }
 
 int pp_buffer_reserve(struct pp_buffer *b, size_t size)
@@ -185,12 +176,12 @@ int pp_buffer_reserve(struct pp_buffer *b, size_t size)
     if (size > SIZE_MAX / 4)
         return -1;
     /* An eighth more, so that a run of slightly larger images does not grow it every time. */
-    size_t capacity = round_up(size + size / 8);
+    size_t capacity = pp_memory_aligned(size + size / 8);
     pp_buffer_free(b);
-    if (!pp_image_budget_allows(b->budget, round_up(size)))
+    if (!pp_image_budget_allows(b->budget, pp_memory_aligned(size)))
         return -1;
     if (b->budget && b->budget->limit && capacity > b->budget->limit - b->budget->held)
-        capacity = round_up(size);
+        capacity = pp_memory_aligned(size);
     uint8_t *data = aligned_alloc(PP_MEMORY_ALIGN, capacity);
     if (!data)
         return -1;

@@ -73,6 +73,11 @@ int pp_pixels_off_add(struct pp_pixels_off *to, const uint8_t *rgb, const struct
 /* A cache line, and the most libjpeg-turbo's SIMD code asks for (twice its 32 bytes) */
 #define PP_MEMORY_ALIGN 64
 
+static inline size_t pp_memory_aligned(size_t size)
+{
+    return (size + PP_MEMORY_ALIGN - 1) / PP_MEMORY_ALIGN * PP_MEMORY_ALIGN;
+}
+
 /* Shared by the memories of one decoder. */
 struct pp_image_budget {
     size_t limit;   /* 0: none */

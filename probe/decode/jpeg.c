@@ -78,7 +78,7 @@ static JSAMPARRAY alloc_sarray(j_common_ptr cinfo, int pool, JDIMENSION samples_
 {
     if (pool != JPOOL_IMAGE)
         return memory_of(cinfo)->original.alloc_sarray(cinfo, pool, samples_per_row, row_count);
-    size_t stride = ((size_t)samples_per_row + PP_MEMORY_ALIGN - 1) / PP_MEMORY_ALIGN * PP_MEMORY_ALIGN;
+    size_t stride = pp_memory_aligned(samples_per_row);
     JSAMPARRAY rows = image_alloc(cinfo, row_count * sizeof(JSAMPROW));
     JSAMPROW samples = image_alloc(cinfo, stride * row_count);
     for (JDIMENSION i = 0; i < row_count; i++)
@@ -334,26 +334,18 @@ static int orientation_of(const struct jpeg_decompress_struct *cinfo)
     return 1;
 }
 
-/* Blocks of the component that has fewest. */
-static uint64_t fewest_blocks(const struct jpeg_decompress_struct *cinfo)
+/* Blocks of all components; *fewest: of the one that has fewest. */
+static uint64_t count_blocks(const struct jpeg_decompress_struct *cinfo, uint64_t *fewest)
 {
-    uint64_t fewest = UINT64_MAX;
+    uint64_t all = 0;
+    *fewest = UINT64_MAX;
     for (int i = 0; i < cinfo->num_components; i++) {
         const jpeg_component_info *c = &cinfo->comp_info[i];
         uint64_t blocks = (uint64_t)c->width_in_blocks * c->height_in_blocks;
-        if (blocks < fewest)
-            fewest = blocks;
+        all += blocks;
+        *fewest = blocks < *fewest ? blocks : *fewest;
     }
-    return fewest;
-}
-
-/* Of all components. */
-static uint64_t all_blocks(const struct jpeg_decompress_struct *cinfo)
-{
-    uint64_t blocks = 0;
-    for (int i = 0; i < cinfo->num_components; i++)
-        blocks += (uint64_t)cinfo->comp_info[i].width_in_blocks * cinfo->comp_info[i].height_in_blocks;
-    return blocks;
+    return all;
 }
 
 static pp_status open_image(void *state, const struct pp_encoded *in, struct pp_image_info *info,
@@ -366,7 +358,8 @@ static pp_status open_image(void *state, const struct pp_encoded *in, struct pp_
         return pp_fail(err, j->status, "cannot read the JPEG header: %s", j->reason);
     j->max_scans = MAX_SCANS;
     read_header(j);
-    uint64_t blocks = all_blocks(&j->cinfo), scans = blocks ? MAX_VISITS / blocks : MAX_SCANS;
+    uint64_t fewest, blocks = count_blocks(&j->cinfo, &fewest),
+                     scans = blocks ? MAX_VISITS / blocks : MAX_SCANS;
     j->max_scans = scans > MAX_SCANS ? MAX_SCANS : scans < LARGE_MAX_SCANS ? LARGE_MAX_SCANS : (int)scans;
     *info = (struct pp_image_info){
         .width = (int)j->cinfo.image_width,
@@ -383,8 +376,7 @@ static pp_status open_image(void *state, const struct pp_encoded *in, struct pp_
         return pp_fail(err, PP_E_UNSUPPORTED,
                        "a JPEG with %d components; grey (1), colour (3) and CMYK (4) are decoded",
                        c->num_components);
-    if ((uint64_t)c->image_width * c->image_height > TRUSTED_PIXELS && !c->arith_code &&
-        fewest_blocks(c) / 8 > j->size)
+    if ((uint64_t)c->image_width * c->image_height > TRUSTED_PIXELS && !c->arith_code && fewest / 8 > j->size)
         return pp_fail(err, PP_E_CORRUPT, "the JPEG claims %ux%u pixels, but its %zu bytes cannot hold them",
                        c->image_width, c->image_height, j->size);
     return PP_OK;
@@ -450,13 +442,6 @@ static void cmyk_to_rgbx(uint8_t *pixel, size_t count)
     }
 }
 
-static pp_status reserve(struct pp_buffer *buf, size_t stride, size_t rows, struct pp_err *err)
-{
-    if (pp_buffer_reserve(buf, stride * rows) != 0)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the decoded region (%zu bytes)", stride * rows);
-    return PP_OK;
-}
-
 static pp_status decode_region(void *state, struct pp_rect crop, struct pp_buffer *buf, struct pp_pixels *out,
                                struct pp_err *err)
 {
@@ -475,10 +460,9 @@ static pp_status decode_region(void *state, struct pp_rect crop, struct pp_buffe
     JDIMENSION x, width;
     columns_with_margin(c, crop, &x, &width);
     jpeg_crop_scanline(c, &x, &width);
-    size_t stride = ((size_t)width * 4 + PP_MEMORY_ALIGN - 1) / PP_MEMORY_ALIGN * PP_MEMORY_ALIGN;
-    pp_status status = reserve(buf, stride, (size_t)crop.height + 1, err);
-    if (status != PP_OK)
-        return status;
+    size_t stride = pp_memory_aligned((size_t)width * 4), bytes = stride * ((size_t)crop.height + 1);
+    if (pp_buffer_reserve(buf, bytes) != 0)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the decoded region (%zu bytes)", bytes);
     if (crop.y > 0)
         jpeg_skip_scanlines(c, (JDIMENSION)crop.y);
     JDIMENSION rows = (JDIMENSION)crop.height;

@@ -188,7 +188,7 @@ static uint8_t *reserve(struct reader *r, struct pp_buffer *buf, size_t stride, 
 static pp_status region_with(struct reader *r, struct png *p, struct pp_rect crop, struct pp_buffer *buf,
                              struct pp_pixels *out, struct pp_err *err)
 {
-    size_t stride = ((size_t)crop.width * 4 + PP_MEMORY_ALIGN - 1) / PP_MEMORY_ALIGN * PP_MEMORY_ALIGN;
+    size_t stride = pp_memory_aligned((size_t)crop.width * 4);
     pp_image_arena_reset(p->arena);
     if (setjmp(r->on_error))
         return pp_fail(err, r->status, "cannot decode the PNG: %s", r->reason);

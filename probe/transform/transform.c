@@ -127,11 +127,6 @@ static struct parts parts_of(const struct pp_transform *t, const struct pp_trans
                           .y = seen((int)plan->h, plan->out_h, plan->off_y, t->height)};
 }
 
-static size_t aligned(size_t size)
-{
-    return (size + PP_MEMORY_ALIGN - 1) / PP_MEMORY_ALIGN * PP_MEMORY_ALIGN;
-}
-
 /* Lays the tables, the ring, the tap pointers and one row out in the scratch buffer. */
 static pp_status set_up(struct work *w, const struct pp_transform_plan *plan, struct pp_scratch *scratch,
                         struct pp_err *err)
@@ -142,10 +137,10 @@ static pp_status set_up(struct work *w, const struct pp_transform_plan *plan, st
     if (taps_y > w->pixels->height + 1)
         taps_y = w->pixels->height + 1;
     w->ring_rows = taps_y + 2 * ROWS_AT_ONCE;
-    w->row_stride = aligned((size_t)x->count * 3 + PP_STORE_OVERREAD);
-    size_t x_bytes = aligned(pp_axis_bytes(x->in, x->out, x->count)),
-           y_bytes = aligned(pp_axis_bytes(y->in, y->out, y->count));
-    size_t taps_bytes = aligned((size_t)taps_y * sizeof(*w->taps)),
+    w->row_stride = pp_memory_aligned((size_t)x->count * 3 + PP_STORE_OVERREAD);
+    size_t x_bytes = pp_memory_aligned(pp_axis_bytes(x->in, x->out, x->count)),
+           y_bytes = pp_memory_aligned(pp_axis_bytes(y->in, y->out, y->count));
+    size_t taps_bytes = pp_memory_aligned((size_t)taps_y * sizeof(*w->taps)),
            ring_bytes = w->row_stride * (size_t)w->ring_rows;
     size_t size = x_bytes + y_bytes + taps_bytes + ring_bytes + w->row_stride;
 
