@@ -12,27 +12,20 @@ static int first_column(const struct pp_store *s)
     return s->flip ? s->t->width - 1 - s->left : s->left;
 }
 
-static void row_f32(const struct pp_store *s, const uint8_t *rgb, int from, int count, int row)
-{
-    int step = s->flip ? -1 : 1, column = first_column(s) + from * step;
-    for (int c = 0; c < 3; c++) {
-        const float *value = s->t->value_f32[c];
-        float *to = (float *)s->out + planar_index(s->t, c, row, column);
-        for (int i = from; i < count; i++, to += step)
-            *to = value[rgb[i * 3 + c]];
+/* Pixels [from, count) of a row into the planes, by the table of what a value becomes. */
+#define PLANAR_ROW(name, type, table) \
+    static void name(const struct pp_store *s, const uint8_t *rgb, int from, int count, int row) \
+    { \
+        int step = s->flip ? -1 : 1, column = first_column(s) + from * step; \
+        for (int c = 0; c < 3; c++) { \
+            const type *value = s->t->table[c]; \
+            type *to = (type *)s->out + planar_index(s->t, c, row, column); \
+            for (int i = from; i < count; i++, to += step) \
+                *to = value[rgb[i * 3 + c]]; \
+        } \
     }
-}
-
-static void row_f16(const struct pp_store *s, const uint8_t *rgb, int from, int count, int row)
-{
-    int step = s->flip ? -1 : 1, column = first_column(s) + from * step;
-    for (int c = 0; c < 3; c++) {
-        const uint16_t *value = s->t->value_f16[c];
-        uint16_t *to = (uint16_t *)s->out + planar_index(s->t, c, row, column);
-        for (int i = from; i < count; i++, to += step)
-            *to = value[rgb[i * 3 + c]];
-    }
-}
+PLANAR_ROW(row_f32, float, value_f32)
+PLANAR_ROW(row_f16, uint16_t, value_f16)
 
 static void row_u8(const struct pp_store *s, const uint8_t *rgb, int count, int row)
 {
@@ -116,33 +109,32 @@ INLINE __m128i channel_of(const uint8_t *rgb, const struct gather *g)
     return _mm_or_si128(_mm_shuffle_epi8(front, g->front), _mm_shuffle_epi8(back, g->back));
 }
 
-/* Both return how many pixels they did, a multiple of eight. */
-SIMD static int row_f32_simd(const struct pp_store *s, const uint8_t *rgb, int count, int row)
+INLINE void store_f32(float *to, __m256 values)
 {
-    int whole = count & ~7, step = s->flip ? -8 : 8, column = first_column(s) - (s->flip ? 7 : 0);
-    for (int c = 0; c < 3 && whole; c++) {
-        struct constants k = constants_of(s->t, c);
-        struct gather g = gather_of(c, s->flip);
-        float *to = (float *)s->out + planar_index(s->t, c, row, column);
-        for (int i = 0; i < whole; i += 8, to += step)
-            _mm256_storeu_ps(to, values_of(channel_of(rgb + i * 3, &g), &k));
-    }
-    return whole;
+    _mm256_storeu_ps(to, values);
 }
 
-SIMD static int row_f16_simd(const struct pp_store *s, const uint8_t *rgb, int count, int row)
+INLINE void store_f16(uint16_t *to, __m256 values)
 {
-    int whole = count & ~7, step = s->flip ? -8 : 8, column = first_column(s) - (s->flip ? 7 : 0);
-    for (int c = 0; c < 3 && whole; c++) {
-        struct constants k = constants_of(s->t, c);
-        struct gather g = gather_of(c, s->flip);
-        uint16_t *to = (uint16_t *)s->out + planar_index(s->t, c, row, column);
-        for (int i = 0; i < whole; i += 8, to += step)
-            _mm_storeu_si128((__m128i *)to, _mm256_cvtps_ph(values_of(channel_of(rgb + i * 3, &g), &k),
-                                                            _MM_FROUND_TO_NEAREST_INT));
-    }
-    return whole;
+    _mm_storeu_si128((__m128i *)to, _mm256_cvtps_ph(values, _MM_FROUND_TO_NEAREST_INT));
 }
+
+/* How many pixels were done, a multiple of eight. */
+#define PLANAR_ROW_SIMD(name, type, store) \
+    SIMD static int name(const struct pp_store *s, const uint8_t *rgb, int count, int row) \
+    { \
+        int whole = count & ~7, step = s->flip ? -8 : 8, column = first_column(s) - (s->flip ? 7 : 0); \
+        for (int c = 0; c < 3 && whole; c++) { \
+            struct constants k = constants_of(s->t, c); \
+            struct gather g = gather_of(c, s->flip); \
+            type *to = (type *)s->out + planar_index(s->t, c, row, column); \
+            for (int i = 0; i < whole; i += 8, to += step) \
+                store(to, values_of(channel_of(rgb + i * 3, &g), &k)); \
+        } \
+        return whole; \
+    }
+PLANAR_ROW_SIMD(row_f32_simd, float, store_f32)
+PLANAR_ROW_SIMD(row_f16_simd, uint16_t, store_f16)
 
 SIMD static int try_all_values(const struct pp_transform *t)
 {
@@ -155,8 +147,8 @@ SIMD static int try_all_values(const struct pp_transform *t)
             for (int i = 0; i < 8; i++)
                 sample[i] = (uint8_t)(v + i);
             __m256 value = values_of(_mm_loadu_si128((const __m128i *)sample), &k);
-            _mm256_storeu_ps(x, value);
-            _mm_storeu_si128((__m128i *)h, _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+            store_f32(x, value);
+            store_f16(h, value);
             if (memcmp(x, &t->value_f32[c][v], sizeof(x)) != 0 ||
                 memcmp(h, &t->value_f16[c][v], sizeof(h)) != 0)
                 return 0;
