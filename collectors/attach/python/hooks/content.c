@@ -103,14 +103,9 @@ static int modes_are_on(void)
     return modes != 0;
 }
 
-/* A number that the object's method gives; -1: it gives none. */
 static long long asked_number(PyObject *o, const char *method)
 {
-    PyObject *n = PyObject_CallMethod(o, method, NULL);
-    long long value = n && PyLong_Check(n) ? PyLong_AsLongLong(n) : -1;
-    PyErr_Clear();
-    Py_XDECREF(n);
-    return value;
+    return number_given(PyObject_CallMethod(o, method, NULL));
 }
 
 /* Its n elements fill a piece of memory, in any order: an image that was permuted is not copied. */

@@ -66,7 +66,7 @@ static struct record_local *outside_next(void)
 static PyObject *hand_over(PyObject *function, PyObject *args, PyObject *kwargs, int announced)
 {
     struct record_local *l = outside_next();
-    PyObject *queue = l && PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
+    PyObject *queue = l ? first_of(args) : NULL;
     struct record_handover *h = queue ? batches_of(queue) : NULL;
     if (queue && record_may_hand_over(l, h != NULL || announced))
         h = h ? h : begin_batches_of(queue);
@@ -89,7 +89,7 @@ static PyObject *hand_over(PyObject *function, PyObject *args, PyObject *kwargs,
 
 PyObject *handover_put(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
-    struct loop_call c = loop_gives(PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL);
+    struct loop_call c = loop_gives(first_of(args));
     PyObject *out = hand_over(function, args, kwargs, 0);
     loop_call_ends(&c, out);
     return out;
@@ -122,7 +122,7 @@ static struct record_mark wait_began(struct record_local *l, const PyObject *que
 static PyObject *get_handed(PyObject *function, PyObject *args, PyObject *kwargs)
 {
     struct record_local *l = outside_next();
-    PyObject *queue = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
+    PyObject *queue = first_of(args);
     if (!record_is_on() || !queue || (!l && record_local_peek()))
         return PyObject_Call(function, args, kwargs);
     struct record_mark from = wait_began(l, queue);
@@ -145,6 +145,5 @@ static PyObject *get_handed(PyObject *function, PyObject *args, PyObject *kwargs
     return out;
 }
 
-TIMED(handover_get, loop_called(loop_takes(PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL, 0),
-                                get_handed, function, args, kwargs))
+TIMED(handover_get, loop_called(loop_takes(first_of(args), 0), get_handed, function, args, kwargs))
 TIMED(handover_result, loop_called(loop_takes(NULL, 0), get_handed, function, args, kwargs))

@@ -33,6 +33,23 @@ typedef PyObject *timed_call(PyObject *function, PyObject *args, PyObject *kwarg
 
 /* What pipeprobe_hooks.py calls as a function of the module: module.c says with which arguments. */
 typedef PyObject *module_function(PyObject *module, PyObject *args);
+/* One that keeps the function it is given; None: none is kept. */
+#define KEEPS(name, kept) \
+    static PyObject *kept; \
+    PyObject *name(PyObject *module, PyObject *function) \
+    { \
+        PyObject *before = kept; \
+        kept = function == Py_None ? NULL : function; \
+        Py_XINCREF(kept); \
+        Py_XDECREF(before); \
+        Py_RETURN_NONE; \
+    }
+
+/* The first argument of a call, borrowed; NULL: it has none. */
+static inline PyObject *first_of(PyObject *args)
+{
+    return PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
+}
 
 /* ---- proxy.c ---- */
 
@@ -79,6 +96,8 @@ int call_back(PyObject *callback, PyObject *args, PyObject *kwargs);
 int is_named(PyObject *object, const char *type); /* by its type's name */
 /* A number that fits; a sample may have any key. No exception is left. */
 int number_of(PyObject *key, uint64_t *number);
+/* A new reference to a number, which is given back. -1: it is none. Likewise. */
+long long number_given(PyObject *number);
 
 /* ---- content.c ---- */
 

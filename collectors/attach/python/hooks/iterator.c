@@ -64,15 +64,6 @@ PyObject *iterator_depths(PyObject *module, PyObject *nothing)
     Py_RETURN_NONE;
 }
 
-/* A new reference to a number, which is given back. -1: it is none. */
-static long long_of(PyObject *number)
-{
-    long value = number && PyLong_Check(number) ? PyLong_AsLong(number) : -1;
-    PyErr_Clear();
-    Py_XDECREF(number);
-    return value;
-}
-
 /* What qsize() says of multiprocessing's Queue, and of queue.Queue, in front of which pinned batches are; -1:
  * it is another. No code of Python's runs, and so no signal handler of the job's. */
 static Py_ssize_t queue_size(PyObject *queue)
@@ -82,10 +73,10 @@ static Py_ssize_t queue_size(PyObject *queue)
     PyObject *lock = sem ? PyObject_GetAttrString(sem, "_semlock") : NULL;
     Py_ssize_t n = in_thread ? PyObject_Size(in_thread) : -1;
     if (lock) {
-        long most = long_of(PyObject_GetAttrString(queue, "_maxsize")),
-             left = most < 0 ? -1 : long_of(PyObject_CallMethod(lock, "_get_value", NULL));
+        long long most = number_given(PyObject_GetAttrString(queue, "_maxsize")),
+                  left = most < 0 ? -1 : number_given(PyObject_CallMethod(lock, "_get_value", NULL));
         if (left >= 0)
-            n = most - left;
+            n = (Py_ssize_t)(most - left);
     }
     PyErr_Clear();
     Py_XDECREF(lock);
@@ -103,7 +94,7 @@ static void note_depth(struct record_local *l, PyObject *iterator)
     Py_ssize_t n = tasks && PyDict_Check(tasks) ? PyDict_Size(tasks) : -1,
                queued = n < 0 ? -1 : queue_size(queue);
     if (queued >= 0) {
-        long outstanding = long_of(PyObject_GetAttrString(iterator, "_tasks_outstanding"));
+        long long outstanding = number_given(PyObject_GetAttrString(iterator, "_tasks_outstanding"));
         if (outstanding >= 0 && n >= outstanding)
             record_depth(l, (uint64_t)(queued + n - outstanding));
     }
@@ -150,10 +141,8 @@ PyObject *iterator_next(PyObject *function, PyObject *args, PyObject *kwargs, Py
     /* Which of its iteration's batches it gave: torch's own number, which the worker has too. Without workers
      * there is none. */
     if (out && it->in_order) {
-        PyObject *next_index = PyObject_GetAttrString(self, "_rcvd_idx");
-        it->given = next_index && PyLong_Check(next_index) ? (uint32_t)PyLong_AsUnsignedLong(next_index) - 1
-                                                           : it->taken;
-        Py_XDECREF(next_index);
+        long long next_index = number_given(PyObject_GetAttrString(self, "_rcvd_idx"));
+        it->given = next_index >= 0 ? (uint32_t)next_index - 1 : it->taken;
     }
     if (out) {
         PyErr_Clear();

@@ -17,15 +17,7 @@ static int is_taken_from(const PyObject *queue)
     return 0;
 }
 
-static PyObject *grad_is_enabled;
-
-PyObject *loop_grad(PyObject *module, PyObject *is_enabled)
-{
-    Py_XDECREF(grad_is_enabled);
-    Py_INCREF(is_enabled);
-    grad_is_enabled = is_enabled;
-    Py_RETURN_NONE;
-}
+KEEPS(loop_grad, grad_is_enabled)
 
 int loop_only_looks(void)
 {
@@ -161,7 +153,7 @@ static int is_called_by_module_of(PyObject *its)
 static PyObject *wait_for(PyObject *function, PyObject *args, PyObject *kwargs)
 {
     struct record_local *l = record_local_peek();
-    PyObject *event = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
+    PyObject *event = first_of(args);
     PyObject *set = event ? PyObject_GetAttrString(event, "_flag") : NULL; /* a bool, which outlives us */
     PyErr_Clear();
     Py_XDECREF(set);

@@ -143,15 +143,15 @@ int number_of(PyObject *key, uint64_t *number)
     return 0;
 }
 
-static PyObject *is_a_handlers;
-
-PyObject *exception_handlers(PyObject *module, PyObject *function)
+long long number_given(PyObject *number)
 {
-    Py_XDECREF(is_a_handlers);
-    Py_INCREF(function);
-    is_a_handlers = function;
-    Py_RETURN_NONE;
+    long long value = number && PyLong_Check(number) ? PyLong_AsLongLong(number) : -1;
+    PyErr_Clear();
+    Py_XDECREF(number);
+    return value;
 }
+
+KEEPS(exception_handlers, is_a_handlers)
 
 int exception_is_ours(void)
 {

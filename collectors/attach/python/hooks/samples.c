@@ -27,15 +27,7 @@ static void leave_sample(struct record_local *l, uint64_t sample, int many, int 
         record_sample_end(l, sample, many, failed);
 }
 
-static PyObject *namer;
-
-PyObject *samples_names(PyObject *module, PyObject *function)
-{
-    Py_XDECREF(namer);
-    namer = function == Py_None ? NULL : function;
-    Py_XINCREF(namer);
-    Py_RETURN_NONE;
-}
+KEEPS(samples_names, namer)
 
 /* Of a sample that was made, where it is one of the slowest. 0 with an exception, the job's own. */
 static int name_sample(struct record_local *l, PyObject *data, PyObject *key, PyObject *out, uint64_t sample)
@@ -245,7 +237,7 @@ static void swap_back(PyObject *fetcher, struct swap *s)
 
 PyObject *samples_fetch(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
-    PyObject *fetcher = record_is_on() && PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
+    PyObject *fetcher = record_is_on() ? first_of(args) : NULL;
     PyObject *three = fetcher ? PyObject_GetAttrString(fetcher, TIMED_AS) : NULL;
     struct swap swap = {NULL, NULL, NULL};
     if (fetcher && !three)
@@ -284,7 +276,7 @@ static int ask_area(PyObject *object, const char *name, uint64_t *area)
  * came out. 0: as ask_area. */
 static int note_pixels(struct record_sample *s, PyObject *args, PyObject *out)
 {
-    PyObject *self = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
+    PyObject *self = first_of(args);
     const void *image = self;
     uint64_t pixels = 0;
     if (self && !ask_area(self, "_size", &pixels))

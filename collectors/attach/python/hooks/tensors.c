@@ -16,10 +16,8 @@ struct walk {
 /* What a method without arguments gives, as a number; 0: none. */
 static uint64_t ask_number(PyObject *object, const char *method)
 {
-    PyObject *number = PyObject_CallMethod(object, method, NULL);
-    uint64_t n = number && PyLong_Check(number) ? PyLong_AsUnsignedLongLong(number) : 0;
-    Py_XDECREF(number);
-    return n;
+    long long n = number_given(PyObject_CallMethod(object, method, NULL));
+    return n > 0 ? (uint64_t)n : 0;
 }
 
 static int is_new(struct walk *w, uint64_t address)
