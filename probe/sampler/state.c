@@ -158,46 +158,33 @@ static pp_status read_fields(json_t *object, const char *path, const struct fiel
 static pp_status read_state(json_t *root, const char *path, struct pp_loader_state *st, struct pp_err *err)
 {
     json_t *stream = json_object_get(root, "stream"), *drop_last = json_object_get(root, "drop_last");
-    pp_status status;
-    const char *schema = json_string_value(json_object_get(root, "schema"));
+    const char *schema = json_string_value(json_object_get(root, "schema")),
+               *name = json_string_value(json_object_get(root, "sampler"));
+    int kind = 0;
     if (!schema || strncmp(schema, SCHEMA, strlen(SCHEMA)) != 0)
-        status = pp_fail(err, PP_E_CORRUPT,
-                         "%s is JSON, but not a state saved by pipeprobe (no \"schema\" of \"" SCHEMA
-                         "...\")",
-                         path);
-    else if (strcmp(schema + strlen(SCHEMA), VERSION) != 0)
-        status = pp_fail(err, PP_E_VERSION,
-                         "the state %s has schema \"%.60s\" and this pipeprobe reads \"" SCHEMA VERSION
-                         "\": resume with the version that wrote it",
-                         path, schema);
-    else
-        status = PP_OK;
-    if (status == PP_OK) {
-        const char *name = json_string_value(json_object_get(root, "sampler"));
-        int kind = 0;
-        while (kind < PP_SAMPLER_KIND_COUNT &&
-               (!name || strcmp(name, pp_sampler_kind_name((enum pp_sampler_kind)kind)) != 0))
-            kind++;
-        if (kind == PP_SAMPLER_KIND_COUNT) {
-            status = pp_fail(
-                err, PP_E_CORRUPT,
-                "the state %s names the sampler \"%.40s\", which is unknown; start without --resume", path,
-                name ? name : "");
-        } else {
-            st->kind = (enum pp_sampler_kind)kind;
-            status = PP_OK;
-        }
-    }
-    if (status == PP_OK && !json_is_boolean(drop_last))
-        status = pp_fail(err, PP_E_CORRUPT,
-                         "the state %s has no \"drop_last\" of true or false; start without --resume", path);
-    if (status == PP_OK)
-        status = read_fields(root, path, run_fields, st, err);
-    if (status == PP_OK && stream)
-        status = read_fields(stream, path, stream_fields, st, err);
+        return pp_fail(err, PP_E_CORRUPT,
+                       "%s is JSON, but not a state saved by pipeprobe (no \"schema\" of \"" SCHEMA "...\")",
+                       path);
+    if (strcmp(schema + strlen(SCHEMA), VERSION) != 0)
+        return pp_fail(err, PP_E_VERSION,
+                       "the state %s has schema \"%.60s\" and this pipeprobe reads \"" SCHEMA VERSION
+                       "\": resume with the version that wrote it",
+                       path, schema);
+    while (kind < PP_SAMPLER_KIND_COUNT &&
+           (!name || strcmp(name, pp_sampler_kind_name((enum pp_sampler_kind)kind)) != 0))
+        kind++;
+    if (kind == PP_SAMPLER_KIND_COUNT)
+        return pp_fail(err, PP_E_CORRUPT,
+                       "the state %s names the sampler \"%.40s\", which is unknown; start without --resume",
+                       path, name ? name : "");
+    if (!json_is_boolean(drop_last))
+        return pp_fail(err, PP_E_CORRUPT,
+                       "the state %s has no \"drop_last\" of true or false; start without --resume", path);
+    st->kind = (enum pp_sampler_kind)kind;
     st->drop_last = json_is_true(drop_last);
     st->streaming = stream != NULL;
-    return status;
+    pp_status status = read_fields(root, path, run_fields, st, err);
+    return status == PP_OK && stream ? read_fields(stream, path, stream_fields, st, err) : status;
 }
 
 pp_status pp_state_load(const char *path, struct pp_loader_state *st, struct pp_err *err)
