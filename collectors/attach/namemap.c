@@ -2,8 +2,8 @@
 
 #include "probe/base/err.h"
 #include "probe/base/opts.h"
+#include "probe/base/text.h"
 
-#include <ctype.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <sys/stat.h>
@@ -46,16 +46,6 @@ void pp_namemap_free(struct pp_namemap *m)
 size_t pp_namemap_rows(const struct pp_namemap *m)
 {
     return m ? m->n : 0;
-}
-
-static char *trim(char *s)
-{
-    while (isspace((unsigned char)*s))
-        s++;
-    size_t n = strlen(s);
-    while (n && isspace((unsigned char)s[n - 1]))
-        s[--n] = '\0';
-    return s;
 }
 
 /* The colon between domain and name: the first that is neither escaped nor inside [...] nor doubled as in C++
@@ -122,7 +112,7 @@ static pp_status parse_line(char *line, struct row *out, int *has_row, const str
     char *phase = strrchr(line, '='); /* the last one, for no phase holds one */
     if (phase)
         *phase++ = '\0';
-    char *pattern = trim(line);
+    char *pattern = pp_text_trim(line);
     *has_row = 0;
     if (!phase && !*pattern)
         return PP_OK;
@@ -131,7 +121,7 @@ static pp_status parse_line(char *line, struct row *out, int *has_row, const str
                        at->file, at->line, pattern);
     if (!*pattern)
         return pp_fail(err, PP_E_USAGE, "%s:%d: the pattern before '=' is missing", at->file, at->line);
-    phase = trim(phase);
+    phase = pp_text_trim(phase);
     if (!*phase)
         return pp_fail(err, PP_E_USAGE, "%s:%d: the phase after '=' is missing", at->file, at->line);
     size_t n = strlen(pattern), of_process = strlen(OF_PROCESS);
@@ -158,7 +148,7 @@ static pp_status parse_line(char *line, struct row *out, int *has_row, const str
     if (n > of_process && strcmp(phase + n - of_process, OF_PROCESS) == 0 &&
         isspace((unsigned char)phase[n - of_process - 1])) {
         phase[n - of_process] = '\0';
-        trim(phase);
+        pp_text_trim(phase);
         out->of_process = 1;
     }
     pp_status status = parse_phase(phase, &out->phase, at, err);

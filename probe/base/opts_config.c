@@ -1,7 +1,7 @@
 #include "probe/base/err.h"
 #include "probe/base/opts_value.h"
+#include "probe/base/text.h"
 
-#include <ctype.h>
 #include <sys/stat.h>
 
 /* Kept texts hang on a list, so that they are owned (and leak checkers see them) until the process ends. */
@@ -9,17 +9,6 @@ static struct kept {
     struct kept *next;
     char text[];
 } * all_kept;
-
-static char *trim(char *s)
-{
-    while (isspace((unsigned char)*s))
-        s++;
-    char *end = s + strlen(s);
-    while (end > s && isspace((unsigned char)end[-1]))
-        end--;
-    *end = '\0';
-    return s;
-}
 
 static const char *const *sections; /* that a file may have; NULL: any */
 
@@ -41,7 +30,7 @@ static pp_status read_heading(struct config *c, char *s, struct pp_err *err)
     if (s[n - 1] != ']')
         return pp_fail(err, PP_E_USAGE, "%s:%d: the heading '%s' does not end in ']'", c->path, c->line, s);
     s[n - 1] = '\0';
-    const char *name = trim(s + 1);
+    const char *name = pp_text_trim(s + 1);
     const char *const *known = sections;
     c->section = strcmp(name, c->set->command) == 0 ? OURS : ANOTHER;
     while (known && *known && strcmp(*known, name) != 0)
@@ -65,8 +54,8 @@ static pp_status read_setting(struct config *c, char *s, struct pp_err *err)
     if (!equals)
         return pp_fail(err, PP_E_USAGE, "%s:%d: '%s' is not of the form name = value", c->path, c->line, s);
     *equals = '\0';
-    const char *name = trim(s);
-    char *value = trim(equals + 1);
+    const char *name = pp_text_trim(s);
+    char *value = pp_text_trim(equals + 1);
     size_t n = strlen(value);
     if (n >= 2 && value[0] == '"' && value[n - 1] == '"') { /* quotes keep leading and trailing spaces */
         value[n - 1] = '\0';
@@ -118,7 +107,7 @@ pp_status pp_opts_config(struct pp_opt_set *set, struct pp_err *err)
         c.line++;
         int marked = c.line == 1 && strncmp(line, "\xef\xbb\xbf", 3) ==
                                         0; /* an editor's byte-order mark, which is invisible */
-        char *s = trim(line + (marked ? 3 : 0));
+        char *s = pp_text_trim(line + (marked ? 3 : 0));
         if (*s == '\0' || *s == '#' || *s == ';')
             status = PP_OK;
         else

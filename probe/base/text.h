@@ -4,6 +4,8 @@
 
 #include "probe/base/std.h"
 
+#include <ctype.h>
+
 char *pp_text_duration(char *buf, size_t size, double ns); /* "4.12 ms", "812 us", "31.0 s", "2m05s" */
 char *pp_text_bytes(char *buf, size_t size, double bytes); /* "99.5 KiB", "1.21 GiB" */
 char *pp_text_count(char *buf, size_t size, double n);     /* "1,281,167" */
@@ -46,6 +48,16 @@ char *pp_text_no_secrets(char *buf, size_t size, const char *text);
 /* The value of a hexadecimal digit; -1: it is none. */
 int pp_text_hex(char c);
 int pp_text_ends_in(const char *text, const char *end);
+/* The text without blanks before and behind it, which is cut in place. */
+static inline char *pp_text_trim(char *s)
+{
+    while (isspace((unsigned char)*s))
+        s++;
+    size_t n = strlen(s);
+    while (n && isspace((unsigned char)s[n - 1]))
+        s[--n] = '\0';
+    return s;
+}
 /* Behind the next newline; NULL: nothing is. */
 const char *pp_text_next_line(const char *p);
 /* Whether it is one of the words of a list, which blanks part; words NULL: there are none. */
