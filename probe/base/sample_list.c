@@ -7,11 +7,6 @@ uint8_t *pp_sample_list_put_batch(uint8_t *out, uint64_t n)
     return pp_varint_put(out, n + 1);
 }
 
-uint8_t *pp_sample_list_put_unknown(uint8_t *out)
-{
-    return pp_varint_put(out, 0);
-}
-
 uint8_t *pp_sample_list_put(uint8_t *out, uint64_t sample, uint64_t *last)
 {
     uint64_t d = sample - *last;

@@ -9,8 +9,7 @@
 enum { PP_SAMPLE_LIST_NUMBER = 10 }; /* bytes that a number takes at the most */
 
 /* Appends at out, which has room; they return the new end. */
-uint8_t *pp_sample_list_put_batch(uint8_t *out, uint64_t n);
-uint8_t *pp_sample_list_put_unknown(uint8_t *out);
+uint8_t *pp_sample_list_put_batch(uint8_t *out, uint64_t n); /* UINT64_MAX: they have no numbers */
 uint8_t *pp_sample_list_put(uint8_t *out, uint64_t sample, uint64_t *last); /* *last: 0 at first */
 
 /* Reads a stranger's bytes. */

@@ -208,7 +208,7 @@ void record_order_unknown(const struct record_iteration *it)
 {
     if (!make_room(it, 0))
         return;
-    order.used = (size_t)(pp_sample_list_put_unknown(order.buf + order.used) - order.buf);
+    order.used = (size_t)(pp_sample_list_put_batch(order.buf + order.used, UINT64_MAX) - order.buf);
     order.head.batches++;
     put_head();
 }

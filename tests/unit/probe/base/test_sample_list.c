@@ -25,7 +25,7 @@ static size_t make(uint64_t seed, uint8_t *bytes, uint64_t sample[BATCHES][MOST]
     uint8_t *end = bytes;
     for (int b = 0; b < BATCHES; b++) {
         n[b] = b % 7 == 3 ? UINT64_MAX : pp_rng_below(&r, MOST);
-        end = n[b] == UINT64_MAX ? pp_sample_list_put_unknown(end) : pp_sample_list_put_batch(end, n[b]);
+        end = pp_sample_list_put_batch(end, n[b]);
         for (uint64_t i = 0; n[b] != UINT64_MAX && i < n[b]; i++)
             end = pp_sample_list_put(end, sample[b][i] = number(&r, (int)i), &last);
     }
