@@ -3,12 +3,11 @@
 #include "probe/base/array.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "probe/base/hash.h"
 #include "probe/base/io.h"
-#include "probe/base/rng.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -247,15 +246,13 @@ pp_status pp_lease_dir_join(struct pp_lease_dir *d, const struct pp_lease_opts *
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to lease shards");
     /* Host, process and 64 random bits: a name for people that no other rank has. */
     char host[48] = "host";
-    uint64_t random;
     gethostname(host, sizeof(host) - 1);
     host[sizeof(host) - 1] = '\0';
     for (char *c = host; *c; c++)
         if (!((*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || *c == '-'))
             *c = '-';
-    if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
-        random = pp_mix64(pp_now_ns() ^ (uint64_t)getpid() << 32 ^ (uintptr_t)d->token);
-    snprintf(d->token, PP_LEASE_TOKEN, "%.48s.%ld.%016llx", host, (long)getpid(), (unsigned long long)random);
+    snprintf(d->token, PP_LEASE_TOKEN, "%.48s.%ld.%016llx", host, (long)getpid(),
+             (unsigned long long)pp_hash_seed());
     pp_status st = open_dir(d, err);
     int has_job = st == PP_OK && faccessat(d->fd, "job", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     if (st == PP_OK) /* nothing is made in a stranger's directory */
