@@ -1,6 +1,7 @@
 #include "collectors/system/cgroup.h"
 
 #include "probe/base/io.h"
+#include "probe/base/text.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -178,7 +179,7 @@ double pp_cgroup_cpu_quota_of(int64_t pid)
 static const char *device_line(const char *text, const char *device)
 {
     size_t n = strlen(device);
-    for (const char *line = text; line && *line; line = strchr(line, '\n'), line = line ? line + 1 : NULL)
+    for (const char *line = text; line && *line; line = pp_text_next_line(line))
         if (n && strncmp(line, device, n) == 0 && line[n] == ' ')
             return line + n + 1;
     return NULL;

@@ -3,6 +3,7 @@
 #include "collectors/system/cgroup.h"
 #include "collectors/system/topology.h"
 #include "probe/base/io.h"
+#include "probe/base/text.h"
 
 #include <inttypes.h>
 #include <sched.h>
@@ -32,19 +33,16 @@ void pp_cpus_read(struct pp_cpus *out)
 int pp_proc_field(const char *text, const char *key, char *out, size_t size)
 {
     size_t n = strlen(key);
-    for (const char *line = text; line && *line;) {
-        if (strncmp(line, key, n) == 0) {
-            const char *p = line + n;
-            p += strspn(p, " \t");
-            if (*p == ':') {
-                p++;
-                p += strspn(p, " \t");
-                snprintf(out, size, "%.*s", (int)strcspn(p, "\n"), p);
-                return 1;
-            }
+    for (const char *line = text; line && *line; line = pp_text_next_line(line)) {
+        if (strncmp(line, key, n) != 0)
+            continue;
+        const char *p = line + n;
+        p += strspn(p, " \t");
+        if (*p == ':') {
+            p += 1 + strspn(p + 1, " \t");
+            snprintf(out, size, "%.*s", (int)strcspn(p, "\n"), p);
+            return 1;
         }
-        line = strchr(line, '\n');
-        line = line ? line + 1 : NULL;
     }
     return 0;
 }

@@ -2,6 +2,7 @@
 
 #include "collectors/system/environment.h"
 #include "probe/base/io.h"
+#include "probe/base/text.h"
 
 #include <dirent.h>
 #include <strings.h>
@@ -280,7 +281,7 @@ static int parse_line(const char *p, struct pp_mount *m)
 int pp_mount_find(const char *mountinfo, const char *path, struct pp_mount *out)
 {
     size_t best = 0;
-    for (const char *line = mountinfo; line && *line;) {
+    for (const char *line = mountinfo; line && *line; line = pp_text_next_line(line)) {
         struct pp_mount m;
         size_t n = parse_line(line, &m) ? strlen(m.point) : 0;
         int holds = n == 1 ? path[0] == '/'
@@ -289,8 +290,6 @@ int pp_mount_find(const char *mountinfo, const char *path, struct pp_mount *out)
             best = n; /* a later mount on the same point hides the earlier one */
             *out = m;
         }
-        line = strchr(line, '\n');
-        line = line ? line + 1 : NULL;
     }
     return best > 0;
 }
