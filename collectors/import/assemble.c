@@ -137,19 +137,6 @@ static void put_part(struct made *m, const struct pp_span *like, unsigned phase,
 /* Share of a step: more is work of its own, as of a loop that takes its batch at the end */
 #define BEFORE_THE_WAIT 0.1
 
-/* 1: the time from the begin of a step to its wait is of the step before it, or of none. */
-static int put_before(struct made *m, const struct pp_span *step, const struct pp_span *wait)
-{
-    double before = (double)(wait->start_ns - step->start_ns);
-    if (wait->start_ns < step->start_ns || before > BEFORE_THE_WAIT * (double)step->dur_ns)
-        return 0;
-    if (m->last_step) {
-        struct pp_span *last = &m->im->spans[m->last_step - 1].s;
-        last->dur_ns = wait->start_ns - last->start_ns;
-    }
-    return 1;
-}
-
 static void put_steps(struct made *m, const struct parts *p)
 {
     size_t h = 0;
@@ -164,8 +151,16 @@ static void put_steps(struct made *m, const struct parts *p)
             m->im->step_start_ns[m->im->n_steps++] = waits && p->holes[h].start_ns < at ? p->holes[h].start_ns
                                                                                         : at;
         }
-        if (waits && put_before(m, s, &p->holes[h]))
-            at = p->holes[h].start_ns;
+        /* The time from its begin to its wait is of the step before it, or of none. */
+        const struct pp_span *wait = waits ? &p->holes[h] : NULL;
+        if (wait && wait->start_ns >= at &&
+            (double)(wait->start_ns - at) <= BEFORE_THE_WAIT * (double)s->dur_ns) {
+            at = wait->start_ns;
+            if (m->last_step) {
+                struct pp_span *last = &m->im->spans[m->last_step - 1].s;
+                last->dur_ns = at - last->start_ns;
+            }
+        }
         for (; h < p->n_holes && p->holes[h].start_ns < import_end_of(s); h++) {
             const struct pp_span *w = &p->holes[h];
             put_part(m, s, PP_PHASE_STEP, at, w->start_ns);
@@ -247,26 +242,6 @@ static int by_pid(const void *a, const void *b)
     return strcmp(((const struct import_process *)a)->pid, ((const struct import_process *)b)->pid);
 }
 
-/* 1: the nearest of the processes that waits for data is another than the trainer: the thread's own, the one
- * that started it, and so on. */
-static int is_foreign(const struct pp_imported *im, const char *const *trainers, size_t n, uint32_t thread)
-{
-    const char *pid = im->threads[thread].pid;
-    for (int i = 0; i < DEEPEST; i++) {
-        struct import_process key;
-        if (bsearch(&pid, trainers, n, sizeof(*trainers), pp_by_text))
-            return strcmp(pid, im->threads[im->trainer].pid) != 0;
-        memcpy(key.pid, pid, strlen(pid) + 1);
-        const struct import_process *p = im->n_processes ? bsearch(&key, im->processes, im->n_processes,
-                                                                   sizeof(key), by_pid)
-                                                         : NULL;
-        if (!p)
-            return 0;
-        pid = p->parent;
-    }
-    return 0;
-}
-
 PP_BY_BOTH(by_first, struct life, first_ns, thread)
 
 /* Each thread with spans of a worker takes over from the first one that has ended by then. lives, become:
@@ -321,7 +296,19 @@ static void join_processes(struct pp_imported *im)
     if (im->n_processes)
         qsort(im->processes, im->n_processes, sizeof(*im->processes), by_pid);
     for (uint32_t i = 0; i < n; i++) {
-        foreign[i] = (uint8_t)is_foreign(im, trainers, n_trainers, i);
+        /* The nearest of the processes that waits for data: the thread's own, the one that started it, ... */
+        const char *pid = im->threads[i].pid;
+        for (int k = 0; pid && k < DEEPEST; k++) {
+            struct import_process key, *p = NULL;
+            if (bsearch(&pid, trainers, n_trainers, sizeof(*trainers), pp_by_text)) {
+                foreign[i] = strcmp(pid, im->threads[im->trainer].pid) != 0;
+                break;
+            }
+            memcpy(key.pid, pid, strlen(pid) + 1);
+            if (im->n_processes)
+                p = bsearch(&key, im->processes, im->n_processes, sizeof(key), by_pid);
+            pid = p ? p->parent : NULL;
+        }
         im->facts.other_trainers += foreign[i] && (im->threads[i].waits || im->threads[i].steps);
     }
     for (size_t i = 0; i < im->n_spans; i++)
@@ -388,29 +375,8 @@ static void give_part(struct pp_imported *im, const struct import_span *s, uint6
     part->s.dur_ns = to - from;
 }
 
-/* The ranges of one thread, in order. Deeper ones than the stack are parts of the last one in it. */
-static void part_thread(struct pp_imported *im, const struct import_span *all, size_t n)
-{
-    const struct import_span *open[DEEPEST];
-    uint64_t at = 0; /* all before is given */
-    int depth = 0;
-    for (size_t i = 0; i <= n; i++) {
-        uint64_t next = i < n ? all[i].s.start_ns : UINT64_MAX;
-        while (depth && import_end_of(&open[depth - 1]->s) <= next) {
-            give_part(im, open[depth - 1], at, import_end_of(&open[depth - 1]->s));
-            at = import_end_of(&open[depth - 1]->s) > at ? import_end_of(&open[depth - 1]->s) : at;
-            depth--;
-        }
-        if (i == n || depth == DEEPEST)
-            continue;
-        if (depth)
-            give_part(im, open[depth - 1], at, next);
-        at = next > at ? next : at;
-        open[depth++] = &all[i];
-    }
-}
-
-/* Of ranges that hold each other, on other threads than the trainer's: each keeps the time of its own. */
+/* Of ranges that hold each other, on other threads than the trainer's: each keeps the time of its own. Deeper
+ * ones than the stack are parts of the last one in it. */
 static void part_stages(struct pp_imported *im)
 {
     size_t n = im->n_spans, kept = 0;
@@ -422,11 +388,26 @@ static void part_stages(struct pp_imported *im)
         qsort(all, n, sizeof(*all), by_thread_and_start);
     im->n_spans = all ? 0 : im->n_spans;
     for (size_t end; all && kept < n; kept = end) {
+        const struct import_span *open[DEEPEST];
+        uint64_t at = 0; /* all before is given */
+        int depth = 0;
         for (end = kept; end < n && all[end].thread == all[kept].thread; end++)
             if (all[end].thread == im->trainer)
                 give_part(im, &all[end], all[end].s.start_ns, import_end_of(&all[end].s));
-        if (all[kept].thread != im->trainer)
-            part_thread(im, &all[kept], end - kept);
+        for (size_t i = all[kept].thread == im->trainer ? end : kept; i < end || depth; i++) {
+            uint64_t next = i < end ? all[i].s.start_ns : UINT64_MAX;
+            while (depth && import_end_of(&open[depth - 1]->s) <= next) {
+                const struct import_span *last = open[--depth];
+                give_part(im, last, at, import_end_of(&last->s));
+                at = import_end_of(&last->s) > at ? import_end_of(&last->s) : at;
+            }
+            if (i >= end || depth == DEEPEST)
+                continue;
+            if (depth)
+                give_part(im, open[depth - 1], at, next);
+            at = next > at ? next : at;
+            open[depth++] = &all[i];
+        }
     }
     free(all);
 }

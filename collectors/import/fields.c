@@ -52,23 +52,17 @@ static int read_varint(struct pp_fields *f, uint64_t *value)
     return stop_reading(f, "a number of more than 64 bits");
 }
 
-/* Up to a place of the file. */
-static int skip_to(struct pp_fields *f, uint64_t place)
-{
-    for (uint64_t here = pp_fields_at(f); here < place; here = pp_fields_at(f)) {
-        if (!refill(f))
-            return stop_cut(f);
-        uint64_t n = (uint64_t)(f->end - f->at);
-        f->at += n < place - here ? n : place - here;
-    }
-    return 1;
-}
-
 int pp_fields_next(struct pp_fields *f)
 {
     uint64_t tag;
-    if (f->ended || !skip_to(f, f->body_ends))
+    if (f->ended)
         return 0;
+    for (uint64_t here = pp_fields_at(f); here < f->body_ends; here = pp_fields_at(f)) {
+        if (!refill(f))
+            return stop_cut(f);
+        uint64_t n = (uint64_t)(f->end - f->at), left = f->body_ends - here;
+        f->at += n < left ? n : left;
+    }
     f->body_ends = 0;
     if (pp_fields_at(f) >= f->ends[f->depth]) {
         f->depth -= f->depth > 0;

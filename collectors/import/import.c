@@ -12,36 +12,6 @@ static const struct pp_importer *const formats[] = {PP_IMPORT_FORMATS(ROW) NULL}
 
 /* ---- which format ---- */
 
-static pp_status read_head(const char *path, uint8_t *buf, size_t *size, struct pp_err *err)
-{
-    struct pp_bytes *bytes;
-    const uint8_t *run;
-    size_t n;
-    *size = 0;
-    pp_status status = pp_bytes_open(path, &bytes, err);
-    if (status != PP_OK)
-        return status;
-    while (*size < PP_IMPORT_HEAD && (run = pp_bytes_next(bytes, &n)) && n) {
-        n = n < PP_IMPORT_HEAD - *size ? n : PP_IMPORT_HEAD - *size;
-        memcpy(buf + *size, run, n);
-        *size += n;
-    }
-    for (size_t i = 0; i < *size; i++) /* probes search for words */
-        buf[i] = buf[i] ? buf[i] : 1;
-    buf[*size] = '\0';
-    pp_bytes_close(bytes);
-    return PP_OK;
-}
-
-static const struct pp_importer *format_of(const char *path, const uint8_t *buf, size_t size)
-{
-    const struct pp_import_head head = {.path = path, .data = buf, .size = size};
-    for (size_t i = 0; formats[i]; i++)
-        if (formats[i]->probe(&head))
-            return formats[i];
-    return NULL;
-}
-
 /* A text that begins as the traces of events do, and ends within its first event: `{"id":0,"name":"HH` */
 static int ends_too_early(const uint8_t *text, size_t size)
 {
@@ -67,18 +37,33 @@ static int ends_too_early(const uint8_t *text, size_t size)
 pp_status pp_import_format(const char *path, const struct pp_importer **out, struct pp_err *err)
 {
     uint8_t *buf = malloc(PP_IMPORT_HEAD + 1);
-    size_t size;
+    struct pp_bytes *bytes = NULL;
+    const uint8_t *run;
+    size_t size = 0, n;
     *out = NULL;
     pp_status status = buf ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
     if (status == PP_OK && pp_reader_is_recording(path))
         status = pp_fail(err, PP_E_UNSUPPORTED, "%s is a recording already: pipeprobe report %s", path, path);
     if (status == PP_OK)
-        status = read_head(path, buf, &size, err);
+        status = pp_bytes_open(path, &bytes, err);
+    if (status == PP_OK) {
+        while (size < PP_IMPORT_HEAD && (run = pp_bytes_next(bytes, &n)) && n) {
+            n = n < PP_IMPORT_HEAD - size ? n : PP_IMPORT_HEAD - size;
+            memcpy(buf + size, run, n);
+            size += n;
+        }
+        for (size_t i = 0; i < size; i++) /* probes search for words */
+            buf[i] = buf[i] ? buf[i] : 1;
+        buf[size] = '\0';
+        for (size_t i = 0; formats[i] && !*out; i++)
+            *out = formats[i]->probe(&(struct pp_import_head){path, buf, size}) ? formats[i] : NULL;
+    }
     if (status == PP_OK && strstr((char *)buf, "\"origin_mono_ns\"") &&
         strstr((char *)buf, "\"traceEvents\"")) {
+        *out = NULL;
         status = pp_fail(err, PP_E_UNSUPPORTED,
                          "%s was exported by pipeprobe: report the recording that it was made of", path);
-    } else if (status == PP_OK && !(*out = format_of(path, buf, size)) && ends_too_early(buf, size)) {
+    } else if (status == PP_OK && !*out && ends_too_early(buf, size)) {
         status = pp_fail(err, PP_E_CORRUPT,
                          "%s is cut inside of its first event: nothing of it can be judged", path);
     } else if (status == PP_OK && !*out) {
@@ -89,6 +74,7 @@ pp_status pp_import_format(const char *path, const struct pp_importer **out, str
         status = pp_fail(err, PP_E_UNSUPPORTED, "%s is no trace of a known format. Known are: %s", path,
                          known);
     }
+    pp_bytes_close(bytes);
     free(buf);
     return status;
 }

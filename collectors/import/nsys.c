@@ -71,32 +71,12 @@ static pp_status foreign_db_step(struct pp_foreign_db *d, sqlite3_stmt *st, stru
     return pp_allowance_take(&d->allowed, bytes) ? PP_OK : pp_allowance_fail(&d->allowed, d->path, err);
 }
 
-/* Bits of the wanted columns that are there, as ordinary ones. */
-static pp_status find_columns(struct pp_foreign_db *d, const char *table, char names[][32], int n,
-                              unsigned *there, struct pp_err *err)
-{
-    char sql[96];
-    sqlite3_stmt *st = NULL;
-    pp_status status;
-    *there = 0;
-    snprintf(sql, sizeof(sql), "PRAGMA main.table_xinfo(%s)", table);
-    if (sqlite3_prepare_v2(d->db, sql, -1, &st, NULL) != SQLITE_OK)
-        return fail_read(d, err);
-    while ((status = foreign_db_step(d, st, err)) == PP_OK) {
-        const char *name = (const char *)sqlite3_column_text(st, 1);
-        for (int i = 0; name && i < n && sqlite3_column_int(st, 6) == 0; i++)
-            *there |= strcmp(name, names[i]) == 0 ? 1u << i : 0;
-    }
-    sqlite3_finalize(st);
-    return status == PP_END ? PP_OK : status;
-}
-
 /* A statement that reads these columns (names with blanks between them) of an ordinary table, in the order of
  * the file; a column the table lacks is NULL in every row. *out NULL with PP_OK: there is no such table. */
 static pp_status foreign_db_select(struct pp_foreign_db *d, const char *table, const char *columns,
                                    sqlite3_stmt **out, struct pp_err *err)
 {
-    char names[COLUMNS_MOST][32], sql[1024] = "SELECT ";
+    char names[COLUMNS_MOST][32], sql[1024];
     sqlite3_stmt *st = NULL;
     unsigned there = 0;
     int n = 0, kind = 0; /* kind: 1 an ordinary table, 0 no such, -1 something else of that name */
@@ -120,7 +100,18 @@ static pp_status foreign_db_select(struct pp_foreign_db *d, const char *table, c
                          table);
     if (status != PP_OK || !kind)
         return status;
-    status = find_columns(d, table, names, n, &there, err);
+    /* Bits of the wanted columns that are there, as ordinary ones. */
+    snprintf(sql, sizeof(sql), "PRAGMA main.table_xinfo(%s)", table);
+    if (sqlite3_prepare_v2(d->db, sql, -1, &st, NULL) != SQLITE_OK)
+        return fail_read(d, err);
+    while ((status = foreign_db_step(d, st, err)) == PP_OK) {
+        const char *name = (const char *)sqlite3_column_text(st, 1);
+        for (int i = 0; name && i < n && sqlite3_column_int(st, 6) == 0; i++)
+            there |= strcmp(name, names[i]) == 0 ? 1u << i : 0;
+    }
+    sqlite3_finalize(st);
+    status = status == PP_END ? PP_OK : status;
+    snprintf(sql, sizeof(sql), "SELECT ");
     for (int i = 0; i < n; i++)
         snprintf(sql + strlen(sql), sizeof(sql) - strlen(sql), there >> i & 1 ? "%s\"%s\"" : "%sNULL",
                  i ? ", " : "", names[i]);

@@ -20,18 +20,15 @@ uint64_t pp_scan_at(const struct pp_scan *s)
 
 /* ---- bytes ---- */
 
-static int refill(struct pp_scan *s)
-{
-    size_t n;
-    s->before += (uint64_t)(s->end - s->run);
-    s->run = s->at = pp_bytes_next(s->bytes, &n);
-    s->end = s->run + n;
-    return n != 0;
-}
-
 static int peek(struct pp_scan *s)
 {
-    return s->at < s->end || refill(s) ? *s->at : NO_MORE;
+    if (s->at == s->end) {
+        size_t n;
+        s->before += (uint64_t)(s->end - s->run);
+        s->run = s->at = pp_bytes_next(s->bytes, &n);
+        s->end = s->run + n;
+    }
+    return s->at < s->end ? *s->at : NO_MORE;
 }
 
 static int take(struct pp_scan *s)
@@ -64,17 +61,28 @@ static void keep_point(struct pp_scan *s, uint32_t p)
         keep(s, bytes[i]);
 }
 
-/* A surrogate without its other half becomes U+FFFD, and so does a zero, which would end the text. */
-static void take_point(struct pp_scan *s, uint32_t *high)
+static void take_escape(struct pp_scan *s, uint32_t *high)
 {
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    int c = take(s);
+    const char *known = c > 0 ? strchr(from, c) : NULL;
     uint32_t p = 0;
+    if (known) {
+        keep(s, to[known - from]);
+    } else if (c != NO_MORE && c != 'u') { /* no escape: a path of Windows, written as it is */
+        keep(s, '\\');
+        keep(s, c);
+    }
+    if (c != 'u')
+        return;
     for (int i = 0; i < 4; i++) {
-        int c = peek(s);
-        if (c == NO_MORE || !isxdigit(c)) /* not the four digits of an escape: left for the text */
+        int digit = peek(s);
+        if (digit == NO_MORE || !isxdigit(digit)) /* not the four digits of an escape: left for the text */
             return;
-        p = p << 4 | (uint32_t)(isdigit(c) ? c - '0' : (c | 32) - 'a' + 10);
+        p = p << 4 | (uint32_t)(isdigit(digit) ? digit - '0' : (digit | 32) - 'a' + 10);
         s->at++;
     }
+    /* A surrogate without its other half becomes U+FFFD, and so does a zero, which would end the text. */
     if (p >= 0xdc00 && p < 0xe000 && *high) {
         keep_point(s, 0x10000 + ((*high & 0x3ff) << 10) + (p & 0x3ff));
         *high = 0;
@@ -85,23 +93,6 @@ static void take_point(struct pp_scan *s, uint32_t *high)
     *high = p >= 0xd800 && p < 0xdc00 ? p : 0;
     if (!*high)
         keep_point(s, p == 0 || (p >= 0xdc00 && p < 0xe000) ? 0xfffd : p);
-}
-
-static void take_escape(struct pp_scan *s, uint32_t *high)
-{
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    int c = take(s);
-    const char *known = c > 0 ? strchr(from, c) : NULL;
-    if (c == 'u') {
-        take_point(s, high);
-        return;
-    }
-    if (known) {
-        keep(s, to[known - from]);
-    } else if (c != NO_MORE) { /* no escape: a path of Windows, written as it is */
-        keep(s, '\\');
-        keep(s, c);
-    }
 }
 
 /* The bytes at hand that need no look of their own, at once: most of a trace is names. */
@@ -171,21 +162,6 @@ static enum pp_token take_word(struct pp_scan *s)
     return stop_reading(s, PP_SCAN_BAD, "a word that is no value");
 }
 
-static enum pp_token take_number(struct pp_scan *s)
-{
-    int c;
-    s->length = 0;
-    while ((c = peek(s)) != NO_MORE && (isdigit(c) || strchr("+-.eE", c))) {
-        if (s->length >= PP_SCAN_NUMBER)
-            return stop_reading(s, PP_SCAN_BAD, "a number of more than 64 characters");
-        keep(s, take(s));
-    }
-    s->text[s->length] = '\0';
-    if (s->length == 1 && s->text[0] == '-' && (c == 'I' || c == 'i' || c == 'N' || c == 'n'))
-        return take_word(s);
-    return c == NO_MORE && s->depth ? stop_reading(s, PP_SCAN_CUT, NULL) : PP_SCAN_NUMBER_TOKEN;
-}
-
 static enum pp_token take_value(struct pp_scan *s, int c)
 {
     s->wants_value = 0;
@@ -204,27 +180,17 @@ static enum pp_token take_value(struct pp_scan *s, int c)
         s->at++;
         return take_string(s) ? PP_SCAN_STRING : stop_reading(s, PP_SCAN_CUT, NULL);
     }
-    if (isdigit(c) || c == '-')
-        return take_number(s);
-    return isalpha(c) ? take_word(s) : stop_reading(s, PP_SCAN_BAD, "no value where one belongs");
-}
-
-static enum pp_token take_key(struct pp_scan *s, int c)
-{
-    if (c != '"')
-        return stop_reading(s, PP_SCAN_BAD, "no name where one belongs");
-    s->at++;
-    if (!take_string(s))
-        return stop_reading(s, PP_SCAN_CUT, NULL);
-    while ((c = peek(s)) != NO_MORE && isspace(c))
-        s->at++;
-    if (c == NO_MORE)
-        return stop_reading(s, PP_SCAN_CUT, NULL);
-    if (c != ':')
-        return stop_reading(s, PP_SCAN_BAD, "no colon behind a name");
-    s->at++;
-    s->wants_value = 1;
-    return PP_SCAN_KEY;
+    if (!isdigit(c) && c != '-')
+        return isalpha(c) ? take_word(s) : stop_reading(s, PP_SCAN_BAD, "no value where one belongs");
+    while ((c = peek(s)) != NO_MORE && (isdigit(c) || strchr("+-.eE", c))) {
+        if (s->length >= PP_SCAN_NUMBER)
+            return stop_reading(s, PP_SCAN_BAD, "a number of more than 64 characters");
+        keep(s, take(s));
+    }
+    s->text[s->length] = '\0';
+    if (s->length == 1 && s->text[0] == '-' && (c == 'I' || c == 'i' || c == 'N' || c == 'n'))
+        return take_word(s);
+    return c == NO_MORE && s->depth ? stop_reading(s, PP_SCAN_CUT, NULL) : PP_SCAN_NUMBER_TOKEN;
 }
 
 enum pp_token pp_scan_next(struct pp_scan *s)
@@ -243,7 +209,22 @@ enum pp_token pp_scan_next(struct pp_scan *s)
         s->depth--;
         return in_object ? PP_SCAN_OBJECT_END : PP_SCAN_ARRAY_END;
     }
-    return in_object && !s->wants_value ? take_key(s, c) : take_value(s, c);
+    if (!in_object || s->wants_value)
+        return take_value(s, c);
+    if (c != '"')
+        return stop_reading(s, PP_SCAN_BAD, "no name where one belongs");
+    s->at++;
+    if (!take_string(s))
+        return stop_reading(s, PP_SCAN_CUT, NULL);
+    while ((c = peek(s)) != NO_MORE && isspace(c))
+        s->at++;
+    if (c == NO_MORE)
+        return stop_reading(s, PP_SCAN_CUT, NULL);
+    if (c != ':')
+        return stop_reading(s, PP_SCAN_BAD, "no colon behind a name");
+    s->at++;
+    s->wants_value = 1;
+    return PP_SCAN_KEY;
 }
 
 void pp_scan_skip(struct pp_scan *s, enum pp_token first)

@@ -184,7 +184,6 @@ struct line {
     uint64_t id;
     int64_t timestamp_ns;
     uint32_t thread; /* of pp_imported_thread, once there is a span */
-    int streams;     /* of a GPU's or TPU's line: its events are work of the device */
     char name[64];
 };
 
