@@ -10,26 +10,10 @@
 
 #define LOOK_NS 50000000u /* how often to look whether a process is left */
 
-static const char *command_line_of(int64_t pid, char *line, size_t size)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%lld/cmdline", (long long)pid);
-    int fd = pp_io_open(path, O_RDONLY, 0);
-    ssize_t n = fd >= 0 ? pp_io_pread_full(fd, line, size - 1, 0) : 0;
-    if (fd >= 0)
-        close(fd);
-    if (n <= 0)
-        return NULL; /* it has gone already: unknown is absent */
-    for (ssize_t i = 0; i + 1 < n; i++)
-        line[i] = line[i] ? line[i] : ' ';
-    line[n] = '\0';
-    return line;
-}
-
 pp_status pp_collect(const char *path, int lock_fd, pp_collect_ready_fn *ready, void *ctx, struct pp_err *err)
 {
     struct pp_recording *r;
-    char line[4096];
+    char path_of_line[64], line[4096];
     int presence = -1;
     struct pp_recording_opts opts = {.store.path = path,
                                      .rings = PP_RINGS_ADOPTED,
@@ -38,8 +22,18 @@ pp_status pp_collect(const char *path, int lock_fd, pp_collect_ready_fn *ready, 
     pp_identity_read(&opts.identity); /* the program started us: its environment is ours */
     pp_status st = pp_recording_create(&opts, &r, err);
     struct pp_session *session = st == PP_OK ? pp_recording_session(r) : NULL;
-    if (st == PP_OK)
-        st = pp_recording_start(r, command_line_of(pp_session_owner_pid(session), line, sizeof(line)), err);
+    if (st == PP_OK) {
+        snprintf(path_of_line, sizeof(path_of_line), "/proc/%lld/cmdline",
+                 (long long)pp_session_owner_pid(session));
+        int fd = pp_io_open(path_of_line, O_RDONLY, 0);
+        ssize_t n = fd >= 0 ? pp_io_pread_full(fd, line, sizeof(line) - 1, 0) : 0;
+        if (fd >= 0)
+            close(fd);
+        for (ssize_t i = 0; i + 1 < n; i++)
+            line[i] = line[i] ? line[i] : ' ';
+        line[n > 0 ? n : 0] = '\0';
+        st = pp_recording_start(r, n > 0 ? line : NULL, err); /* gone already: unknown is absent */
+    }
     ready(ctx, st == PP_OK ? NULL : err);
     if (st == PP_OK) {
         while (!pp_presence_end(pp_session_dir(session), &presence)) /* then it holds off newcomers */

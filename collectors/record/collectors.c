@@ -81,37 +81,34 @@ struct requests {
     struct pp_request taken[AT_ONCE];
 };
 
-static void store_request(struct requests *s, const struct pp_request *r)
-{
-    struct pp_request_place place;
-    if (r->place && !s->placed[r->place] && pp_request_log_place(r->place, &place)) {
-        s->placed[r->place] = 1;
-        pp_store_request_place(s->store, r->place, place.address, place.prefix);
-    }
-    pp_store_request(s->store, &(struct pp_request_row){.start_ns = r->start_ns,
-                                                        .queue_ns = r->queue_ns,
-                                                        .resolve_ns = r->resolve_ns,
-                                                        .connect_ns = r->connect_ns,
-                                                        .tls_ns = r->tls_ns,
-                                                        .first_byte_ns = r->first_byte_ns,
-                                                        .transfer_ns = r->transfer_ns,
-                                                        .cpu_ns = r->cpu_ns,
-                                                        .bytes = r->bytes,
-                                                        .sample = r->sample,
-                                                        .epoch = (uint32_t)r->epoch,
-                                                        .status = (uint32_t)r->status,
-                                                        .attempt = (uint32_t)r->attempt,
-                                                        .flags = r->flags,
-                                                        .place = r->place});
-}
-
 static void requests_poll(void *state)
 {
     struct requests *s = state;
     size_t n;
     while ((n = pp_request_log_take(s->taken, AT_ONCE)) > 0)
-        for (size_t i = 0; i < n; i++)
-            store_request(s, &s->taken[i]);
+        for (size_t i = 0; i < n; i++) {
+            const struct pp_request *r = &s->taken[i];
+            struct pp_request_place place;
+            if (r->place && !s->placed[r->place] && pp_request_log_place(r->place, &place)) {
+                s->placed[r->place] = 1;
+                pp_store_request_place(s->store, r->place, place.address, place.prefix);
+            }
+            pp_store_request(s->store, &(struct pp_request_row){.start_ns = r->start_ns,
+                                                                .queue_ns = r->queue_ns,
+                                                                .resolve_ns = r->resolve_ns,
+                                                                .connect_ns = r->connect_ns,
+                                                                .tls_ns = r->tls_ns,
+                                                                .first_byte_ns = r->first_byte_ns,
+                                                                .transfer_ns = r->transfer_ns,
+                                                                .cpu_ns = r->cpu_ns,
+                                                                .bytes = r->bytes,
+                                                                .sample = r->sample,
+                                                                .epoch = (uint32_t)r->epoch,
+                                                                .status = (uint32_t)r->status,
+                                                                .attempt = (uint32_t)r->attempt,
+                                                                .flags = r->flags,
+                                                                .place = r->place});
+        }
 }
 
 static pp_status requests_start(const struct pp_collect_opts *opts, void **out, struct pp_err *err)

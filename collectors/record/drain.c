@@ -286,19 +286,6 @@ pp_status pp_drain_start(const struct pp_drain_opts *opts, struct pp_drain **out
     return PP_OK;
 }
 
-/* What was recorded since the last commit. A job that was killed leaves workers which go on for a while: what
- * they record behind this is in no file, and the row of their thread must not count it. */
-static void put_last_spans(struct pp_drain *d, uint32_t thread)
-{
-    struct pp_err err = {.code = PP_OK};
-    struct pp_ring_reader r = pp_ring_reader(d->opts.session, thread);
-    uint64_t moved = 0;
-    if (d->stats.first_failure || d->stage[thread] == STORED)
-        return;
-    note_failure(d, pp_store_append_from(d->opts.store, thread, read_ring, &r, &moved), &err);
-    d->stats.spans += moved;
-}
-
 /* Final thread rows and what was lost. */
 static void put_totals(struct pp_drain *d)
 {
@@ -311,7 +298,14 @@ static void put_totals(struct pp_drain *d)
         pp_session_ring_info(d->opts.session, i, &info);
         if (info.taken_over) /* one may have come and gone between its row and its spans */
             d->stage[i] = RECORDS;
-        put_last_spans(d, i);
+        /* What was recorded since the last commit. A job that was killed leaves workers which go on for a
+         * while: what they record behind this is in no file, and the row of their thread must not count it.
+         */
+        struct pp_ring_reader r = pp_ring_reader(d->opts.session, i);
+        uint64_t moved = 0;
+        if (!d->stats.first_failure && d->stage[i] != STORED)
+            note_failure(d, pp_store_append_from(d->opts.store, i, read_ring, &r, &moved), &err);
+        d->stats.spans += moved;
         pp_session_ring_info(d->opts.session, i, &info);
         put_thread(d, i, d->stats.first_failure ? info.recorded : info.read);
         /* What is still open when recording ends: the process was killed in it, or its thread has not
