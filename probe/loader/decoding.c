@@ -76,27 +76,6 @@ static uint8_t *base_of(const struct pp_loader *l, const struct pp_slot *s, uint
     return input->is_wide ? input->wide : s->data + row * l->row_bytes;
 }
 
-/* Whether the device takes the image, and what of it it decodes. */
-static int accepts(struct pp_worker *w, const struct pp_encoded *in, const struct pp_image_info *info,
-                   struct pp_device_image *image)
-{
-    const struct pp_loader *l = w->loader;
-    struct pp_decoding *d = &w->loader->decoding;
-    int rotates = l->opts.exif_rotate && info->orientation > 1;
-    int is_off = pp_decoding_is_off(d) || (info->channels == 1 && pp_decoding_is_off_gray(d));
-    if (is_off || strcmp(info->format, pp_decode_jpeg.name) != 0 || rotates ||
-        pp_jpeg_not_plain(in->data, in->size))
-        return 0;
-    if ((uint64_t)info->width * (uint64_t)info->height > d->most_pixels) {
-        if (atomic_fetch_add_explicit(&d->too_large, 1, memory_order_relaxed) == 0) {
-            atomic_store_explicit(&d->too_wide, info->width, memory_order_relaxed);
-            atomic_store_explicit(&d->too_high, info->height, memory_order_relaxed);
-        }
-        return 0;
-    }
-    return pp_device_parser_accepts(w->parser, in->data, in->size, &image->region);
-}
-
 /* Bytes and tables into the row, or beside it. */
 static pp_status store_input(struct pp_worker *w, const struct pp_claim *c, const struct pp_encoded *in,
                              const struct pp_transform_plan *plan, const struct pp_device_image *image,
@@ -146,16 +125,30 @@ static pp_status store_input(struct pp_worker *w, const struct pp_claim *c, cons
 int pp_decoding_take(struct pp_worker *w, const struct pp_claim *c, const struct pp_encoded *in,
                      const struct pp_image_info *info, const struct pp_transform_plan *plan)
 {
+    struct pp_decoding *d = &w->loader->decoding;
     const struct pp_rect *crop = &plan->crop;
+    int rotates = w->loader->opts.exif_rotate && info->orientation > 1;
+    int is_off = pp_decoding_is_off(d) || (info->channels == 1 && pp_decoding_is_off_gray(d));
     int is_part = crop->width < info->width || crop->height < info->height;
     struct pp_device_image image = {.width = info->width,
                                     .height = info->height,
                                     .crop_x = crop->x,
                                     .crop_y = crop->y};
     struct pp_err err;
+    if (is_off || strcmp(info->format, pp_decode_jpeg.name) != 0 || rotates ||
+        pp_jpeg_not_plain(in->data, in->size))
+        return 0;
+    if ((uint64_t)info->width * (uint64_t)info->height > d->most_pixels) {
+        if (atomic_fetch_add_explicit(&d->too_large, 1, memory_order_relaxed) == 0) {
+            atomic_store_explicit(&d->too_wide, info->width, memory_order_relaxed);
+            atomic_store_explicit(&d->too_high, info->height, memory_order_relaxed);
+        }
+        return 0;
+    }
     if (is_part)
         image.region = (struct pp_device_region){crop->x, crop->y, crop->width, crop->height};
-    return accepts(w, in, info, &image) && store_input(w, c, in, plan, &image, &err) == PP_OK;
+    return pp_device_parser_accepts(w->parser, in->data, in->size, &image.region) &&
+           store_input(w, c, in, plan, &image, &err) == PP_OK;
 }
 
 /* ---- what the copy lane asks ---- */
@@ -224,38 +217,29 @@ void pp_decoding_report(const struct pp_loader *l, struct pp_loader_decode *out)
 
 _Static_assert((int)PP_LOADER_DIFFERENCES == (int)PP_JPEG_SAMPLINGS, "a row for each kind");
 
-/* -1: it cannot be compared. */
-static int compare_image(struct pp_loader *l, const struct pp_slot *s, uint64_t ticket, size_t i)
-{
-    struct pp_decoding *d = &l->decoding;
-    const struct pp_device_image *image = &d->images[i];
-    struct pp_encoded in = pp_decoding_bytes(s, image);
-    struct pp_image_info info;
-    struct pp_pixels pixels;
-    struct pp_err err;
-    int largest = -1;
-    struct pp_device_region part = pp_device_decoded(image);
-    uint64_t size = (uint64_t)part.width * (uint64_t)part.height;
-    uint8_t *rgb = image->failed || size > COMPARED_PIXELS ? NULL : malloc(size * 3);
-    if (rgb && pp_device_decode_settle(d->device, ticket, &err) == PP_OK &&
-        pp_device_decode_pixels(d->device, ticket, i, rgb, &err) == PP_OK &&
-        pp_decoder_open(d->rescue->decoder, &in, &info, &err) == PP_OK &&
-        pp_decoder_region(d->rescue->decoder, (struct pp_rect){part.x, part.y, part.width, part.height},
-                          &pixels, &err) == PP_OK)
-        largest = pp_pixels_off_add(&d->difference[s->inputs[image->row].sampling], rgb, &pixels);
-    free(rgb);
-    return largest;
-}
-
 /* What cannot be compared is left out; grey images that are none go back to the CPU. */
 void pp_decoding_compare(struct pp_loader *l, const struct pp_slot *s, uint64_t ticket, size_t n)
 {
     struct pp_decoding *d = &l->decoding;
     for (size_t i = 0; i < n; i++) {
-        enum pp_jpeg_sampling kind = s->inputs[d->images[i].row].sampling;
+        struct pp_device_image *image = &d->images[i];
+        enum pp_jpeg_sampling kind = s->inputs[image->row].sampling;
         int is_gray = kind == PP_JPEG_GRAY, largest = 0;
-        if (d->difference[kind].images < COMPARED)
-            largest = compare_image(l, s, ticket, i);
+        struct pp_encoded in = pp_decoding_bytes(s, image);
+        struct pp_image_info info;
+        struct pp_pixels pixels;
+        struct pp_err err;
+        struct pp_device_region part = pp_device_decoded(image);
+        uint64_t size = (uint64_t)part.width * (uint64_t)part.height;
+        int compared = d->difference[kind].images < COMPARED && !image->failed && size <= COMPARED_PIXELS;
+        uint8_t *rgb = compared ? malloc(size * 3) : NULL;
+        if (rgb && pp_device_decode_settle(d->device, ticket, &err) == PP_OK &&
+            pp_device_decode_pixels(d->device, ticket, i, rgb, &err) == PP_OK &&
+            pp_decoder_open(d->rescue->decoder, &in, &info, &err) == PP_OK &&
+            pp_decoder_region(d->rescue->decoder, (struct pp_rect){part.x, part.y, part.width, part.height},
+                              &pixels, &err) == PP_OK)
+            largest = pp_pixels_off_add(&d->difference[kind], rgb, &pixels);
+        free(rgb);
         if (is_gray && largest > MOST_OFF_GRAY && !pp_decoding_is_off_gray(d)) {
             atomic_store_explicit(&l->decoding.off_gray, 1, memory_order_relaxed);
             pp_loader_note(
@@ -264,7 +248,7 @@ void pp_decoding_compare(struct pp_loader *l, const struct pp_slot *s, uint64_t 
                 largest);
         }
         if (is_gray && pp_decoding_is_off_gray(d))
-            d->images[i].failed = 1;
+            image->failed = 1;
     }
 }
 

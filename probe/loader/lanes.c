@@ -59,43 +59,37 @@ static pp_status stream_error(struct reader *r, const struct pp_item *item, pp_s
 
 /* ---- leases (probe/ranks/lease.h) ---- */
 
-/* Leases the next shard for the stream, or finds that there is none now (r->dry). */
-static pp_status lease_one(struct reader *r, struct pp_err *err)
-{
-    const struct pp_loader_opts *o = &r->l->opts;
-    struct pp_lap lap = reader_lap(r);
-    enum pp_lease_answer answer = PP_LEASE_WAIT;
-    uint64_t shard;
-    pp_phase_begin(r->trace, PP_PHASE_LEASE, PP_NO_BATCH);
-    pp_status st = pp_lease_take(o->lease, r->epoch, pp_stream_order(r->stream), &shard, &answer, err);
-    if (st == PP_OK && answer == PP_LEASE_TAKEN)
-        st = pp_stream_add(r->stream, shard, err);
-    lap.flags = st == PP_OK ? 0 : PP_SPAN_ERROR;
-    pp_phase_end(r->trace, PP_PHASE_LEASE, &lap);
-    if (st != PP_OK)
-        return st;
-    pp_counter_put(r->trace, r->leases_held, pp_lease_held(o->lease));
-    r->leased += answer == PP_LEASE_TAKEN;
-    r->dry = answer != PP_LEASE_TAKEN;
-    r->over = answer == PP_LEASE_OVER;
-    if (r->dry)
-        pp_stream_drain(r->stream, 1);
-    return PP_OK;
-}
-
 /* Before the stream is asked for its next sample: what it reads is this rank's. */
 static pp_status keep_leases(struct reader *r, struct pp_err *err)
 {
     const struct pp_loader_opts *o = &r->l->opts;
-    uint64_t at = pp_stream_at(r->stream);
-    pp_status st = PP_OK;
+    uint64_t at = pp_stream_at(r->stream), shard;
     if (at != UINT64_MAX && pp_lease_is_lost(o->lease, r->epoch, at))
         pp_stream_leave(r->stream);
     if (r->dry || !pp_stream_wants(r->stream))
         return PP_OK;
-    for (int tries = 0; (st = lease_one(r, err)) == PP_E_TRANSIENT && tries < o->retries; tries++)
+    /* The next shard is leased, or it is found that there is none now (r->dry). */
+    for (int tries = 0;; tries++) {
+        struct pp_lap lap = reader_lap(r);
+        enum pp_lease_answer answer = PP_LEASE_WAIT;
+        pp_phase_begin(r->trace, PP_PHASE_LEASE, PP_NO_BATCH);
+        pp_status st = pp_lease_take(o->lease, r->epoch, pp_stream_order(r->stream), &shard, &answer, err);
+        if (st == PP_OK && answer == PP_LEASE_TAKEN)
+            st = pp_stream_add(r->stream, shard, err);
+        lap.flags = st == PP_OK ? 0 : PP_SPAN_ERROR;
+        pp_phase_end(r->trace, PP_PHASE_LEASE, &lap);
+        if (st == PP_OK) {
+            pp_counter_put(r->trace, r->leases_held, pp_lease_held(o->lease));
+            r->leased += answer == PP_LEASE_TAKEN;
+            r->dry = answer != PP_LEASE_TAKEN;
+            r->over = answer == PP_LEASE_OVER;
+            if (r->dry)
+                pp_stream_drain(r->stream, 1);
+        }
+        if (st != PP_E_TRANSIENT || tries >= o->retries)
+            return st;
         pp_stop_sleep(&r->l->stop, o->retry_backoff_ns << tries);
-    return st;
+    }
 }
 
 /* The stream has nothing. PP_OK: go on; it was waited for a lease. What the stream still held is on its way:
