@@ -56,32 +56,6 @@ static void free_pool(const struct pp_cuda_decode *c, struct pool *p)
     *p = (struct pool){0};
 }
 
-static void free_flight(struct pp_cuda_decode *c, struct pp_cuda_flight *f)
-{
-    const pp_cu_event events[] = {f->started, f->decoded, f->done};
-    if (f->state)
-        c->nv.nvjpegJpegStateDestroy(f->state);
-    if (f->single)
-        c->nv.nvjpegJpegStateDestroy(f->single);
-    for (size_t i = 0; f->params && i < c->opts.batch; i++)
-        if (f->params[i])
-            c->nv.nvjpegDecodeParamsDestroy(f->params[i]);
-    free_pool(c, &f->pixels);
-    free_pool(c, &f->jobs);
-    free_pool(c, &f->bytes);
-    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
-        if (events[i])
-            c->cu->cuEventDestroy_v2(events[i]);
-    if (f->stream)
-        c->cu->cuStreamDestroy_v2(f->stream);
-    free(f->data);
-    free(f->device_data);
-    free(f->params);
-    free(f->sizes);
-    free(f->to);
-    free(f->place);
-}
-
 void pp_cuda_decode_trim(struct pp_cuda_decode *c)
 {
     for (size_t i = 0; i < c->flights; i++) {
@@ -93,8 +67,31 @@ void pp_cuda_decode_trim(struct pp_cuda_decode *c)
 
 void pp_cuda_decode_free(struct pp_cuda_decode *c)
 {
-    for (size_t i = 0; c->flight && i < c->flights; i++)
-        free_flight(c, &c->flight[i]);
+    for (size_t k = 0; c->flight && k < c->flights; k++) {
+        struct pp_cuda_flight *f = &c->flight[k];
+        const pp_cu_event events[] = {f->started, f->decoded, f->done};
+        if (f->state)
+            c->nv.nvjpegJpegStateDestroy(f->state);
+        if (f->single)
+            c->nv.nvjpegJpegStateDestroy(f->single);
+        for (size_t i = 0; f->params && i < c->opts.batch; i++)
+            if (f->params[i])
+                c->nv.nvjpegDecodeParamsDestroy(f->params[i]);
+        free_pool(c, &f->pixels);
+        free_pool(c, &f->jobs);
+        free_pool(c, &f->bytes);
+        for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+            if (events[i])
+                c->cu->cuEventDestroy_v2(events[i]);
+        if (f->stream)
+            c->cu->cuStreamDestroy_v2(f->stream);
+        free(f->data);
+        free(f->device_data);
+        free(f->params);
+        free(f->sizes);
+        free(f->to);
+        free(f->place);
+    }
     free(c->flight);
     if (c->single)
         c->nv.nvjpegDestroy(c->single);
@@ -142,22 +139,6 @@ static pp_status make_flight(struct pp_cuda_decode *c, struct pp_cuda_flight *f,
     return check(c, rc, "making a stream and events for decoding failed", err);
 }
 
-static pp_cu_result load_table(struct pp_cuda_decode *c, pp_cu_module module)
-{
-    static const char *const kernels[] = {[1] = "pp_resize_u8", [2] = "pp_resize_f16", [4] = "pp_resize_f32"};
-    size_t size = (size_t)CHANNELS * 256 * (size_t)c->opts.value_bytes;
-    pp_cu_result rc = c->cu->cuModuleGetFunction(&c->kernel, module, kernels[c->opts.value_bytes]);
-    if (rc == 0 && c->opts.value_bytes > 1)
-        rc = c->cu->cuMemAlloc_v2(&c->table, size);
-    if (rc == 0 && c->opts.value_bytes > 1)
-        rc = c->cu->cuMemcpyHtoD_v2(c->table, c->opts.table, size);
-    if (rc == 0)
-        rc = c->cu->cuStreamCreate(&c->idle, PP_CU_STREAM_NON_BLOCKING);
-    if (rc == 0)
-        rc = c->cu->cuEventCreate(&c->now, PP_CU_EVENT_BLOCKING_SYNC);
-    return rc;
-}
-
 pp_status pp_cuda_decode_make(struct pp_cuda_decode *c, const struct pp_cuda_driver *cu, pp_cu_module module,
                               size_t flights, const struct pp_device_decode_opts *opts, struct pp_err *err)
 {
@@ -167,9 +148,23 @@ pp_status pp_cuda_decode_make(struct pp_cuda_decode *c, const struct pp_cuda_dri
         st = pp_nvjpeg_choose(&c->nv, cu, opts->batch, (enum pp_nvjpeg_backend)opts->backend, &c->choice,
                               err);
     c->regions = c->choice.regions;
-    if (st == PP_OK)
-        st = pp_cuda_check(cu, load_table(c, module), err, "a newer driver may accept it",
+    if (st == PP_OK) {
+        static const char *const kernels[] = {
+            [1] = "pp_resize_u8", [2] = "pp_resize_f16", [4] = "pp_resize_f32"};
+        int has_table = opts->value_bytes > 1;
+        size_t size = (size_t)CHANNELS * 256 * (size_t)opts->value_bytes;
+        pp_cu_result rc = cu->cuModuleGetFunction(&c->kernel, module, kernels[opts->value_bytes]);
+        if (rc == 0 && has_table)
+            rc = cu->cuMemAlloc_v2(&c->table, size);
+        if (rc == 0 && has_table)
+            rc = cu->cuMemcpyHtoD_v2(c->table, opts->table, size);
+        if (rc == 0)
+            rc = cu->cuStreamCreate(&c->idle, PP_CU_STREAM_NON_BLOCKING);
+        if (rc == 0)
+            rc = cu->cuEventCreate(&c->now, PP_CU_EVENT_BLOCKING_SYNC);
+        st = pp_cuda_check(cu, rc, err, "a newer driver may accept it",
                            "loading the kernel that resizes into the device failed");
+    }
     if (st == PP_OK && !(c->flight = calloc(flights, sizeof(*c->flight))))
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu batches under way", flights);
     if (st == PP_OK) {
@@ -235,24 +230,6 @@ static pp_status reserve(const struct pp_cuda_decode *c, struct pp_cuda_flight *
                              size >> 20, n);
     lay_out(f, images, n, f->pixels.device);
     return check(c, rc, failed_batch, err);
-}
-
-/* The encoded bytes onto the device, where the back end reads them there; padding goes with them. */
-static pp_cu_result send_bytes(const struct pp_cuda_decode *c, struct pp_cuda_flight *f, size_t n)
-{
-    size_t size = 0;
-    if (!pp_nvjpeg_reads_device(c->choice.backend))
-        return 0;
-    for (size_t i = 0; i < n; i++)
-        size += aligned(f->sizes[i] + PP_DEVICE_DECODE_PADDING, IMAGE_ALIGN);
-    pp_cu_result rc = grow(c, &f->bytes, size, 0);
-    pp_cu_pointer at = f->bytes.device;
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        f->device_data[i] = (const unsigned char *)(uintptr_t)at;
-        rc = c->cu->cuMemcpyHtoDAsync_v2(at, f->data[i], f->sizes[i] + PP_DEVICE_DECODE_PADDING, f->stream);
-        at += aligned(f->sizes[i] + PP_DEVICE_DECODE_PADDING, IMAGE_ALIGN);
-    }
-    return rc;
 }
 
 static void forget_regions(struct pp_device_image *images, size_t n)
@@ -346,8 +323,21 @@ pp_status pp_cuda_decode_start(struct pp_cuda_decode *c, size_t flight, struct p
     pp_status st = reserve(c, f, images, n, err);
     if (st == PP_OK)
         st = check(c, c->cu->cuEventRecord(f->started, f->stream), failed_batch, err);
-    if (st == PP_OK)
-        st = check(c, send_bytes(c, f, n), "copying encoded images to the device failed", err);
+    /* The encoded bytes onto the device, where the back end reads them there; padding goes with them. */
+    if (st == PP_OK && pp_nvjpeg_reads_device(c->choice.backend)) {
+        size_t size = 0;
+        for (size_t i = 0; i < n; i++)
+            size += aligned(f->sizes[i] + PP_DEVICE_DECODE_PADDING, IMAGE_ALIGN);
+        pp_cu_result rc = grow(c, &f->bytes, size, 0);
+        pp_cu_pointer at = f->bytes.device;
+        for (size_t i = 0; i < n && rc == 0; i++) {
+            size_t padded = f->sizes[i] + PP_DEVICE_DECODE_PADDING;
+            f->device_data[i] = (const unsigned char *)(uintptr_t)at;
+            rc = c->cu->cuMemcpyHtoDAsync_v2(at, f->data[i], padded, f->stream);
+            at += aligned(padded, IMAGE_ALIGN);
+        }
+        st = check(c, rc, "copying encoded images to the device failed", err);
+    }
     if (st == PP_OK && n) {
         /* A library that says that it decodes regions and does not, is given whole images from then on. */
         pp_nvjpeg_result failed = decode_batch(c, f, images, n);
@@ -429,17 +419,6 @@ static size_t jobs_bytes(const struct pp_device_rows *rows)
     return size;
 }
 
-static pp_cu_result launch(const struct pp_cuda_decode *c, struct pp_cuda_flight *f, unsigned jobs)
-{
-    pp_cu_pointer at = f->jobs.device, table = c->table;
-    unsigned width = (unsigned)c->opts.width, height = (unsigned)c->opts.height,
-             blocks = (width * height + THREADS - 1) / THREADS;
-    void *args[] = {&at, &table, &width, &height, &jobs};
-    return c->cu->cuLaunchKernel(c->kernel, blocks < MOST_BLOCKS_X ? blocks : MOST_BLOCKS_X,
-                                 jobs < MOST_BLOCKS_Y ? jobs : MOST_BLOCKS_Y, 1, THREADS, 1, 1, 0, f->stream,
-                                 args, NULL);
-}
-
 pp_status pp_cuda_decode_finish(struct pp_cuda_decode *c, size_t flight, const struct pp_device_rows *rows,
                                 pp_cu_pointer to, pp_cu_stream *stream, struct pp_err *err)
 {
@@ -461,8 +440,15 @@ pp_status pp_cuda_decode_finish(struct pp_cuda_decode *c, size_t flight, const s
     }
     if (rc == 0 && jobs)
         rc = c->cu->cuMemcpyHtoDAsync_v2(f->jobs.device, f->jobs.host, jobs_bytes(rows), f->stream);
-    if (rc == 0 && jobs)
-        rc = launch(c, f, jobs);
+    if (rc == 0 && jobs) {
+        pp_cu_pointer at = f->jobs.device, table = c->table;
+        unsigned width = (unsigned)c->opts.width, height = (unsigned)c->opts.height,
+                 blocks = (width * height + THREADS - 1) / THREADS;
+        void *args[] = {&at, &table, &width, &height, &jobs};
+        rc = c->cu->cuLaunchKernel(c->kernel, blocks < MOST_BLOCKS_X ? blocks : MOST_BLOCKS_X,
+                                   jobs < MOST_BLOCKS_Y ? jobs : MOST_BLOCKS_Y, 1, THREADS, 1, 1, 0,
+                                   f->stream, args, NULL);
+    }
     *stream = f->stream;
     return check(c, rc, "making samples of decoded pixels on the device failed", err);
 }

@@ -31,19 +31,6 @@ pp_status pp_cuda_driver_load(struct pp_cuda_driver *d, const char *library, str
     return PP_OK;
 }
 
-static pp_status status_of(pp_cu_result rc)
-{
-    switch (rc) {
-    case PP_CU_OUT_OF_MEMORY: return PP_E_NO_MEMORY;
-    case PP_CU_NOT_INITIALIZED:
-    case PP_CU_NO_DEVICE:
-    case PP_CU_INVALID_DEVICE:
-    case PP_CU_PTX_TOO_NEW:
-    case PP_CU_DRIVER_MISMATCH: return PP_E_UNSUPPORTED;
-    default: return PP_E_SYSTEM;
-    }
-}
-
 pp_status pp_cuda_check(const struct pp_cuda_driver *d, pp_cu_result rc, struct pp_err *err, const char *hint,
                         const char *fmt, ...)
 {
@@ -57,8 +44,11 @@ pp_status pp_cuda_check(const struct pp_cuda_driver *d, pp_cu_result rc, struct 
     va_end(ap);
     if (d->cuGetErrorString(rc, &text) != 0 || !text)
         text = "an unknown error";
-    return pp_fail(err, status_of(rc), "%s: driver error \"%s\" (CUDA error %d)%s%s", what, text, rc,
-                   hint ? "; " : "", hint ? hint : "");
+    int unsupported = rc == PP_CU_NOT_INITIALIZED || rc == PP_CU_NO_DEVICE || rc == PP_CU_INVALID_DEVICE ||
+                      rc == PP_CU_PTX_TOO_NEW || rc == PP_CU_DRIVER_MISMATCH;
+    pp_status st = rc == PP_CU_OUT_OF_MEMORY ? PP_E_NO_MEMORY : unsupported ? PP_E_UNSUPPORTED : PP_E_SYSTEM;
+    return pp_fail(err, st, "%s: driver error \"%s\" (CUDA error %d)%s%s", what, text, rc, hint ? "; " : "",
+                   hint ? hint : "");
 }
 
 pp_status pp_cuda_driver_start(struct pp_cuda_driver *d, struct pp_err *err)

@@ -73,32 +73,25 @@ static pp_cu_result measure(struct pp_cuda_step *s, unsigned blocks, double *too
     return rc;
 }
 
-/* The least of some: what others do on the device makes it longer. */
-static pp_cu_result make_work(struct pp_cuda_step *s, pp_cu_device device, pp_cu_module module)
-{
-    int processors = 0;
-    double took_ns = 0, least_ns = INFINITY;
-    pp_cu_result rc = s->cu->cuDeviceGetAttribute(&processors, PP_CU_ATTRIBUTE_MULTIPROCESSORS, device);
-    if (rc == 0)
-        rc = s->cu->cuMemAlloc_v2(&s->out, sizeof(unsigned));
-    if (rc == 0)
-        rc = s->cu->cuModuleGetFunction(&s->work, module, "pp_work");
-    s->fill = (unsigned)(processors > 0 ? processors : 1) * BLOCKS_EACH;
-    for (int i = 0; i < TRIES && rc == 0; i++) {
-        rc = measure(s, s->fill * FILLS, &took_ns);
-        least_ns = fmin(least_ns, took_ns);
-    }
-    s->block_ns = fmax(least_ns / (s->fill * FILLS), 1e-3);
-    return rc;
-}
-
 pp_status pp_cuda_step_make(struct pp_cuda_step *s, pp_cu_device device, pp_cu_module module, int work,
                             struct pp_err *err)
 {
-    double took_ns;
+    int processors = 0;
+    double took_ns = 0, least_ns = INFINITY;
     pp_cu_result rc = s->cu->cuModuleGetFunction(&s->spin, module, "pp_spin");
-    if (rc == 0 && work)
-        rc = make_work(s, device, module);
+    if (rc == 0 && work) { /* the least of some: what others do on the device makes it longer */
+        rc = s->cu->cuDeviceGetAttribute(&processors, PP_CU_ATTRIBUTE_MULTIPROCESSORS, device);
+        if (rc == 0)
+            rc = s->cu->cuMemAlloc_v2(&s->out, sizeof(unsigned));
+        if (rc == 0)
+            rc = s->cu->cuModuleGetFunction(&s->work, module, "pp_work");
+        s->fill = (unsigned)(processors > 0 ? processors : 1) * BLOCKS_EACH;
+        for (int i = 0; i < TRIES && rc == 0; i++) {
+            rc = measure(s, s->fill * FILLS, &took_ns);
+            least_ns = fmin(least_ns, took_ns);
+        }
+        s->block_ns = fmax(least_ns / (s->fill * FILLS), 1e-3);
+    }
     if (rc == 0)
         rc = measure(s, 0, &took_ns);
     if (rc == 0 && fabs(took_ns - CALIBRATION_NS) > CALIBRATION_TOLERANCE * CALIBRATION_NS)
@@ -134,21 +127,6 @@ pp_cu_result pp_cuda_normalize_start(const struct pp_cuda_normalize *n, pp_cu_po
 
 /* ---- the trial: every value, compared with the table ---- */
 
-static int as_the_table_says(const struct pp_cuda_normalize *n, const uint8_t *in, const char *out,
-                             const char *table)
-{
-    for (size_t image = 0; image < TRIAL_IMAGES; image++)
-        for (size_t channel = 0; channel < CHANNELS; channel++)
-            for (size_t i = 0; i < TRIAL_PLANE; i++) {
-                size_t value = in[(image * TRIAL_PLANE + i) * CHANNELS + channel],
-                       at = (image * CHANNELS + channel) * TRIAL_PLANE + i;
-                if (memcmp(out + at * n->value_bytes, table + (channel * VALUES + value) * n->value_bytes,
-                           n->value_bytes) != 0)
-                    return 0;
-            }
-    return 1;
-}
-
 static pp_status try_values(const struct pp_cuda_normalize *n, const void *table, struct pp_err *err)
 {
     enum { BYTES = TRIAL_IMAGES * TRIAL_PLANE * CHANNELS };
@@ -174,7 +152,14 @@ static pp_status try_values(const struct pp_cuda_normalize *n, const void *table
         cu->cuMemFree_v2(from);
     if (to)
         cu->cuMemFree_v2(to);
-    if (rc == 0 && !as_the_table_says(n, in, (const char *)out, table))
+    int differ = 0;
+    for (size_t i = 0; i < BYTES && rc == 0; i++) {
+        size_t image = i / CHANNELS / TRIAL_PLANE, pixel = i / CHANNELS % TRIAL_PLANE, channel = i % CHANNELS,
+               at = (image * CHANNELS + channel) * TRIAL_PLANE + pixel;
+        differ |= memcmp((const char *)out + at * n->value_bytes,
+                         (const char *)table + (channel * VALUES + in[i]) * n->value_bytes, n->value_bytes);
+    }
+    if (differ)
         return pp_fail(
             err, PP_E_UNSUPPORTED,
             "normalising on this device gives other values than the CPU; leave out --wire, and report this as a bug");

@@ -41,32 +41,25 @@ int pp_nvjpeg_is_of_image(pp_nvjpeg_result rc)
 
 /* ---- the library ---- */
 
-static void *open_library(struct pp_nvjpeg *n, struct pp_err *err)
+pp_status pp_nvjpeg_load(struct pp_nvjpeg *n, struct pp_err *err)
 {
+    const char *missing = NULL;
+    int major = 0, minor = 0;
     const char *asked = getenv("PIPEPROBE_NVJPEG_LIB");
     const char *const one[] = {asked, NULL}, *const *name = asked && *asked ? one : libraries;
     void *lib = NULL;
+    memset(n, 0, sizeof(*n));
     for (; *name && !lib; name++) {
         lib = dlopen(*name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         snprintf(n->library, sizeof(n->library), "%s", *name);
     }
     if (!lib && asked && *asked)
-        pp_fail(err, PP_E_UNSUPPORTED, "PIPEPROBE_NVJPEG_LIB: nvJPEG cannot be opened (%s)", dlerror());
-    else if (!lib)
-        pp_fail(
+        return pp_fail(err, PP_E_UNSUPPORTED, "PIPEPROBE_NVJPEG_LIB: nvJPEG cannot be opened (%s)",
+                       dlerror());
+    if (!lib)
+        return pp_fail(
             err, PP_E_UNSUPPORTED,
             "there is no nvJPEG here (none of libnvjpeg.so.13, .12, .11); install it (pip install nvidia-nvjpeg-cu12, or Debian's libnvjpeg11) and name its file in PIPEPROBE_NVJPEG_LIB");
-    return lib;
-}
-
-pp_status pp_nvjpeg_load(struct pp_nvjpeg *n, struct pp_err *err)
-{
-    const char *missing = NULL;
-    int major = 0, minor = 0;
-    memset(n, 0, sizeof(*n));
-    void *lib = open_library(n, err);
-    if (!lib)
-        return PP_E_UNSUPPORTED;
         /* The form POSIX gives for function pointers. */
 #define FIND(name, args) \
     if (!(*(void **)&n->name = dlsym(lib, #name)) && !missing) \
@@ -92,14 +85,6 @@ pp_status pp_nvjpeg_load(struct pp_nvjpeg *n, struct pp_err *err)
 
 /* ---- the choice of a back end ---- */
 
-/* "NVIDIA A100-SXM4-40GB MIG 1g.5gb" */
-static int is_slice(const struct pp_cuda_driver *cu, char *name, int size)
-{
-    pp_cu_device device;
-    return cu->cuDeviceGet(&device, 0) == 0 && cu->cuDeviceGetName(name, size, device) == 0 &&
-           strstr(name, " MIG ");
-}
-
 static int take_engines(const struct pp_nvjpeg *n, const struct pp_cuda_driver *cu,
                         enum pp_nvjpeg_backend backend, struct pp_nvjpeg_choice *c)
 {
@@ -118,13 +103,16 @@ static int take_engines(const struct pp_nvjpeg *n, const struct pp_cuda_driver *
     c->handle = NULL;
     const char *capabilities = getenv("NVIDIA_DRIVER_CAPABILITIES");
     char name[128];
+    pp_cu_device device;
     /* A container reaches the engines only with the driver capability "video"; CUDA works without it. */
     if (capabilities && !strstr(capabilities, "video") && !strstr(capabilities, "all"))
         snprintf(
             c->passed_over, sizeof(c->passed_over),
             "this container may not use the GPU's JPEG engines: NVIDIA_DRIVER_CAPABILITIES=%.80s lacks video; start it with compute,utility,video",
             capabilities);
-    else if ((rc == PP_NVJPEG_ARCH_MISMATCH || rc == 0) && is_slice(cu, name, sizeof(name)))
+    else if ((rc == PP_NVJPEG_ARCH_MISMATCH || rc == 0) && cu->cuDeviceGet(&device, 0) == 0 &&
+             cu->cuDeviceGetName(name, sizeof(name), device) == 0 &&
+             strstr(name, " MIG ")) /* "NVIDIA A100-SXM4-40GB MIG 1g.5gb" */
         snprintf(c->passed_over, sizeof(c->passed_over),
                  "this MIG slice has no JPEG engine (%s); whole GPUs and slices with media extensions "
                  "(+me) have",
