@@ -190,21 +190,6 @@ static size_t cached_bytes(const struct mapping *m, uint64_t first, size_t size)
     return hit;
 }
 
-/* Brings the bytes into memory here, so that the wait for the disk falls into the read and not into the first
- * use of the bytes, and so that a file that was cut meanwhile is an error and not a SIGBUS. */
-static pp_status populate(const struct mapping *m, const struct pp_read *r, size_t size, struct pp_err *err)
-{
-    uint64_t from = r->offset & ~(uint64_t)(m->page - 1);
-    if (size == 0 || madvise(m->bytes + from, r->offset + size - from, MADV_POPULATE_READ) == 0)
-        return PP_OK;
-    if (errno == EFAULT || errno == EHWPOISON)
-        return pp_fail(err, PP_E_IO, "cannot read %s at byte %llu: the file was truncated or its disk failed",
-                       r->name, (unsigned long long)r->offset);
-    for (uint64_t at = from; at < r->offset + size; at += m->page) /* a kernel before 5.14 */
-        (void)*(volatile const uint8_t *)(m->bytes + at);
-    return PP_OK;
-}
-
 static pp_status posix_borrow(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
 {
     const struct mapping *m = o->state;
@@ -213,9 +198,17 @@ static pp_status posix_borrow(const struct pp_object *o, struct pp_read *r, stru
                        (unsigned long long)r->offset);
     size_t left = m->size - r->offset, size = r->size < left ? r->size : left;
     size_t hit = m->cache_visible ? cached_bytes(m, r->offset, size) : 0;
-    pp_status st = populate(m, r, size, err);
-    if (st != PP_OK)
-        return st;
+    /* Brings the bytes into memory here, so that the wait for the disk falls into the read and not into the
+     * first use of the bytes, and so that a file that was cut meanwhile is an error and not a SIGBUS. */
+    uint64_t from = r->offset & ~(uint64_t)(m->page - 1), end = r->offset + size;
+    if (size > 0 && madvise(m->bytes + from, end - from, MADV_POPULATE_READ) != 0) {
+        if (errno == EFAULT || errno == EHWPOISON)
+            return pp_fail(err, PP_E_IO,
+                           "cannot read %s at byte %llu: the file was truncated or its disk failed", r->name,
+                           (unsigned long long)r->offset);
+        for (uint64_t at = from; at < end; at += m->page) /* a kernel before 5.14 */
+            (void)*(volatile const uint8_t *)(m->bytes + at);
+    }
     r->data = m->bytes + r->offset;
     r->got = size;
     r->cache_known = m->cache_visible;

@@ -408,25 +408,6 @@ static pp_status keep_range(void *ctx, const struct pp_http_head *h, const uint8
                             : PP_END;
 }
 
-/* A body that says it is short by its header alone is complete to libcurl. */
-static pp_status check_got(const struct job *j, const struct object *o, const struct range *w,
-                           struct pp_err *err)
-{
-    const struct pp_http_head *h = &j->answer.head;
-    size_t want = w->size;
-    if (h->status == 416)
-        want = 0;
-    else if (o->size != PP_SIZE_UNKNOWN)
-        want = o->size <= w->offset            ? 0
-               : o->size - w->offset < w->size ? (size_t)(o->size - w->offset)
-                                               : w->size;
-    else if (h->has_range)
-        want = (size_t)(h->last - h->first + 1);
-    else
-        return PP_OK;
-    return w->kept.got >= want ? PP_OK : fail_job(j, PP_E_TRANSIENT, "the answer ended early", err);
-}
-
 static pp_status read_range(const struct pp_object *out, struct pp_read *r, struct pp_err *err)
 {
     struct object *o = object_of(out);
@@ -452,12 +433,19 @@ static pp_status read_range(const struct pp_object *out, struct pp_read *r, stru
     pthread_mutex_lock(&o->lock);
     if (st == PP_OK)
         st = learn(o, j, err);
-    if (st == PP_OK)
-        st = check_got(j, o, &w, err);
+    /* A body that says it is short by its header alone is complete to libcurl. */
+    const struct pp_http_head *h = &j->answer.head;
+    uint64_t left = o->size > w.offset ? o->size - w.offset : 0; /* where the size is known */
+    uint64_t want = h->status == 416             ? 0
+                    : o->size != PP_SIZE_UNKNOWN ? (left < w.size ? left : w.size)
+                    : h->has_range               ? h->last - h->first + 1
+                                                 : 0;
+    if (st == PP_OK && w.kept.got < want)
+        st = fail_job(j, PP_E_TRANSIENT, "the answer ended early", err);
     pthread_mutex_unlock(&o->lock);
     r->got = st == PP_OK ? w.kept.got : 0;
     r->data = r->buf;
-    if (st == PP_E_TRANSIENT && j->answer.head.retry_after_s == 0)
+    if (st == PP_E_TRANSIENT && h->retry_after_s == 0)
         pp_storage_note_retry_after(0);
     free(j);
     return st;

@@ -43,27 +43,6 @@ static void region_of(struct s3 *s, const char *bucket, char out[64])
     pthread_mutex_unlock(&s->lock);
 }
 
-/* 1: it was not known so. */
-static int learn_region(struct s3 *s, const char *bucket, const char *region)
-{
-    char known[64];
-    region_of(s, bucket, known);
-    if (!*region || strcmp(known, region) == 0 || strlen(region) >= sizeof(s->found[0].region))
-        return 0;
-    pthread_mutex_lock(&s->lock);
-    size_t i = 0;
-    while (i < s->n && strcmp(s->found[i].bucket, bucket) != 0)
-        i++;
-    int room = i < BUCKETS;
-    if (room) {
-        snprintf(s->found[i].bucket, sizeof(s->found[i].bucket), "%s", bucket);
-        snprintf(s->found[i].region, sizeof(s->found[i].region), "%s", region);
-        s->n = i == s->n ? i + 1 : s->n;
-    }
-    pthread_mutex_unlock(&s->lock);
-    return room;
-}
-
 /* ---- requests ---- */
 
 /* The parts of a URL of ours, each terminated. */
@@ -107,16 +86,6 @@ static int place_of(const struct s3 *s, const struct pp_s3_name *name, const cha
                           in_path ? name->bucket : "", name->key[0] || !in_path ? "/" : "");
     return n < sizeof(out->path) ? pp_uri_encode(name->key, PP_URI_PATH, out->path + n, sizeof(out->path) - n)
                                  : -1;
-}
-
-/* A redirect is signed when it leads where the keys are known anyway. */
-static int is_ours(const struct s3 *s, const struct parts *at)
-{
-    struct parts own;
-    const char *endpoint = pp_aws_endpoint(s->aws);
-    if (*endpoint)
-        return split_url(endpoint, &own) == 0 && strcasecmp(own.host, at->host) == 0;
-    return pp_s3_is_own_host(at->host);
 }
 
 /* Appends "NAME: value" to the call's text; its value is what is signed. */
@@ -183,8 +152,14 @@ static pp_status s3_prepare(void *state, const struct pp_remote_ask *ask, struct
     if (r != 0 || (size_t)snprintf(call->url, sizeof(call->url), "%s://%s%s%s%s", at.scheme, at.host, at.path,
                                    at.query[0] ? "?" : "", at.query) >= sizeof(call->url))
         return pp_fail(err, PP_E_USAGE, "its name is too long for a URL");
-    if (ask->moved && !is_ours(s, &at))
-        return PP_OK;
+    if (ask->moved) { /* a redirect is signed when it leads where the keys are known anyway */
+        struct parts own;
+        const char *endpoint = pp_aws_endpoint(s->aws);
+        int ours = *endpoint ? split_url(endpoint, &own) == 0 && strcasecmp(own.host, at.host) == 0
+                             : pp_s3_is_own_host(at.host);
+        if (!ours)
+            return PP_OK;
+    }
     pp_status st = pp_aws_keys(s->aws, &keys, err);
     if (st == PP_OK && keys.id[0] && sign(&at, &keys, region, call) != 0)
         st = pp_fail(err, PP_E_USAGE, "the credentials or the region are too long to sign with");
@@ -192,6 +167,7 @@ static pp_status s3_prepare(void *state, const struct pp_remote_ask *ask, struct
     return st;
 }
 
+/* 1: what was learnt was not known so. */
 static int s3_learn(void *state, const struct pp_remote_ask *ask, const struct pp_remote_call *call,
                     const struct pp_http_answer *a)
 {
@@ -204,8 +180,8 @@ static int s3_learn(void *state, const struct pp_remote_ask *ask, const struct p
     enum { CODES = sizeof(codes) / sizeof(*codes) };
     struct s3 *s = state;
     struct pp_s3_name name;
-    char code[64], region[40];
-    size_t i = 0;
+    char code[64], region[40], known[64];
+    size_t i = 0, k = 0;
     pp_xml_find(a->text, a->text_size, "Code", code, sizeof(code));
     while (i < CODES && strcmp(codes[i].code, code) != 0)
         i++;
@@ -219,7 +195,22 @@ static int s3_learn(void *state, const struct pp_remote_ask *ask, const struct p
     if (region[strspn(region,
                       "abcdefghijklmnopqrstuvwxyz0123456789-")]) /* it becomes a part of a host's name */
         return 0;
-    return pp_s3_parse_name(ask->name, &name) == 0 && learn_region(s, name.bucket, region);
+    if (pp_s3_parse_name(ask->name, &name) != 0)
+        return 0;
+    region_of(s, name.bucket, known);
+    if (!*region || strcmp(known, region) == 0)
+        return 0;
+    pthread_mutex_lock(&s->lock);
+    while (k < s->n && strcmp(s->found[k].bucket, name.bucket) != 0)
+        k++;
+    int room = k < BUCKETS;
+    if (room) {
+        snprintf(s->found[k].bucket, sizeof(s->found[k].bucket), "%s", name.bucket);
+        snprintf(s->found[k].region, sizeof(s->found[k].region), "%s", region);
+        s->n = k == s->n ? k + 1 : s->n;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return room;
 }
 
 static void s3_explain(const struct pp_remote_call *call, const struct pp_http_answer *a, char *out,

@@ -208,11 +208,12 @@ struct parsing {
     pp_status st;
 };
 
-/* 0, or -1: too long, or with a byte that is 0 */
-static int decode(const struct parsing *p, const char *text, char out[PP_S3_KEY])
+/* A key, or a prefix that ends in the delimiter; one that is too long or has a byte that is 0 is left out. */
+static int take_entry(struct parsing *p, const char *text, int is_directory)
 {
-    size_t n = 0;
-    for (; *text; text++) {
+    char key[PP_S3_KEY];
+    size_t before = strlen(p->page->prefix), n = 0;
+    for (; text && *text; text++) {
         int byte = (unsigned char)*text;
         if (p->encoded && byte == '%' && pp_text_hex(text[1]) >= 0 && pp_text_hex(text[2]) >= 0) {
             byte = pp_text_hex(text[1]) * 16 + pp_text_hex(text[2]);
@@ -221,22 +222,14 @@ static int decode(const struct parsing *p, const char *text, char out[PP_S3_KEY]
             byte = ' ';
         }
         if (!byte || n + 1 >= PP_S3_KEY)
-            return -1;
-        out[n++] = (char)byte;
+            return 0;
+        key[n++] = (char)byte;
     }
-    out[n] = '\0';
-    return 0;
-}
-
-/* A key, or a prefix that ends in the delimiter. */
-static int take_entry(struct parsing *p, const char *text, int is_directory)
-{
-    char key[PP_S3_KEY];
-    size_t before = strlen(p->page->prefix);
-    if (!text || decode(p, text, key) != 0 || strncmp(key, p->page->prefix, before) != 0)
+    key[n] = '\0';
+    if (!text || strncmp(key, p->page->prefix, before) != 0)
         return 0;
     char *name = key + before;
-    size_t n = strlen(name);
+    n -= before;
     p->page->entries++;
     p->page->names += n + 16;
     if (is_directory && n > 0 && name[n - 1] == '/')

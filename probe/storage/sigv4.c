@@ -27,18 +27,6 @@ static void derive(uint8_t key[PP_SHA256_SIZE], const char *text)
     pp_hmac_sha256((struct pp_bytes){key, PP_SHA256_SIZE}, (struct pp_bytes){text, strlen(text)}, key);
 }
 
-/* The key of one day, region and service. */
-static void signing_key(const struct pp_sigv4 *s, const char *secret, uint8_t key[PP_SHA256_SIZE])
-{
-    char first[sizeof(((struct pp_aws_keys *)0)->secret) + 4];
-    int n = snprintf(first, sizeof(first), "AWS4%s", secret);
-    pp_hmac_sha256((struct pp_bytes){first, (size_t)n}, (struct pp_bytes){s->date, 8}, key);
-    derive(key, s->region);
-    derive(key, s->service);
-    derive(key, "aws4_request");
-    explicit_bzero(first, sizeof(first));
-}
-
 int pp_sigv4_sign(const struct pp_sigv4 *s, const struct pp_aws_keys *keys, char *out, size_t size)
 {
     char scope[192], text[512], request[PP_SHA256_HEX], signature[PP_SHA256_HEX], names[512] = "";
@@ -66,7 +54,14 @@ int pp_sigv4_sign(const struct pp_sigv4 *s, const struct pp_aws_keys *keys, char
     if (scoped >= (int)sizeof(scope) || n >= sizeof(names))
         return -1;
     snprintf(text, sizeof(text), ALGORITHM "\n%s\n%s\n%s", s->date, scope, request);
-    signing_key(s, keys->secret, key);
+    /* The key of one day, region and service. */
+    char first[sizeof(keys->secret) + 4];
+    int first_size = snprintf(first, sizeof(first), "AWS4%s", keys->secret);
+    pp_hmac_sha256((struct pp_bytes){first, (size_t)first_size}, (struct pp_bytes){s->date, 8}, key);
+    derive(key, s->region);
+    derive(key, s->service);
+    derive(key, "aws4_request");
+    explicit_bzero(first, sizeof(first));
     derive(key, text);
     pp_sha256_hex(key, signature);
     int written = snprintf(out, size, ALGORITHM " Credential=%s/%s, SignedHeaders=%s, Signature=%s", keys->id,

@@ -35,19 +35,6 @@ static int is_secret_name(const char *at, size_t n)
     return n + 4 > sizeof(name);
 }
 
-static int is_credential(const char *query, size_t size)
-{
-    for (size_t at = 0; at < size;) {
-        size_t n = strcspn(query + at, "&;");
-        n = n < size - at ? n : size - at;
-        const char *equals = memchr(query + at, '=', n);
-        if (is_secret_name(query + at, equals ? (size_t)(equals - query) - at : n))
-            return 1;
-        at += n + 1;
-    }
-    return 0;
-}
-
 pp_status pp_url_check(const char *place, struct pp_err *err)
 {
     for (const char *at = place; (at = strstr(at, "://"));) {
@@ -59,11 +46,17 @@ pp_status pp_url_check(const char *place, struct pp_err *err)
                 err, PP_E_USAGE,
                 "the URL holds a user name or password, which recordings and messages would show: leave them out and "
                 "put them into ~/.netrc");
-        if (query && is_credential(query + 1, (size_t)(end - query - 1)))
-            return pp_fail(
-                err, PP_E_USAGE,
-                "the URL is signed or holds a key, by the name of one of its parameters, and recordings and messages would "
-                "show it: name the object as s3://BUCKET/KEY, with credentials in the environment");
+        for (const char *name = query ? query + 1 : end; name < end;) {
+            size_t n = strcspn(name, "&;"), left = (size_t)(end - name);
+            n = n < left ? n : left;
+            const char *equals = memchr(name, '=', n);
+            if (is_secret_name(name, equals ? (size_t)(equals - name) : n))
+                return pp_fail(
+                    err, PP_E_USAGE,
+                    "the URL is signed or holds a key, by the name of one of its parameters, and recordings and messages would "
+                    "show it: name the object as s3://BUCKET/KEY, with credentials in the environment");
+            name += n < left ? n + 1 : n;
+        }
     }
     return PP_OK;
 }

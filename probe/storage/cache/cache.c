@@ -168,15 +168,6 @@ static int hit_range(const struct cached *c, const struct pp_cache_id *id, struc
     return 0;
 }
 
-/* Of a file that another program writes to, what was read may be of another version than was asked for
- * before. */
-static int is_still(const struct cached *c, const struct pp_object *o, const char *name, uint64_t version)
-{
-    struct pp_place_info now;
-    return c->base.inner->request_bytes ||
-           (pp_object_info(o, name, &now, NULL) == PP_OK && version_of(&now) == version);
-}
-
 static pp_status cached_read_at(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
 {
     const struct cached *c = (struct cached *)o->storage;
@@ -201,7 +192,11 @@ static pp_status cached_read_at(const struct pp_object *o, struct pp_read *r, st
         st = pp_object_read_at(&state->inner, r, err);
         if (st == PP_OK) {
             pp_cache_ring_count(c->ring, pp_cache_key(&id), r->got, 0);
-            if (r->got == id.asked && is_still(c, &state->inner, r->name, id.version))
+            /* Of a file that another program writes to, what was read may be of another version than was
+             * asked for before. */
+            if (r->got == id.asked && (c->base.inner->request_bytes ||
+                                       (pp_object_info(&state->inner, r->name, &info, NULL) == PP_OK &&
+                                        version_of(&info) == id.version)))
                 pp_cache_ring_store(c->ring, &id, r->data, r->got);
         }
     }

@@ -22,17 +22,6 @@ static void name_segment(uint64_t number, char out[SEGMENT_NAME])
     snprintf(out, SEGMENT_NAME, "%s%0*llx", segment_prefix, NUMBER_DIGITS, (unsigned long long)number);
 }
 
-static int parse_segment(const char *name, uint64_t *number)
-{
-    char *end, again[SEGMENT_NAME];
-    size_t n = sizeof(segment_prefix) - 1;
-    if (strncmp(name, segment_prefix, n) != 0)
-        return -1;
-    *number = strtoull(name + n, &end, 16);
-    name_segment(*number, again);
-    return strcmp(again, name) == 0 ? 0 : -1;
-}
-
 static int is_ours(const struct stat *st)
 {
     return st->st_uid == geteuid() && !(st->st_mode & (S_IWGRP | S_IWOTH));
@@ -229,11 +218,15 @@ int pp_cache_dir_list(const struct pp_cache_dir *d, uint64_t **numbers, size_t *
     int r = 0;
     struct dirent *e;
     size_t cap = 0;
-    uint64_t number;
+    char again[SEGMENT_NAME];
     *numbers = NULL;
     *n = 0;
     while (list && r == 0 && (e = readdir(list))) {
-        if (parse_segment(e->d_name, &number) != 0)
+        if (strncmp(e->d_name, segment_prefix, sizeof(segment_prefix) - 1) != 0)
+            continue;
+        uint64_t number = strtoull(e->d_name + sizeof(segment_prefix) - 1, NULL, 16);
+        name_segment(number, again);
+        if (strcmp(again, e->d_name) != 0)
             continue;
         r = pp_grow(numbers, &cap, *n + 1, sizeof(**numbers)) ? 0 : -1;
         if (r == 0)

@@ -98,14 +98,6 @@ static void renew(struct pp_cache_ring *r, struct pp_cache_segment *s)
     }
 }
 
-static struct pp_cache_segment *known(struct pp_cache_ring *r, uint64_t number)
-{
-    for (size_t i = 0; i < PP_CACHE_SEGMENTS; i++)
-        if (r->segment[i].fd >= 0 && !r->segment[i].dead && r->segment[i].number == number)
-            return &r->segment[i];
-    return NULL;
-}
-
 void pp_cache_look_around(struct pp_cache_ring *r, int may_remove)
 {
     uint64_t *number, held = 0;
@@ -116,7 +108,10 @@ void pp_cache_look_around(struct pp_cache_ring *r, int may_remove)
     for (size_t i = 0; i < PP_CACHE_SEGMENTS; i++)
         r->segment[i].listed = 0;
     for (size_t i = n > PP_CACHE_SEGMENTS_USED ? n - PP_CACHE_SEGMENTS_USED : 0; i < n; i++) {
-        struct pp_cache_segment *s = known(r, number[i]);
+        struct pp_cache_segment *s = NULL;
+        for (size_t k = 0; !s && k < PP_CACHE_SEGMENTS; k++)
+            if (r->segment[k].fd >= 0 && !r->segment[k].dead && r->segment[k].number == number[i])
+                s = &r->segment[k];
         if (!s) {
             int fd = pp_cache_dir_segment(&r->dir, number[i], 0);
             struct pp_cache_file f = {.fd = fd, .seed = r->dir.seed};

@@ -121,14 +121,6 @@ static int keep_row(void *ctx, const struct pp_cache_row *row)
 
 /* ---- making room; the directory's lock is held ---- */
 
-static int is_locked(int fd)
-{
-    if (flock(fd, LOCK_SH | LOCK_NB) != 0)
-        return 1;
-    flock(fd, LOCK_UN);
-    return 0;
-}
-
 PP_BY_POINTER(by_number, struct pp_cache_segment, number)
 
 /* What lies there, the oldest first. */
@@ -148,7 +140,9 @@ static void take_census(struct pp_cache_ring *r, struct census *c)
     qsort(c->of, c->n, sizeof(c->of[0]), by_number);
     for (size_t i = 0; i < c->n; i++) {
         struct pp_cache_segment *s = c->of[i];
-        int busy = s->own || (!s->closed && is_locked(s->fd));
+        int busy = s->own || (!s->closed && flock(s->fd, LOCK_SH | LOCK_NB) != 0);
+        if (!busy && !s->closed)
+            flock(s->fd, LOCK_UN);
         c->candidate[i] = (struct pp_cache_candidate){
             .number = s->number,
             .busy = busy,

@@ -200,37 +200,28 @@ struct pp_cache_slot *pp_cache_index_find(const struct pp_cache_index *x, uint64
     return s && s->key ? s : NULL;
 }
 
-static int rebuild(struct pp_cache_index *x, size_t size, int stored_alone)
-{
-    size_t used = 0;
-    struct pp_cache_slot *slots = calloc(size, sizeof(*slots));
-    if (!slots)
-        return -1;
-    for (size_t i = 0; i < x->size; i++) {
-        const struct pp_cache_slot *s = &x->slot[i];
-        if (!s->key || (stored_alone && !(s->flags & PP_CACHE_STORED)))
-            continue;
-        *place_of(slots, size, s->key) = *s;
-        used++;
-    }
-    free(x->slot);
-    *x = (struct pp_cache_index){slots, size, used, x->forgot || stored_alone};
-    return 0;
-}
-
 struct pp_cache_slot *pp_cache_index_put(struct pp_cache_index *x, uint64_t key)
 {
     struct pp_cache_slot *s = pp_cache_index_find(x, key);
     if (s)
         return s;
     if (x->used + 1 > x->size / 4 * 3) {
-        int most = x->size >= MOST;
-        if (rebuild(x,
-                    !x->size ? LEAST
-                    : most   ? MOST
-                             : 2 * x->size,
-                    most) != 0 ||
-            x->used + 1 > x->size / 4 * 3)
+        /* At its largest it forgets what is not stored. */
+        int stored_alone = x->size >= MOST;
+        size_t used = 0, size = !x->size ? LEAST : stored_alone ? MOST : 2 * x->size;
+        struct pp_cache_slot *slots = calloc(size, sizeof(*slots));
+        if (!slots)
+            return NULL;
+        for (size_t i = 0; i < x->size; i++) {
+            const struct pp_cache_slot *old = &x->slot[i];
+            if (!old->key || (stored_alone && !(old->flags & PP_CACHE_STORED)))
+                continue;
+            *place_of(slots, size, old->key) = *old;
+            used++;
+        }
+        free(x->slot);
+        *x = (struct pp_cache_index){slots, size, used, x->forgot || stored_alone};
+        if (x->used + 1 > x->size / 4 * 3)
             return NULL;
     }
     s = place_of(x->slot, x->size, key);
