@@ -68,29 +68,6 @@ static pp_status look(struct pp_dataset_place *p, struct pp_listing *listing, st
 
 /* ---- choosing ---- */
 
-/* "a dataset is a directory of images, .tar shards, or ..." */
-static pp_status fail_unknown(const struct pp_dataset_place *p, struct pp_err *err)
-{
-    const struct pp_dataset_format *f, *last = NULL;
-    char kinds[320] = "";
-    for (size_t i = 0; (f = pp_dataset_format_at(i)); i++) {
-        if (f->no_place)
-            continue;
-        if (last)
-            pp_text_add(kinds, sizeof(kinds), "%s, ", last->help);
-        last = f;
-    }
-    const struct pp_foreign *foreign = pp_foreign_look(p->storage, NULL, p->spec);
-    if (foreign && foreign->role == PP_FOREIGN_READ)
-        return pp_fail(err, PP_E_UNSUPPORTED, "%s is a %s file, and no data set by itself: %s", p->spec,
-                       foreign->noun, foreign->advice);
-    if (foreign)
-        return pp_fail(err, PP_E_UNSUPPORTED, "%s is a %s file, which pipeprobe does not read: %s", p->spec,
-                       foreign->noun, foreign->advice);
-    return pp_fail(err, PP_E_UNSUPPORTED, "%s is not a known dataset: a dataset is %sor %s", p->spec, kinds,
-                   last->help);
-}
-
 static pp_status open_with(const struct pp_dataset_format *f, struct pp_dataset_place *p,
                            struct pp_dataset **out, struct pp_err *err)
 {
@@ -126,21 +103,38 @@ static pp_status open_surest(struct pp_dataset_place *p, const struct pp_err *mi
         size_t best = 0;
         for (size_t i = 1; i < MAX_FORMATS; i++)
             best = score[i] > score[best] ? i : best;
-        if (score[best] > 0) {
-            score[best] = 0;
-            st = open_with(pp_dataset_format_at(best), p, out, err);
-            if (st != PP_E_EMPTY)
-                return st;
-        } else if (tried) {
+        if (score[best] <= 0 && tried)
             return st;
-        } else if (p->info.kind == PP_PLACE_MISSING) {
-            return pp_fail(err, missing->code, "%s", missing->text);
-        } else if (reason.code != PP_OK) {
-            return pp_fail(err, reason.code, "%s", reason.text);
-        } else {
-            return fail_unknown(p, err);
-        }
+        if (score[best] <= 0)
+            break;
+        score[best] = 0;
+        st = open_with(pp_dataset_format_at(best), p, out, err);
+        if (st != PP_E_EMPTY)
+            return st;
     }
+    if (p->info.kind == PP_PLACE_MISSING)
+        return pp_fail(err, missing->code, "%s", missing->text);
+    if (reason.code != PP_OK)
+        return pp_fail(err, reason.code, "%s", reason.text);
+    const struct pp_foreign *foreign = pp_foreign_look(p->storage, NULL, p->spec);
+    if (foreign && foreign->role == PP_FOREIGN_READ)
+        return pp_fail(err, PP_E_UNSUPPORTED, "%s is a %s file, and no data set by itself: %s", p->spec,
+                       foreign->noun, foreign->advice);
+    if (foreign)
+        return pp_fail(err, PP_E_UNSUPPORTED, "%s is a %s file, which pipeprobe does not read: %s", p->spec,
+                       foreign->noun, foreign->advice);
+    /* "a dataset is a directory of images, .tar shards, or ..." */
+    const struct pp_dataset_format *f, *last = NULL;
+    char kinds[320] = "";
+    for (size_t i = 0; (f = pp_dataset_format_at(i)); i++) {
+        if (f->no_place)
+            continue;
+        if (last)
+            pp_text_add(kinds, sizeof(kinds), "%s, ", last->help);
+        last = f;
+    }
+    return pp_fail(err, PP_E_UNSUPPORTED, "%s is not a known dataset: a dataset is %sor %s", p->spec, kinds,
+                   last->help);
 }
 
 /* file:///data/my%20images is the path /data/my images of this machine. *path is the caller's to free; NULL:

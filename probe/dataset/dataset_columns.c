@@ -239,16 +239,6 @@ static int is_called(const struct pp_column *c, const char *name)
            (strncmp(c->name, name, n) == 0 && strcmp(c->name + n, ".bytes") == 0);
 }
 
-static size_t find_label(const struct pp_table *t)
-{
-    for (const char *const *name = pp_label_names; *name; name++)
-        for (size_t i = 0; i < t->columns; i++)
-            if (kind_of(&t->column[i]) == NUMBER && t->column[i].number != PP_COLUMN_FLOAT &&
-                strcmp(t->column[i].name, *name) == 0)
-                return i;
-    return NONE;
-}
-
 /* The columns of the sample, then the label's. feature: the column asked for; NULL: the first binary one
  * (images), else the first list of whole numbers (tokens), else the first list of fractions, else all columns
  * of one number each (a row of a table), else the first of text. PP_E_UNSUPPORTED: none of them, or the one
@@ -256,9 +246,14 @@ static size_t find_label(const struct pp_table *t)
 static pp_status choose_columns(const struct pp_table *t, const char *feature, const char *spec,
                                 struct choice *out, struct pp_err *err)
 {
-    size_t label = find_label(t);
+    size_t label = NONE;
     char columns[240] = "";
     *out = (struct choice){0};
+    for (const char *const *name = pp_label_names; *name && label == NONE; name++)
+        for (size_t i = 0; i < t->columns && label == NONE; i++)
+            if (kind_of(&t->column[i]) == NUMBER && t->column[i].number != PP_COLUMN_FLOAT &&
+                strcmp(t->column[i].name, *name) == 0)
+                label = i;
     for (int kind = 0; kind < KINDS && out->parts == 0; kind++)
         for (size_t i = 0; i < t->columns && (out->parts == 0 || (kind == NUMBER && !feature)); i++) {
             const struct pp_column *c = &t->column[i];
@@ -288,27 +283,6 @@ static pp_status choose_columns(const struct pp_table *t, const char *feature, c
         "%s has no column of bytes, numbers or lists of numbers (its columns are %s): record your own "
         "loader with 'pipeprobe exec -- python train.py'",
         spec, columns);
-}
-
-/* The same columns in another file of the set: they are used there. */
-static pp_status match_columns(const struct pp_table *first, const struct choice *choice, struct pp_table *t,
-                               struct pp_err *err)
-{
-    for (size_t i = 0; i < choice->n; i++) {
-        const struct pp_column *want = &first->column[choice->column[i]], *c = t->column;
-        while (c < t->column + t->columns && strcmp(c->name, want->name) != 0)
-            c++;
-        if (c == t->column + t->columns)
-            return pp_fail(err, PP_E_UNSUPPORTED,
-                           "%s has no column %s, which %s has: only files of one schema are read",
-                           t->place.path, want->name, first->place.path);
-        if (c->kind != want->kind || c->width != want->width || c->number != want->number)
-            return pp_fail(err, PP_E_UNSUPPORTED,
-                           "column %s is %s in %s and %s in %s: only files of one schema are read",
-                           want->name, c->type, t->place.path, want->type, first->place.path);
-        t->used[t->n_used++] = (size_t)(c - t->column);
-    }
-    return PP_OK;
 }
 
 /* ---- open ---- */
@@ -358,9 +332,22 @@ static pp_status use_columns(struct columns *c, const char *feature, const char 
             pp_warn(&c->base.warnings, "%s holds no rows", t->place.path);
             continue;
         }
-        st = match_columns(first, &c->choice, t, err);
-        if (st == PP_OK && t->ops->use)
-            st = t->ops->use(t, err);
+        /* The same columns as in the first file: they are used there. */
+        for (size_t k = 0; k < c->choice.n; k++) {
+            const struct pp_column *want = &first->column[c->choice.column[k]], *has = t->column;
+            while (has < t->column + t->columns && strcmp(has->name, want->name) != 0)
+                has++;
+            if (has == t->column + t->columns)
+                return pp_fail(err, PP_E_UNSUPPORTED,
+                               "%s has no column %s, which %s has: only files of one schema are read",
+                               t->place.path, want->name, first->place.path);
+            if (has->kind != want->kind || has->width != want->width || has->number != want->number)
+                return pp_fail(err, PP_E_UNSUPPORTED,
+                               "column %s is %s in %s and %s in %s: only files of one schema are read",
+                               want->name, has->type, t->place.path, want->type, first->place.path);
+            t->used[t->n_used++] = (size_t)(has - t->column);
+        }
+        st = t->ops->use ? t->ops->use(t, err) : PP_OK;
     }
     if (st == PP_OK && c->base.len == 0)
         st = pp_fail(err, PP_E_EMPTY, "no sample in %s: its %zu file%s no rows", spec, c->names.n,

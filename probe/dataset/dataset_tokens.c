@@ -219,24 +219,21 @@ static pp_status tokens_open(struct pp_dataset_place *place, struct pp_dataset *
     return st;
 }
 
-/* NAME or NAME.idx for a pair of Megatron-LM's files. */
-static int is_megatron(const struct pp_dataset_place *place)
+static int tokens_probe(const struct pp_dataset_place *place, struct pp_err *why)
 {
     struct pp_place_info info;
+    if (place->info.kind == PP_PLACE_DIRECTORY)
+        return 0;
+    if (pp_has_suffix(place->spec, ".bin .npy"))
+        return 80;
+    /* NAME or NAME.idx for a pair of Megatron-LM's files. */
     char *idx = with_ending(place->spec, ".idx"), *bin = with_ending(place->spec, ".bin");
     int is = idx && bin && (place->info.kind == PP_PLACE_MISSING || pp_has_suffix(place->spec, ".idx")) &&
              pp_storage_stat(place->storage, NULL, idx, "stat", &info, NULL) == PP_OK &&
              pp_storage_stat(place->storage, NULL, bin, "stat", &info, NULL) == PP_OK;
     free(idx);
     free(bin);
-    return is;
-}
-
-static int tokens_probe(const struct pp_dataset_place *place, struct pp_err *why)
-{
-    if (place->info.kind == PP_PLACE_DIRECTORY)
-        return 0;
-    return pp_has_suffix(place->spec, ".bin .npy") || is_megatron(place) ? 80 : 0;
+    return is ? 80 : 0;
 }
 
 /* ---- options ---- */

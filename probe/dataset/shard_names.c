@@ -158,26 +158,11 @@ static pp_status expand_piece(struct pp_shard_names *out, const struct braces *b
     return st;
 }
 
-static pp_status expand_range(struct pp_shard_names *out, const struct braces *b, const struct range *r,
-                              struct pp_err *err)
-{
-    pp_status st = PP_OK;
-    char number[32];
-    uint64_t count = (r->from < r->to ? r->to - r->from : r->from - r->to) + 1;
-    if (count > MAX_SHARDS || count == 0)
-        return pp_fail(err, PP_E_USAGE, "the range in %s names more than %d shards", b->word, MAX_SHARDS);
-    for (uint64_t i = 0; st == PP_OK && i < count; i++) {
-        int n = snprintf(number, sizeof(number), "%0*llu", r->width < 20 ? r->width : 20,
-                         (unsigned long long)(r->from < r->to ? r->from + i : r->from - i));
-        st = expand_piece(out, b, number, (size_t)n, err);
-    }
-    return st;
-}
-
 /* Expands the first pair of braces; what comes after is expanded by the calls this makes. */
 static pp_status expand(struct pp_shard_names *out, const char *word, struct pp_err *err)
 {
-    struct range range;
+    struct range r;
+    pp_status st = PP_OK;
     struct braces b = {.word = word, .open = strchr(word, '{')};
     if (!b.open)
         return add_expanded(out, word, err);
@@ -190,14 +175,23 @@ static pp_status expand(struct pp_shard_names *out, const char *word, struct pp_
         return pp_fail(err, PP_E_USAGE, "the shard name %s has an opening brace without a closing one", word);
     const char *start = b.open + 1;
     size_t n = (size_t)(b.close - start);
-    if (parse_range(start, n, &range))
-        return expand_range(out, &b, &range, err);
+    if (parse_range(start, n, &r)) {
+        char number[32];
+        uint64_t count = (r.from < r.to ? r.to - r.from : r.from - r.to) + 1;
+        if (count > MAX_SHARDS || count == 0)
+            return pp_fail(err, PP_E_USAGE, "the range in %s names more than %d shards", word, MAX_SHARDS);
+        for (uint64_t i = 0; st == PP_OK && i < count; i++) {
+            int digits = snprintf(number, sizeof(number), "%0*llu", r.width < 20 ? r.width : 20,
+                                  (unsigned long long)(r.from < r.to ? r.from + i : r.from - i));
+            st = expand_piece(out, &b, number, (size_t)digits, err);
+        }
+        return st;
+    }
     if (!memchr(start, ',', n))
         return pp_fail(err, PP_E_USAGE,
                        "the braces in %s hold neither a range such as {000..009} nor a list such as {a,b}",
                        word);
     /* {a,b,{c,d}}: every alternative at the outermost level */
-    pp_status st = PP_OK;
     for (const char *p = start; st == PP_OK && p <= b.close; p++) {
         if ((*p == ',' && depth == 0) || p == b.close) {
             st = expand_piece(out, &b, start, (size_t)(p - start), err);

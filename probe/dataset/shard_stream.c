@@ -284,17 +284,20 @@ static int wants(const struct shard_stream *st)
     return st->opts.leased && st->reader.at.position >= st->reader.shards && st->reader.late == PP_OK;
 }
 
-/* Reads until the buffer is full. A shard that begins is noted, to be told of; without memory it is not. */
-static pp_status fill_buffer(struct shard_stream *st, struct pp_err *err)
+/* Draws a sample and takes it out of the buffer: it stands at held[n_held] until the next call. */
+static pp_status next_held(struct shard_stream *st, struct held **out, struct pp_err *err)
 {
-    while (st->n_held < st->capacity) {
+    pp_status s = PP_OK;
+    /* Until the buffer is full. A shard that begins is noted, to be told of; without memory it is not. */
+    while (s == PP_OK && st->n_held < st->capacity) {
         struct place place;
         struct held *h = &st->held[st->n_held];
         if (wants(st))
-            return st->draining ? PP_END : PP_E_INTERRUPTED;
-        pp_status s = read_next(&st->reader, &h->sample, &place, err);
+            s = st->draining ? PP_END : PP_E_INTERRUPTED;
+        else
+            s = read_next(&st->reader, &h->sample, &place, err);
         if (s != PP_OK)
-            return s;
+            break;
         h->number = st->next_number;
         if (place.position != st->begun_at) {
             st->begun_at = place.position;
@@ -305,13 +308,6 @@ static pp_status fill_buffer(struct shard_stream *st, struct pp_err *err)
         }
         *ledger_of(st, st->next_number++) = (struct ledger_entry){.place = place, .slot = st->n_held++};
     }
-    return PP_OK;
-}
-
-/* Draws a sample and takes it out of the buffer: it stands at held[n_held] until the next call. */
-static pp_status next_held(struct shard_stream *st, struct held **out, struct pp_err *err)
-{
-    pp_status s = fill_buffer(st, err);
     if (s != PP_OK && s != PP_END)
         return s;
     if (st->n_held == 0)

@@ -17,7 +17,6 @@ struct codec {
     size_t magic_size;
     int (*begin)(struct pp_unpack *u); /* a member, also behind another; -1: no memory */
     enum step (*step)(struct pp_unpack *u, uint8_t *buf, size_t size, size_t *made);
-    void (*end)(struct pp_unpack *u); /* also of what has not begun */
 };
 
 struct pp_unpack {
@@ -62,11 +61,6 @@ static enum step gzip_step(struct pp_unpack *u, uint8_t *buf, size_t size, size_
     return r == Z_OK || r == Z_BUF_ERROR ? STEP_GOES_ON : r == Z_MEM_ERROR ? STEP_NO_MEMORY : STEP_DAMAGED;
 }
 
-static void gzip_end(struct pp_unpack *u)
-{
-    inflateEnd(&u->z);
-}
-
 /* ---- Zstandard ---- */
 
 static int zstd_begin(struct pp_unpack *u)
@@ -91,14 +85,9 @@ static enum step zstd_step(struct pp_unpack *u, uint8_t *buf, size_t size, size_
     return r == 0 ? STEP_ENDED : ZSTD_isError(r) ? STEP_DAMAGED : STEP_GOES_ON;
 }
 
-static void zstd_end(struct pp_unpack *u)
-{
-    ZSTD_freeDCtx(u->zstd);
-}
-
 static const struct codec codecs[] = {
-    [PP_PACKED_GZIP] = {"gzip", {0x1f, 0x8b}, 2, gzip_begin, gzip_step, gzip_end},
-    [PP_PACKED_ZSTD] = {"zstd", {0x28, 0xb5, 0x2f, 0xfd}, 4, zstd_begin, zstd_step, zstd_end},
+    [PP_PACKED_GZIP] = {"gzip", {0x1f, 0x8b}, 2, gzip_begin, gzip_step},
+    [PP_PACKED_ZSTD] = {"zstd", {0x28, 0xb5, 0x2f, 0xfd}, 4, zstd_begin, zstd_step},
 };
 enum { CODECS = sizeof(codecs) / sizeof(*codecs) };
 
@@ -210,8 +199,8 @@ void pp_unpack_close(struct pp_unpack *u)
 {
     if (!u)
         return;
-    if (u->codec)
-        u->codec->end(u);
+    inflateEnd(&u->z); /* both also of what has not begun */
+    ZSTD_freeDCtx(u->zstd);
     free(u->buf);
     free(u->name);
     free(u);
