@@ -254,24 +254,6 @@ static struct pp_arrow_place *read_places(struct arrow *a, struct batch *b, pp_s
 
 /* ---- values ---- */
 
-static pp_status get_place(struct arrow *a, size_t batch, size_t column, const struct pp_arrow_place **out,
-                           struct pp_err *err)
-{
-    struct batch *b = &a->batch[batch];
-    pp_status st = PP_OK;
-    /* acquire: pairs with the release below, so that the places are whole */
-    struct pp_arrow_place *place = atomic_load_explicit(&b->place, memory_order_acquire);
-    if (!place) {
-        pthread_mutex_lock(&a->t.stripe[batch % PP_TABLE_STRIPES]);
-        place = atomic_load_explicit(&b->place, memory_order_relaxed);
-        if (!place && (place = read_places(a, b, &st, err)))
-            atomic_store_explicit(&b->place, place, memory_order_release);
-        pthread_mutex_unlock(&a->t.stripe[batch % PP_TABLE_STRIPES]);
-    }
-    *out = place ? place + column : NULL;
-    return st;
-}
-
 /* One row that is read. */
 struct row {
     struct arrow *a;
@@ -288,20 +270,6 @@ static pp_status fail_row(const struct row *r, const char *what, struct pp_err *
                    "%s is damaged: column %s of row %llu of the record batch at byte %llu %s",
                    r->a->t.place.path, r->column->name, (unsigned long long)r->number,
                    (unsigned long long)(r->b->at - HEAD), what);
-}
-
-static pp_status is_null(const struct row *r, int *null, struct pp_err *err)
-{
-    uint8_t byte;
-    pp_status st = PP_OK;
-    *null = 0;
-    for (uint32_t i = 0; i < r->leaf->levels && st == PP_OK && !*null; i++) {
-        if (r->place->validity[i].size == 0)
-            continue;
-        st = read_all(r->a, r->b->body_at + r->place->validity[i].at + r->number / 8, &byte, 1, err);
-        *null = st == PP_OK && !(byte >> r->number % 8 & 1);
-    }
-    return st;
 }
 
 static pp_status no_null_between(const struct row *r, uint64_t from, uint64_t to, struct pp_err *err)
@@ -329,7 +297,14 @@ static pp_status no_null_between(const struct row *r, uint64_t from, uint64_t to
 static pp_status find_value(const struct row *r, struct pp_value *out, struct pp_err *err)
 {
     uint64_t each = r->column->width ? r->column->width : 1;
-    pp_status st = is_null(r, &out->is_null, err);
+    uint8_t byte;
+    pp_status st = PP_OK;
+    for (uint32_t i = 0; i < r->leaf->levels && st == PP_OK && !out->is_null; i++) {
+        if (r->place->validity[i].size == 0)
+            continue;
+        st = read_all(r->a, r->b->body_at + r->place->validity[i].at + r->number / 8, &byte, 1, err);
+        out->is_null = st == PP_OK && !(byte >> r->number % 8 & 1);
+    }
     if (st != PP_OK || out->is_null)
         return st;
     if (r->leaf->is_bits) {
@@ -372,13 +347,24 @@ static pp_status arrow_value(struct pp_table *t, uint64_t row, size_t column, co
 {
     struct arrow *a = (struct arrow *)t;
     size_t batch = pp_last_at(&a->batch->first, a->batches, sizeof(*a->batch), row);
+    struct batch *b = &a->batch[batch];
     struct row r = {.a = a,
-                    .b = &a->batch[batch],
+                    .b = b,
                     .leaf = &a->schema.leaf[t->used[column]],
                     .column = &t->column[t->used[column]],
-                    .number = row - a->batch[batch].first};
+                    .number = row - b->first};
     *out = (struct pp_value){.pages = t->place.pages};
-    pp_status st = get_place(a, batch, column, &r.place, err);
+    pp_status st = PP_OK;
+    /* acquire: pairs with the release below, so that the places are whole */
+    struct pp_arrow_place *place = atomic_load_explicit(&b->place, memory_order_acquire);
+    if (!place) {
+        pthread_mutex_lock(&t->stripe[batch % PP_TABLE_STRIPES]);
+        place = atomic_load_explicit(&b->place, memory_order_relaxed);
+        if (!place && (place = read_places(a, b, &st, err)))
+            atomic_store_explicit(&b->place, place, memory_order_release);
+        pthread_mutex_unlock(&t->stripe[batch % PP_TABLE_STRIPES]);
+    }
+    r.place = place ? place + column : NULL;
     if (st == PP_OK)
         st = find_value(&r, out, err);
     if (st != PP_OK)

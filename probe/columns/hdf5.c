@@ -256,23 +256,6 @@ out:
     return other;
 }
 
-static void add_dataset(struct hdf5 *h, const char *path, h5_id data)
-{
-    struct pp_column *c = pp_table_add_column(&h->t, path + 1);
-    if (!c) {
-        h->no_memory = h->t.columns < PP_TABLE_COLUMNS;
-        return;
-    }
-    struct leaf *l = &h->leaf[h->t.columns - 1];
-    *l = (struct leaf){.path = strdup(path), .data = -1, .type = -1, .space = -1, .last_chunk = UINT64_MAX};
-    h->no_memory |= !l->path;
-    for (char *at = c->name; *at; at++)
-        *at = *at == '/' ? '.' : *at;
-    const char *other = describe_data(l, data, c);
-    pp_column_set_type(c, !other && c->kind == PP_COLUMN_NUMBERS ? "array of " : "", other);
-    c->kind = other ? PP_COLUMN_OTHER : c->kind;
-}
-
 /* A group that is walked, and those that hold it. */
 struct group {
     struct hdf5 *h;
@@ -289,21 +272,6 @@ static void walk_group(struct hdf5 *h, h5_id group, const char *path, int depth)
         h5.each_link(group, 0, 0, &at, take_link, &(struct group){h, path, depth});
 }
 
-/* A group is walked once, by whatever name it is met first: it may hold itself. */
-static int is_new_group(struct hdf5 *h, uint64_t address)
-{
-    for (size_t i = 0; i < h->n_groups; i++)
-        if (h->group[i] == address)
-            return 0;
-    if (!pp_grow(&h->group, &h->groups_room, h->n_groups + 1, sizeof(*h->group)))
-        h->no_memory = 1;
-    else if (h->n_groups < MOST_GROUPS)
-        h->group[h->n_groups++] = address;
-    else
-        return 0;
-    return !h->no_memory;
-}
-
 static int take_link(h5_id group, const char *name, const struct h5_link *link, void *ctx)
 {
     const struct group *g = ctx;
@@ -317,10 +285,31 @@ static int take_link(h5_id group, const char *name, const struct h5_link *link, 
     if (object < 0)
         return 0;
     int type = h5.H5Iget_type(object);
-    if (type == H5_DATASET)
-        add_dataset(h, full, object);
-    else if (type == H5_GROUP && is_new_group(h, link->object))
-        walk_group(h, object, full, g->depth + 1);
+    struct pp_column *c = type == H5_DATASET ? pp_table_add_column(&h->t, full + 1) : NULL;
+    if (type == H5_DATASET && !c)
+        h->no_memory = h->t.columns < PP_TABLE_COLUMNS;
+    if (c) {
+        struct leaf *l = &h->leaf[h->t.columns - 1];
+        *l = (struct leaf){
+            .path = strdup(full), .data = -1, .type = -1, .space = -1, .last_chunk = UINT64_MAX};
+        h->no_memory |= !l->path;
+        for (char *at = c->name; *at; at++)
+            *at = *at == '/' ? '.' : *at;
+        const char *other = describe_data(l, object, c);
+        pp_column_set_type(c, !other && c->kind == PP_COLUMN_NUMBERS ? "array of " : "", other);
+        c->kind = other ? PP_COLUMN_OTHER : c->kind;
+    }
+    if (type == H5_GROUP) { /* walked once, by whatever name it is met first: it may hold itself */
+        size_t i = 0;
+        while (i < h->n_groups && h->group[i] != link->object)
+            i++;
+        int is_new = i == h->n_groups && i < MOST_GROUPS;
+        h->no_memory |= is_new && !pp_grow(&h->group, &h->groups_room, i + 1, sizeof(*h->group));
+        if (is_new && !h->no_memory) {
+            h->group[h->n_groups++] = link->object;
+            walk_group(h, object, full, g->depth + 1);
+        }
+    }
     h5.H5Oclose(object);
     return 0;
 }

@@ -57,14 +57,6 @@ static struct pp_page **bucket_of(struct pp_pages *c, const struct pp_page_key *
     return &c->bucket[h >> 54];
 }
 
-static struct pp_page *find_page(struct pp_pages *c, const struct pp_page_key *k)
-{
-    struct pp_page *p = *bucket_of(c, k);
-    while (p && !is_same(&p->key, k))
-        p = p->next;
-    return p;
-}
-
 /* ---- by age ---- */
 
 static void leave_age(struct pp_pages *c, struct pp_page *p)
@@ -106,13 +98,14 @@ static void trim(struct pp_pages *c)
 pp_status pp_pages_get(struct pp_pages *c, const struct pp_page_key *key, pp_page_maker *make, void *ctx,
                        struct pp_page **out, struct pp_err *err)
 {
-    const struct making *made_now;
     struct pp_page *p;
     pp_status st = PP_OK;
     *out = NULL;
     pthread_mutex_lock(&c->lock);
-    while (!(p = find_page(c, key))) {
-        made_now = c->making;
+    for (;;) {
+        for (p = *bucket_of(c, key); p && !is_same(&p->key, key);)
+            p = p->next;
+        const struct making *made_now = p ? NULL : c->making;
         while (made_now && !is_same(&made_now->key, key))
             made_now = made_now->next;
         if (!made_now)

@@ -113,20 +113,6 @@ struct walk {
     int no_memory;
 };
 
-static void name_child(const struct level *up, const struct element *e, struct level *own)
-{
-    int n = 0;
-    if (up->in_list) {
-        memcpy(own->name, up->name, sizeof(own->name));
-        return;
-    }
-    if (up->name[0])
-        n = snprintf(own->name, sizeof(own->name), "%s.", up->name);
-    for (size_t i = 0; i < e->name_size && n >= 0 && (size_t)n + 1 < sizeof(own->name); i++)
-        own->name[n++] = (char)(e->name[i] ? e->name[i] : '?');
-    own->name[n < (int)sizeof(own->name) ? n : (int)sizeof(own->name) - 1] = '\0';
-}
-
 /* Width and sign as Arrow gives them: an INT32 may be declared to hold 8 bits. */
 static void set_integer(const struct element *e, unsigned stored, struct pp_column *c)
 {
@@ -230,7 +216,14 @@ static void walk_children(struct walk *w, const struct level *up, uint32_t child
         w->left--;
         if (w->t.bad)
             return;
-        name_child(up, &e, &own);
+        if (up->in_list) {
+            memcpy(own.name, up->name, sizeof(own.name));
+        } else {
+            size_t n = up->name[0] ? (size_t)snprintf(own.name, sizeof(own.name), "%s.", up->name) : 0;
+            for (size_t k = 0; k < e.name_size && n + 1 < sizeof(own.name); k++)
+                own.name[n++] = (char)(e.name[k] ? e.name[k] : '?');
+            own.name[n < sizeof(own.name) ? n : sizeof(own.name) - 1] = '\0';
+        }
         own.definition += e.repetition != REQUIRED;
         if (e.repetition == REPEATED) {
             own.repetition++;

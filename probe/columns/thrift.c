@@ -143,22 +143,10 @@ static void skip_many(struct pp_thrift *t, size_t n, const int element[2], int d
                 skip(t, element[k], depth);
 }
 
-static void skip_map(struct pp_thrift *t, int depth)
-{
-    uint64_t n = take_varint(t);
-    if (n == 0 || t->bad)
-        return;
-    uint8_t kinds = take_byte(t);
-    int element[2] = {kinds >> 4, kinds & 15};
-    if (n > (size_t)(t->end - t->at) || !element[0] || !element[1])
-        spoil(t);
-    else
-        skip_many(t, (size_t)n, element, depth);
-}
-
 static void skip(struct pp_thrift *t, int type, int depth)
 {
     size_t size;
+    uint8_t kinds;
     int element[2] = {0, 0}, id = 0, field;
     if (depth == DEEPEST || t->bad) {
         spoil(t);
@@ -183,7 +171,16 @@ static void skip(struct pp_thrift *t, int type, int depth)
         size = pp_thrift_list(t, type, &element[0]);
         skip_many(t, size, element, depth + 1);
         break;
-    case PP_THRIFT_MAP: skip_map(t, depth + 1); break;
+    case PP_THRIFT_MAP:
+        size = take_varint(t);
+        kinds = size && !t->bad ? take_byte(t) : 0;
+        element[0] = kinds >> 4;
+        element[1] = kinds & 15;
+        if (size && (size > (size_t)(t->end - t->at) || !element[0] || !element[1]))
+            spoil(t);
+        else
+            skip_many(t, size, element, depth + 1);
+        break;
     case PP_THRIFT_STRUCT:
         while ((field = pp_thrift_field(t, &id)))
             skip(t, field, depth + 1);

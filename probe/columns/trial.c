@@ -13,22 +13,6 @@
 
 enum { MORE_BYTES = 1 << 30, MOST_CPU_S = 60, LEAST_NAP_US = 100, MOST_NAP_US = 20000 };
 
-static pp_status judge(int status, const char *library, const char *path, struct pp_err *err)
-{
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return PP_OK;
-    if (WIFEXITED(status))
-        return pp_fail(
-            err, PP_E_CORRUPT,
-            "%s cannot open %s: it is truncated, damaged, open for writing, or takes more than 1 GiB",
-            library, path);
-    if (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL)
-        return pp_fail(err, PP_E_CORRUPT, "%s takes more than %d s of CPU time for opening %s", library,
-                       MOST_CPU_S, path);
-    return pp_fail(err, PP_E_CORRUPT, "%s is damaged: %s crashed on it (signal %d)", path, library,
-                   WTERMSIG(status));
-}
-
 pp_status pp_trial(int (*attempt)(void *ctx), void *ctx, const char *library, const char *path,
                    struct pp_err *err)
 {
@@ -50,10 +34,8 @@ pp_status pp_trial(int (*attempt)(void *ctx), void *ctx, const char *library, co
         }
         _exit(attempt(ctx) != 0);
     }
-    for (long nap_us = LEAST_NAP_US;;) {
-        pid_t ended = waitpid(child, &status, WNOHANG);
-        if (ended == child)
-            return judge(status, library, path, err);
+    long nap_us = LEAST_NAP_US;
+    for (pid_t ended; (ended = waitpid(child, &status, WNOHANG)) != child;) {
         if (ended < 0 && errno != EINTR) /* who ignores SIGCHLD is not told */
             return PP_OK;
         if (pp_http_is_interrupted()) {
@@ -64,4 +46,16 @@ pp_status pp_trial(int (*attempt)(void *ctx), void *ctx, const char *library, co
         nanosleep(&(struct timespec){.tv_nsec = nap_us * 1000}, NULL);
         nap_us = nap_us * 2 < MOST_NAP_US ? nap_us * 2 : MOST_NAP_US;
     }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return PP_OK;
+    if (WIFEXITED(status))
+        return pp_fail(
+            err, PP_E_CORRUPT,
+            "%s cannot open %s: it is truncated, damaged, open for writing, or takes more than 1 GiB",
+            library, path);
+    if (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL)
+        return pp_fail(err, PP_E_CORRUPT, "%s takes more than %d s of CPU time for opening %s", library,
+                       MOST_CPU_S, path);
+    return pp_fail(err, PP_E_CORRUPT, "%s is damaged: %s crashed on it (signal %d)", path, library,
+                   WTERMSIG(status));
 }
