@@ -116,23 +116,6 @@ static void take_events(struct reading *r)
     }
 }
 
-/* Values one after the other: events, or the array in which they begin. */
-static void take_lines(struct reading *r)
-{
-    enum pp_token t;
-    r->any_events = 1;
-    do {
-        pp_scan_again(&r->scan);
-        t = pp_scan_next(&r->scan);
-        if (t == PP_SCAN_ARRAY)
-            take_events(r);
-        else if (t == PP_SCAN_OBJECT)
-            take_event(r);
-        else if (!is_over(t))
-            r->out->odd++;
-    } while (!r->stopped && r->scan.ended == PP_SCAN_END);
-}
-
 /* A value of the top level, and what is below it: "a", "a.b"; elements of an array have its name. */
 static void take_value(struct reading *r, const char *name, enum pp_token t)
 {
@@ -168,11 +151,21 @@ pp_status pp_events_read(const char *path, const struct pp_event_sink *sink, str
     if (status != PP_OK)
         return status;
     pp_scan_begin(&r.scan, bytes);
+    r.any_events = sink->lines;
     enum pp_token t = sink->lines ? PP_SCAN_END : pp_scan_next(&r.scan);
-    if (sink->lines)
-        take_lines(&r);
-    else if (t == PP_SCAN_ARRAY)
+    if (t == PP_SCAN_ARRAY)
         take_events(&r);
+    /* Lines are values one after the other: events, or the array in which they begin. */
+    for (int more = sink->lines; more; more = !r.stopped && r.scan.ended == PP_SCAN_END) {
+        pp_scan_again(&r.scan);
+        enum pp_token value = pp_scan_next(&r.scan);
+        if (value == PP_SCAN_ARRAY)
+            take_events(&r);
+        else if (value == PP_SCAN_OBJECT)
+            take_event(&r);
+        else if (!is_over(value))
+            out->odd++;
+    }
     while (t == PP_SCAN_OBJECT && !r.stopped && r.scan.ended == PP_SCAN_END &&
            pp_scan_next(&r.scan) == PP_SCAN_KEY) {
         char name[64];

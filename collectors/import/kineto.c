@@ -43,29 +43,6 @@ struct mapper {
     struct pp_import_names names;
 };
 
-/* ---- ranges ---- */
-
-static void take_range(struct mapper *m, const struct pp_event *e, enum gpu_role role)
-{
-    enum pp_import_role maybe;
-    struct pp_span s = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
-    pp_phase phase = pp_import_phase(&m->names, "", e->name, &maybe);
-    if (phase == PP_PHASE_USER && strncmp(e->name, "PyTorch Profiler", 16) == 0)
-        return; /* spans all */
-    int named = maybe || strncmp(e->name, "Optimizer.", 10) == 0 || strncmp(e->name, "## ", 3) == 0 ||
-                strncmp(e->name, "DistributedDataParallel.", 24) == 0;
-    if (phase == PP_PHASE_USER && role != GPU_ANNOTATION && !named)
-        return; /* an operator */
-    if (!pp_imported_time(m->im, e->ts_ns, &s.start_ns))
-        return;
-    s.dur_ns = (uint64_t)e->dur_ns;
-    s.phase = (uint8_t)phase;
-    s.name = pp_imported_name(m->im, phase == PP_PHASE_STEP ? "" : e->name);
-    if (phase == PP_PHASE_DATA_WAIT)
-        pp_import_note_loader(m->facts, e->name);
-    pp_imported_span(m->im, pp_imported_thread(m->im, e->pid, e->tid), &s, maybe);
-}
-
 /* ---- the GPU ---- */
 
 static void take_gpu(struct mapper *m, const struct pp_event *e, enum gpu_role role)
@@ -131,14 +108,34 @@ static int on_event(void *ctx, const struct pp_event *e)
             ->instead = "Ray's timeline has tasks and no training loop, so use torch.profiler in the trainer";
     for (size_t i = 0; i < sizeof(categories) / sizeof(*categories) && role == GPU_NONE; i++)
         role = strcmp(e->cat, categories[i].cat) == 0 ? categories[i].role : GPU_NONE;
-    if (!(e->has & PP_HAS_TS) || !(e->has & PP_HAS_DUR) || e->dur_ns < 0)
+    if (!(e->has & PP_HAS_TS) || !(e->has & PP_HAS_DUR) || e->dur_ns < 0) {
         m->facts->odd_times++;
-    else if (role == GPU_TWIN)
+        return 0;
+    }
+    if (role == GPU_TWIN)
         m->facts->twins++;
-    else if (role == GPU_NONE || role == GPU_ANNOTATION)
-        take_range(m, e, role);
-    else
+    else if (role != GPU_NONE && role != GPU_ANNOTATION)
         take_gpu(m, e, role);
+    if (role != GPU_NONE && role != GPU_ANNOTATION)
+        return 0;
+    /* A range of the program. */
+    enum pp_import_role maybe;
+    struct pp_span s = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
+    pp_phase phase = pp_import_phase(&m->names, "", e->name, &maybe);
+    if (phase == PP_PHASE_USER && strncmp(e->name, "PyTorch Profiler", 16) == 0)
+        return 0; /* spans all */
+    int named = maybe || strncmp(e->name, "Optimizer.", 10) == 0 || strncmp(e->name, "## ", 3) == 0 ||
+                strncmp(e->name, "DistributedDataParallel.", 24) == 0;
+    if (phase == PP_PHASE_USER && role != GPU_ANNOTATION && !named)
+        return 0; /* an operator */
+    if (!pp_imported_time(m->im, e->ts_ns, &s.start_ns))
+        return 0;
+    s.dur_ns = (uint64_t)e->dur_ns;
+    s.phase = (uint8_t)phase;
+    s.name = pp_imported_name(m->im, phase == PP_PHASE_STEP ? "" : e->name);
+    if (phase == PP_PHASE_DATA_WAIT)
+        pp_import_note_loader(m->facts, e->name);
+    pp_imported_span(m->im, pp_imported_thread(m->im, e->pid, e->tid), &s, maybe);
     return 0;
 }
 

@@ -38,22 +38,6 @@ static pp_status fail_read(struct pp_foreign_db *d, struct pp_err *err)
     return pp_db_fail(d->db, err, "cannot read", d->path);
 }
 
-/* Close d->db, also after a failure. */
-static pp_status foreign_db_open(struct pp_foreign_db *d, const char *path, struct pp_err *err)
-{
-    struct stat st;
-    *d = (struct pp_foreign_db){.path = path};
-    if (strlen(path) >= PATH_MAX || stat(path, &st) != 0 || !S_ISREG(st.st_mode))
-        return pp_fail(err, PP_E_NOT_FOUND, "%s is no file that can be read", path);
-    pp_status status = pp_read_open(path, "?immutable=1", path, &d->db,
-                                    err); /* nothing beside it is looked at */
-    if (status)
-        return status;
-    d->allowed = pp_allowance_of(PP_ALLOWED_FOREIGN, (uint64_t)st.st_size);
-    sqlite3_progress_handler(d->db, PP_DB_STEPS, count_steps, d);
-    return PP_OK;
-}
-
 /* PP_OK: a row; PP_END: none any more. */
 static pp_status foreign_db_step(struct pp_foreign_db *d, sqlite3_stmt *st, struct pp_err *err)
 {
@@ -401,6 +385,7 @@ static pp_status read_trace(const char *path, const struct pp_namemap *map, stru
 {
     struct nsys *n = calloc(1, sizeof(*n));
     sqlite3_stmt *strings = NULL;
+    struct stat st = {0};
     if (!n)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
     n->im = im;
@@ -411,8 +396,15 @@ static pp_status read_trace(const char *path, const struct pp_namemap *map, stru
     n->facts->instead =
         "record again with nsys profile --pytorch=autograd-nvtx or torch.autograd.profiler.emit_nvtx()";
     pp_status status = pp_import_names_open(&n->names, map, known_names, 0, path, err);
-    if (status == PP_OK)
-        status = foreign_db_open(&n->db, path, err);
+    n->db.path = path;
+    if (status == PP_OK && (strlen(path) >= PATH_MAX || stat(path, &st) != 0 || !S_ISREG(st.st_mode)))
+        status = pp_fail(err, PP_E_NOT_FOUND, "%s is no file that can be read", path);
+    if (status == PP_OK) /* nothing beside it is looked at */
+        status = pp_read_open(path, "?immutable=1", path, &n->db.db, err);
+    if (status == PP_OK) {
+        n->db.allowed = pp_allowance_of(PP_ALLOWED_FOREIGN, (uint64_t)st.st_size);
+        sqlite3_progress_handler(n->db.db, PP_DB_STEPS, count_steps, &n->db);
+    }
     if (status == PP_OK)
         status = foreign_db_select(&n->db, "StringIds", "value id", &strings, err);
     if (status == PP_OK && strings &&
@@ -421,12 +413,12 @@ static pp_status read_trace(const char *path, const struct pp_namemap *map, stru
         n->string = NULL; /* without its columns: names stay empty */
     sqlite3_finalize(strings);
     for (size_t i = 0; i < sizeof(tables) / sizeof(*tables) && status == PP_OK; i++) {
-        sqlite3_stmt *st;
-        status = foreign_db_select(&n->db, tables[i].table, tables[i].columns, &st, err);
-        if (status == PP_OK && st) {
-            while (status == PP_OK && (status = foreign_db_step(&n->db, st, err)) == PP_OK)
-                status = tables[i].fn(n, st, err);
-            sqlite3_finalize(st);
+        sqlite3_stmt *rows;
+        status = foreign_db_select(&n->db, tables[i].table, tables[i].columns, &rows, err);
+        if (status == PP_OK && rows) {
+            while (status == PP_OK && (status = foreign_db_step(&n->db, rows, err)) == PP_OK)
+                status = tables[i].fn(n, rows, err);
+            sqlite3_finalize(rows);
             status = status == PP_END ? PP_OK : status;
         }
     }
