@@ -69,19 +69,6 @@ static pp_status put_thread(struct pp_drain *d, uint32_t id, uint64_t recorded)
                                           });
 }
 
-/* Spans were dropped since the last look: what is stored gets less, one level at a time, and the file says
- * so. */
-static void keep_up(struct pp_drain *d)
-{
-    uint64_t now = pp_now_ns();
-    enum pp_detail detail = pp_store_detail(d->opts.store);
-    if (d->dropped <= d->dropped_before || detail == PP_DETAIL_ROLLUP || now - d->lowered_ns < LOWER_NS)
-        return;
-    d->dropped_before = d->dropped;
-    d->lowered_ns = now;
-    pp_store_lower_detail(d->opts.store, detail + 1, "the rings filled faster than they could be stored");
-}
-
 static size_t read_ring(void *ctx, struct pp_span *out, size_t max)
 {
     return pp_ring_read(ctx, out, max);
@@ -133,7 +120,16 @@ static void drain_and_commit(struct pp_drain *d)
         }
         d->stats.spans += moved;
         d->stats.commits++;
-        keep_up(d);
+        /* Spans were dropped since the last look: what is stored gets less, one level at a time, and the
+         * file says so. */
+        uint64_t now = pp_now_ns();
+        enum pp_detail detail = pp_store_detail(d->opts.store);
+        if (d->dropped > d->dropped_before && detail != PP_DETAIL_ROLLUP && now - d->lowered_ns >= LOWER_NS) {
+            d->dropped_before = d->dropped;
+            d->lowered_ns = now;
+            pp_store_lower_detail(d->opts.store, detail + 1,
+                                  "the rings filled faster than they could be stored");
+        }
     }
     note_failure(d, status, &err);
 }
