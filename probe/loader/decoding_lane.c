@@ -134,42 +134,6 @@ static pp_status decode_rows(struct lane *lane, struct flight *f, size_t n, stru
     return st;
 }
 
-static pp_status launch(struct lane *lane, struct flight *f, struct pp_err *err)
-{
-    struct pp_loader *l = lane->l;
-    struct pp_decoding *d = &l->decoding;
-    struct pp_slot *s = f->slot;
-    int width = atomic_load_explicit(&d->too_wide, memory_order_relaxed),
-        height = atomic_load_explicit(&d->too_high, memory_order_relaxed);
-    if (height && !d->told_too_large) {
-        d->told_too_large = 1;
-        pp_loader_note(
-            l,
-            "an image of %d x %d pixels is too large for the GPU's memory (%llu pixels at most): the CPU decodes such images",
-            width, height, (unsigned long long)d->most_pixels);
-    }
-    struct pp_device_info device;
-    int is_there = l->opts.cached_batches && s->copied;
-    size_t n = is_there ? 0 : pp_decoding_gather(l, s);
-    pp_status st = PP_OK;
-    int copies = !is_there && n == 0;
-    pp_device_info(l->opts.device, &device);
-    pp_device_begin(l->opts.device, s->batch);
-    if (n && !pp_decoding_is_off(d)) {
-        st = decode_rows(lane, f, n, err);
-        copies = st != PP_OK && (st = give_up(l, st, err)) == PP_OK;
-    } else if (n) {
-        copies = 1;
-    }
-    if (copies && n)
-        remake(lane, f);
-    if (st == PP_OK && copies && s->valid)
-        st = copy_rows(l, f, err);
-    pp_fault_copy(l->opts.faults, f->crossed, device.pinned);
-    pp_device_end(l->opts.device);
-    return st;
-}
-
 /* ---- and at its end ---- */
 
 /* First for its pixels, then for its samples. */
@@ -254,23 +218,53 @@ static pp_status complete(struct lane *lane, struct pp_err *err)
 static pp_status send_off(struct lane *lane, struct pp_slot *s, struct pp_err *err)
 {
     struct pp_loader *l = lane->l;
+    struct pp_decoding *d = &l->decoding;
     struct flight *f = &lane->flight[(lane->first + lane->n) % lane->most];
     pp_status st = PP_OK;
     *f = (struct flight){.slot = s, .buffer = lane->buffer};
-    if (s->valid && !s->discard)
-        st = launch(lane, f, err);
-    if (st == PP_OK && s->valid && !s->discard) {
-        lane->useless = 0;
-        lane->buffer = NULL;
-        lane->n++;
-        return PP_OK;
+    if (!s->valid || s->discard) {
+        if (!s->discard) {
+            lane->useless += s->rows;
+            st = pp_check_useless(l, lane->useless, err);
+        }
+        pp_dispatch_release(&l->dispatch, s);
+        return st;
     }
-    if (st == PP_OK && !s->discard) {
-        lane->useless += s->rows;
-        st = pp_check_useless(l, lane->useless, err);
+    int width = atomic_load_explicit(&d->too_wide, memory_order_relaxed),
+        height = atomic_load_explicit(&d->too_high, memory_order_relaxed);
+    if (height && !d->told_too_large) {
+        d->told_too_large = 1;
+        pp_loader_note(
+            l,
+            "an image of %d x %d pixels is too large for the GPU's memory (%llu pixels at most): the CPU decodes such images",
+            width, height, (unsigned long long)d->most_pixels);
     }
-    pp_dispatch_release(&l->dispatch, s);
-    return st;
+    struct pp_device_info device;
+    int is_there = l->opts.cached_batches && s->copied;
+    size_t n = is_there ? 0 : pp_decoding_gather(l, s);
+    int copies = !is_there && n == 0;
+    pp_device_info(l->opts.device, &device);
+    pp_device_begin(l->opts.device, s->batch);
+    if (n && !pp_decoding_is_off(d)) {
+        st = decode_rows(lane, f, n, err);
+        copies = st != PP_OK && (st = give_up(l, st, err)) == PP_OK;
+    } else if (n) {
+        copies = 1;
+    }
+    if (copies && n)
+        remake(lane, f);
+    if (st == PP_OK && copies && s->valid)
+        st = copy_rows(l, f, err);
+    pp_fault_copy(l->opts.faults, f->crossed, device.pinned);
+    pp_device_end(l->opts.device);
+    if (st != PP_OK) {
+        pp_dispatch_release(&l->dispatch, s);
+        return st;
+    }
+    lane->useless = 0;
+    lane->buffer = NULL;
+    lane->n++;
+    return PP_OK;
 }
 
 /* PP_E_INTERRUPTED: there is none now, and batches are under way. When a batch that was there left its queue

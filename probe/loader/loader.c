@@ -51,20 +51,6 @@ pp_status pp_loader_check(const struct pp_loader_opts *o, struct pp_err *err)
     return PP_OK;
 }
 
-static pp_status make_workers(struct pp_loader *l, struct pp_err *err)
-{
-    pp_status st = PP_OK;
-    l->workers = calloc((size_t)l->opts.workers, sizeof(*l->workers));
-    if (!l->workers)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %d workers", l->opts.workers);
-    for (int i = 0; i < l->opts.workers && st == PP_OK; i++) {
-        st = pp_worker_init(&l->workers[i], l, i, err);
-        if (st == PP_OK && l->opts.inflight > 1 && !l->opts.streaming && !l->opts.cached_batches)
-            st = pp_ahead_create(&l->opts, i, &l->workers[i].ahead, err);
-    }
-    return st;
-}
-
 pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader **out, struct pp_err *err)
 {
     pp_status st = pp_loader_check(opts, err);
@@ -101,8 +87,17 @@ pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader *
     const struct pp_slot_memory memory = {.data = l->slot_data,
                                           .n_slots = l->n_slots,
                                           .row_bytes = l->row_bytes};
-    if ((st = pp_dispatch_init(&l->dispatch, &l->opts, &l->ready, &memory, err)) == PP_OK &&
-        (st = make_workers(l, err)) == PP_OK && (st = pp_decoding_init(l, err)) == PP_OK)
+    st = pp_dispatch_init(&l->dispatch, &l->opts, &l->ready, &memory, err);
+    if (st == PP_OK && !(l->workers = calloc((size_t)opts->workers, sizeof(*l->workers))))
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %d workers", opts->workers);
+    for (int i = 0; i < opts->workers && st == PP_OK; i++) {
+        st = pp_worker_init(&l->workers[i], l, i, err);
+        if (st == PP_OK && opts->inflight > 1 && !opts->streaming && !opts->cached_batches)
+            st = pp_ahead_create(&l->opts, i, &l->workers[i].ahead, err);
+    }
+    if (st == PP_OK)
+        st = pp_decoding_init(l, err);
+    if (st == PP_OK)
         st = pp_fallback_init(l, err);
 out:
     if (st != PP_OK)
@@ -208,27 +203,6 @@ static int join_reading(struct pp_loader *l, pthread_t thread, struct pp_gate *g
     return 1;
 }
 
-static void join_all(struct pp_loader *l)
-{
-    uint64_t patience_ends = pp_now_ns() + PATIENCE_NS;
-    pp_stop_request(&l->stop); /* what is being retried is given up */
-    pp_dispatch_stop(&l->dispatch);
-    pp_queue_close(&l->buffers);
-    pp_queue_close(&l->arrived);
-    for (int i = 0; i < l->opts.workers; i++)
-        if (l->workers[i].started) {
-            struct pp_worker *w = &l->workers[i];
-            w->given_up = !join_reading(l, w->thread, &w->gate, &patience_ends);
-            l->given_up += (unsigned)w->given_up;
-        }
-    if (l->reader_started)
-        l->reader_given_up = !join_reading(l, l->reader_thread, &l->reader_gate, &patience_ends);
-    l->given_up += (unsigned)l->reader_given_up;
-    pp_ballast_stop(l->ballast);
-    if (l->copy_started)
-        pthread_join(l->copy_thread, NULL);
-}
-
 static void sum_result(struct pp_loader *l, struct pp_loader_result *r)
 {
     uint64_t now = pp_now_ns();
@@ -307,7 +281,24 @@ pp_status pp_loader_run(struct pp_loader *l, struct pp_loader_result *result, st
         pp_trainer_run(l, result);
     else
         pp_stop_fail(&l->stop, st, err);
-    join_all(l);
+    /* All end: the workers and the reader, who may hang in a read, then the others. */
+    uint64_t patience_ends = pp_now_ns() + PATIENCE_NS;
+    pp_stop_request(&l->stop); /* what is being retried is given up */
+    pp_dispatch_stop(&l->dispatch);
+    pp_queue_close(&l->buffers);
+    pp_queue_close(&l->arrived);
+    for (int i = 0; i < l->opts.workers; i++)
+        if (l->workers[i].started) {
+            struct pp_worker *w = &l->workers[i];
+            w->given_up = !join_reading(l, w->thread, &w->gate, &patience_ends);
+            l->given_up += (unsigned)w->given_up;
+        }
+    if (l->reader_started)
+        l->reader_given_up = !join_reading(l, l->reader_thread, &l->reader_gate, &patience_ends);
+    l->given_up += (unsigned)l->reader_given_up;
+    pp_ballast_stop(l->ballast);
+    if (l->copy_started)
+        pthread_join(l->copy_thread, NULL);
     sum_result(l, result);
     if (l->dispatch.failure != PP_OK) /* counts when nothing failed before it */
         pp_stop_fail(&l->stop, l->dispatch.failure, &l->dispatch.failure_err);
