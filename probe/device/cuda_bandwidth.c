@@ -19,23 +19,6 @@ struct bench {
     pp_cu_pointer target;
 };
 
-static pp_status open_bench(struct bench *b, struct pp_err *err)
-{
-    pp_status st = pp_cuda_driver_start(&b->cu, err);
-    if (st != PP_OK)
-        return st;
-    pp_cu_result rc = b->cu.cuDeviceGet(&b->device, 0);
-    if (rc == 0)
-        rc = b->cu.cuDevicePrimaryCtxRetain(&b->context, b->device);
-    if (rc == 0)
-        rc = b->cu.cuCtxSetCurrent(b->context);
-    if (rc == 0)
-        rc = b->cu.cuStreamCreate(&b->stream, PP_CU_STREAM_NON_BLOCKING);
-    if (rc == 0)
-        rc = b->cu.cuMemAlloc_v2(&b->target, LARGEST);
-    return pp_cuda_check(&b->cu, rc, err, "see nvidia-smi", "measuring copies to the device failed");
-}
-
 /* The fastest copy: what disturbs a copy makes it slower, never faster. */
 static pp_cu_result fastest(struct bench *b, const void *p, size_t size, double *bytes_per_s)
 {
@@ -59,15 +42,28 @@ pp_status pp_cuda_bandwidth(struct pp_bandwidth *out, struct pp_err *err)
     struct bench b = {0};
     *out = (struct pp_bandwidth){.size = {(size_t)64 << 10, (size_t)1 << 20, (size_t)16 << 20, LARGEST},
                                  .memory = {"pageable", "pinned", "write-combined"}};
-    pp_status st = open_bench(&b, err);
+    pp_status st = pp_cuda_driver_start(&b.cu, err);
+    if (st != PP_OK)
+        return st;
+    pp_cu_result rc = b.cu.cuDeviceGet(&b.device, 0);
+    if (rc == 0)
+        rc = b.cu.cuDevicePrimaryCtxRetain(&b.context, b.device);
+    if (rc == 0)
+        rc = b.cu.cuCtxSetCurrent(b.context);
+    if (rc == 0)
+        rc = b.cu.cuStreamCreate(&b.stream, PP_CU_STREAM_NON_BLOCKING);
+    if (rc == 0)
+        rc = b.cu.cuMemAlloc_v2(&b.target, LARGEST);
+    st = pp_cuda_check(&b.cu, rc, err, "see nvidia-smi", "measuring copies to the device failed");
     for (int m = 0; m < PP_BANDWIDTH_MEMORIES && st == PP_OK; m++) {
         void *p = NULL;
         enum memory kind = (enum memory)m;
         if (kind == PAGEABLE) {
             st = pp_pages_map(LARGEST, &p, err);
         } else {
-            pp_cu_result rc = b.cu.cuMemHostAlloc(
-                &p, LARGEST, PP_CU_HOST_PORTABLE | (kind == WRITE_COMBINED ? PP_CU_HOST_WRITE_COMBINED : 0));
+            rc = b.cu.cuMemHostAlloc(&p, LARGEST,
+                                     PP_CU_HOST_PORTABLE |
+                                         (kind == WRITE_COMBINED ? PP_CU_HOST_WRITE_COMBINED : 0));
             if (rc == 0)
                 memset(p, 1, LARGEST);
             st = pp_cuda_check(&b.cu, rc, err, NULL, "page-locking %zu MiB failed", LARGEST >> 20);
