@@ -445,17 +445,6 @@ static struct piece trimmed(struct piece p)
     return p;
 }
 
-/* Of "[default]" and "[profile dev]" what is inside; size 0: the line begins no section. */
-static struct piece section_of(struct piece line)
-{
-    if (line.size < 2 || line.at[0] != '[' || line.at[line.size - 1] != ']')
-        return (struct piece){line.at, 0};
-    struct piece inside = trimmed((struct piece){line.at + 1, line.size - 2});
-    if (inside.size > 8 && memcmp(inside.at, "profile", 7) == 0 && is_space(inside.at[7]))
-        inside = trimmed((struct piece){inside.at + 8, inside.size - 8});
-    return inside;
-}
-
 /* key NULL: the section alone. An indented line belongs to a value above it. */
 static int find_value(struct piece text, const char *name, const char *key, struct piece *value)
 {
@@ -463,12 +452,16 @@ static int find_value(struct piece text, const char *name, const char *key, stru
     while (text.size) {
         const char *end = memchr(text.at, '\n', text.size);
         struct piece raw = {text.at, end ? (size_t)(end - text.at) : text.size}, line = trimmed(raw);
-        struct piece section = section_of(line);
+        struct piece section = {line.at, 0}; /* of "[default]" and "[profile dev]" what is inside */
         const char *equals = memchr(raw.at, '=', raw.size);
         text.at += raw.size + (end != NULL);
         text.size -= raw.size + (end != NULL);
         if (!line.size || line.at[0] == '#' || line.at[0] == ';')
             continue;
+        if (line.size >= 2 && line.at[0] == '[' && line.at[line.size - 1] == ']')
+            section = trimmed((struct piece){line.at + 1, line.size - 2});
+        if (section.size > 8 && memcmp(section.at, "profile", 7) == 0 && is_space(section.at[7]))
+            section = trimmed((struct piece){section.at + 8, section.size - 8});
         if (section.size) {
             inside = section.size == strlen(name) && memcmp(section.at, name, section.size) == 0;
             if (inside && !key)

@@ -169,38 +169,30 @@ static pp_status posix_read_whole(const struct pp_storage *s, const struct pp_ob
     return st;
 }
 
-/* Bytes of [first, first + size) that are in the page cache, page by page. */
-static size_t cached_bytes(const struct mapping *m, uint64_t first, size_t size)
-{
-    unsigned char resident[256];
-    size_t hit = 0;
-    for (uint64_t at = first & ~(uint64_t)(m->page - 1); at < first + size;) {
-        uint64_t pages = (first + size - at + m->page - 1) / m->page;
-        if (pages > sizeof(resident))
-            pages = sizeof(resident);
-        if (mincore(m->bytes + at, pages * m->page, resident) != 0)
-            return hit;
-        for (uint64_t i = 0; i < pages; i++, at += m->page) {
-            uint64_t from = at > first ? at : first;
-            uint64_t to = at + m->page < first + size ? at + m->page : first + size;
-            if (resident[i] & 1)
-                hit += to - from;
-        }
-    }
-    return hit;
-}
-
 static pp_status posix_borrow(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
 {
     const struct mapping *m = o->state;
     if (!m || r->offset > m->size)
         return pp_fail(err, PP_E_CORRUPT, "cannot read %s at byte %llu: it ends before", r->name,
                        (unsigned long long)r->offset);
-    size_t left = m->size - r->offset, size = r->size < left ? r->size : left;
-    size_t hit = m->cache_visible ? cached_bytes(m, r->offset, size) : 0;
+    size_t left = m->size - r->offset, size = r->size < left ? r->size : left, hit = 0;
+    uint64_t from = r->offset & ~(uint64_t)(m->page - 1), end = r->offset + size;
+    /* What of it is in the page cache, page by page. */
+    unsigned char resident[256];
+    for (uint64_t at = from; m->cache_visible && at < end;) {
+        uint64_t pages = (end - at + m->page - 1) / m->page;
+        if (pages > sizeof(resident))
+            pages = sizeof(resident);
+        if (mincore(m->bytes + at, pages * m->page, resident) != 0)
+            break;
+        for (uint64_t i = 0; i < pages; i++, at += m->page) {
+            uint64_t first = at > r->offset ? at : r->offset, last = at + m->page < end ? at + m->page : end;
+            if (resident[i] & 1)
+                hit += last - first;
+        }
+    }
     /* Brings the bytes into memory here, so that the wait for the disk falls into the read and not into the
      * first use of the bytes, and so that a file that was cut meanwhile is an error and not a SIGBUS. */
-    uint64_t from = r->offset & ~(uint64_t)(m->page - 1), end = r->offset + size;
     if (size > 0 && madvise(m->bytes + from, end - from, MADV_POPULATE_READ) != 0) {
         if (errno == EFAULT || errno == EHWPOISON)
             return pp_fail(err, PP_E_IO,

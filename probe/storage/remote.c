@@ -128,40 +128,34 @@ static pp_status fail_job(const struct job *j, pp_status st, const char *why, st
                    j->ask.name, reason);
 }
 
-static pp_status perform_once(struct job *j, struct pp_err *err)
-{
-    char match[PP_HTTP_ETAG + 16];
-    size_t n = 0;
-    memset(j->call.header, 0, sizeof(j->call.header));
-    j->call.signer[0] = '\0';
-    pp_status st = j->remote->kind->prepare(j->remote->state, &j->ask, &j->call, err);
-    if (st != PP_OK)
-        return fail_job(j, st, err ? err->text : "", err);
-    while (n < PP_HTTP_HEADERS && j->call.header[n])
-        n++;
-    memcpy(j->request.header, j->call.header, sizeof(j->call.header));
-    if (j->ask.if_match && n < PP_HTTP_HEADERS) {
-        snprintf(match, sizeof(match), "If-Match: %s", j->ask.if_match);
-        j->request.header[n] = match;
-    }
-    j->request.url = j->call.url;
-    j->request.netrc = j->call.netrc;
-    st = pp_http_perform(j->remote->http, &j->request, &j->answer, err);
-    pp_request_log_answer(j->log, &j->answer, j->ask.query ? NULL : j->ask.name);
-    return st == PP_OK ? PP_OK : fail_job(j, st, err ? err->text : "", err);
-}
-
 static pp_status perform(struct job *j, struct pp_err *err)
 {
     const struct pp_remote_kind *kind = j->remote->kind;
     const struct pp_http_answer *a = &j->answer;
+    char match[PP_HTTP_ETAG + 16];
     int redirects = 0, learned = 0;
     j->ask.moved = NULL;
     for (;;) {
-        pp_status st = perform_once(j, err);
-        int s = a->head.status;
+        memset(j->call.header, 0, sizeof(j->call.header));
+        j->call.signer[0] = '\0';
+        pp_status st = kind->prepare(j->remote->state, &j->ask, &j->call, err);
         if (st != PP_OK)
-            return st;
+            return fail_job(j, st, err ? err->text : "", err);
+        size_t n = 0;
+        while (n < PP_HTTP_HEADERS && j->call.header[n])
+            n++;
+        memcpy(j->request.header, j->call.header, sizeof(j->call.header));
+        if (j->ask.if_match && n < PP_HTTP_HEADERS) {
+            snprintf(match, sizeof(match), "If-Match: %s", j->ask.if_match);
+            j->request.header[n] = match;
+        }
+        j->request.url = j->call.url;
+        j->request.netrc = j->call.netrc;
+        st = pp_http_perform(j->remote->http, &j->request, &j->answer, err);
+        pp_request_log_answer(j->log, a, j->ask.query ? NULL : j->ask.name);
+        if (st != PP_OK)
+            return fail_job(j, st, err ? err->text : "", err);
+        int s = a->head.status;
         if (s >= 300 && kind->learn && learned < 3 && kind->learn(j->remote->state, &j->ask, &j->call, a)) {
             learned++;
             pp_count(&pp_request_counters, PP_REQUEST_COUNT_RETRIES, 1);

@@ -68,26 +68,6 @@ static int split_url(const char *url, struct parts *out)
                : -1;
 }
 
-/* An endpoint and a bucket with dots, which no certificate of AWS is for, have the bucket in the path. */
-static int place_of(const struct s3 *s, const struct pp_s3_name *name, const char *region, struct parts *out)
-{
-    char base[512];
-    const char *endpoint = pp_aws_endpoint(s->aws);
-    int in_path = *endpoint || strchr(name->bucket, '.') != NULL;
-    if (*endpoint)
-        snprintf(base, sizeof(base), "%s", endpoint);
-    else
-        snprintf(base, sizeof(base), "https://%s%ss3.%s.amazonaws.com", in_path ? "" : name->bucket,
-                 in_path ? "" : ".", region);
-    if (split_url(base, out) != 0)
-        return -1;
-    size_t n = strcmp(out->path, "/") == 0 ? 0 : strlen(out->path); /* an endpoint may lie below a path */
-    n += (size_t)snprintf(out->path + n, sizeof(out->path) - n, "%s%s%s", in_path ? "/" : "",
-                          in_path ? name->bucket : "", name->key[0] || !in_path ? "/" : "");
-    return n < sizeof(out->path) ? pp_uri_encode(name->key, PP_URI_PATH, out->path + n, sizeof(out->path) - n)
-                                 : -1;
-}
-
 /* Appends "NAME: value" to the call's text; its value is what is signed. */
 static const char *add_header(struct pp_remote_call *call, size_t *used, const char *name, const char *value)
 {
@@ -146,7 +126,22 @@ static pp_status s3_prepare(void *state, const struct pp_remote_ask *ask, struct
     if (ask->query)
         name.key[0] = '\0'; /* a listing is asked of the bucket */
     region_of(s, name.bucket, region);
-    int r = ask->moved ? split_url(ask->moved, &at) : place_of(s, &name, region, &at);
+    /* An endpoint and a bucket with dots, which no certificate of AWS is for, have the bucket in the path. */
+    const char *endpoint = pp_aws_endpoint(s->aws);
+    int in_path = *endpoint || strchr(name.bucket, '.') != NULL;
+    char base[512];
+    if (*endpoint)
+        snprintf(base, sizeof(base), "%s", endpoint);
+    else
+        snprintf(base, sizeof(base), "https://%s%ss3.%s.amazonaws.com", in_path ? "" : name.bucket,
+                 in_path ? "" : ".", region);
+    int r = split_url(ask->moved ? ask->moved : base, &at);
+    if (r == 0 && !ask->moved) {
+        size_t n = strcmp(at.path, "/") == 0 ? 0 : strlen(at.path); /* an endpoint may lie below a path */
+        n += (size_t)snprintf(at.path + n, sizeof(at.path) - n, "%s%s%s", in_path ? "/" : "",
+                              in_path ? name.bucket : "", name.key[0] || !in_path ? "/" : "");
+        r = n < sizeof(at.path) ? pp_uri_encode(name.key, PP_URI_PATH, at.path + n, sizeof(at.path) - n) : -1;
+    }
     if (r == 0 && ask->query && !ask->moved)
         r = copy_part(at.query, sizeof(at.query), ask->query, strlen(ask->query));
     if (r != 0 || (size_t)snprintf(call->url, sizeof(call->url), "%s://%s%s%s%s", at.scheme, at.host, at.path,
@@ -154,7 +149,6 @@ static pp_status s3_prepare(void *state, const struct pp_remote_ask *ask, struct
         return pp_fail(err, PP_E_USAGE, "its name is too long for a URL");
     if (ask->moved) { /* a redirect is signed when it leads where the keys are known anyway */
         struct parts own;
-        const char *endpoint = pp_aws_endpoint(s->aws);
         int ours = *endpoint ? split_url(endpoint, &own) == 0 && strcasecmp(own.host, at.host) == 0
                              : pp_s3_is_own_host(at.host);
         if (!ours)

@@ -29,27 +29,6 @@ static int is_ours(const struct stat *st)
 
 /* ---- opening ---- */
 
-/* Written under another name and linked: it is there whole, and once. */
-static pp_status make_marker(const struct pp_cache_dir *d, struct pp_err *err)
-{
-    char name[64], text[MARKER];
-    uint64_t seed;
-    if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
-        return pp_fail_errno(err, errno, "cannot make the cache %s: no random number", d->path);
-    snprintf(name, sizeof(name), "%s.%ld", marker_name, (long)getpid());
-    int n = snprintf(text, sizeof(text), "pipeprobe cache 1 %016llx\n", (unsigned long long)seed);
-    int fd = openat(d->fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600), e = errno;
-    if (fd >= 0) {
-        e = pp_io_write_full(fd, text, (size_t)n) == 0 ? 0 : errno;
-        if (close(fd) != 0 && !e)
-            e = errno;
-        if (!e && linkat(d->fd, name, d->fd, marker_name, 0) != 0 && errno != EEXIST)
-            e = errno;
-        unlinkat(d->fd, name, 0);
-    }
-    return fd >= 0 && !e ? PP_OK : pp_fail_errno(err, e, "cannot make the cache %s", d->path);
-}
-
 static pp_status read_marker(struct pp_cache_dir *d, struct pp_err *err)
 {
     char text[MARKER];
@@ -103,10 +82,25 @@ static pp_status open_marker(struct pp_cache_dir *d, struct pp_err *err)
                     d->path, e->d_name);
         if (list)
             closedir(list);
-        if (st == PP_OK)
-            st = make_marker(d, err);
         if (st != PP_OK)
             return st;
+        /* Made under another name and linked: it is there whole, and once. */
+        char name[64], text[MARKER];
+        uint64_t seed;
+        if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+            return pp_fail_errno(err, errno, "cannot make the cache %s: no random number", d->path);
+        snprintf(name, sizeof(name), "%s.%ld", marker_name, (long)getpid());
+        int n = snprintf(text, sizeof(text), "pipeprobe cache 1 %016llx\n", (unsigned long long)seed);
+        int fd = openat(d->fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        int failed = fd >= 0 && pp_io_write_full(fd, text, (size_t)n) == 0 ? 0 : errno;
+        if (fd >= 0 && close(fd) != 0 && !failed)
+            failed = errno;
+        if (!failed && linkat(d->fd, name, d->fd, marker_name, 0) != 0 && errno != EEXIST)
+            failed = errno;
+        if (fd >= 0)
+            unlinkat(d->fd, name, 0);
+        if (failed)
+            return pp_fail_errno(err, failed, "cannot make the cache %s", d->path);
         d->marker = openat(d->fd, marker_name, how);
     }
     return d->marker >= 0 ? read_marker(d, err)
