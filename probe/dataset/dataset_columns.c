@@ -115,30 +115,6 @@ static pp_status append_value(struct row *row, size_t part, struct pp_sample *s,
     return st;
 }
 
-/* A whole number that is no label is none, and so is a null. */
-static pp_status read_label(struct row *row, const struct pp_column *c, struct pp_sample *s,
-                            struct pp_err *err)
-{
-    struct pp_value v;
-    uint8_t bytes[8] = {0};
-    int64_t label;
-    pp_status st = value_of(row, row->c->choice.parts, &v, err);
-    if (st != PP_OK)
-        return st;
-    if (!v.is_null && v.size == c->width && v.size <= sizeof(bytes)) {
-        if (v.data)
-            memcpy(bytes, v.data, (size_t)v.size);
-        else
-            st = read_in_file(&(struct row){.table = row->table, .number = row->number}, &v, bytes, err);
-        if (c->number == PP_COLUMN_SIGNED && bytes[c->width - 1] & 0x80)
-            memset(bytes + c->width, 0xff, sizeof(bytes) - c->width);
-        memcpy(&label, bytes, sizeof(label));
-        s->label = label < 0 ? -1 : label;
-    }
-    pp_value_release(&v);
-    return st;
-}
-
 static pp_status columns_read(const struct pp_dataset *d, uint64_t index,
                               const struct pp_read_context *context, struct pp_sample *s, struct pp_err *err)
 {
@@ -148,8 +124,24 @@ static pp_status columns_read(const struct pp_dataset *d, uint64_t index,
     pp_status st = PP_OK;
     for (size_t part = 0; st == PP_OK && part < parts; part++)
         st = append_value(&row, part, s, err);
-    if (st == PP_OK && c->choice.n > parts)
-        st = read_label(&row, part_of(c, parts), s, err);
+    if (st == PP_OK && c->choice.n > parts) { /* a whole number that is no label is none, and so is a null */
+        const struct pp_column *label = part_of(c, parts);
+        struct row uncounted = {.table = row.table, .number = row.number};
+        struct pp_value v;
+        uint8_t bytes[8] = {0};
+        st = value_of(&row, parts, &v, err);
+        if (st == PP_OK && !v.is_null && v.size == label->width && v.size <= sizeof(bytes)) {
+            if (v.data)
+                memcpy(bytes, v.data, (size_t)v.size);
+            else
+                st = read_in_file(&uncounted, &v, bytes, err);
+            if (label->number == PP_COLUMN_SIGNED && bytes[label->width - 1] & 0x80)
+                memset(bytes + label->width, 0xff, sizeof(bytes) - label->width);
+            memcpy(&s->label, bytes, sizeof(s->label));
+            s->label = s->label < 0 ? -1 : s->label;
+        }
+        pp_value_release(&v);
+    }
     if (st != PP_OK) {
         s->size = 0;
         return st;

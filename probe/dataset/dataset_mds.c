@@ -98,33 +98,6 @@ static pp_status read_record(const struct request *q, struct pp_sample *s, struc
     return st;
 }
 
-/* The column that is the sample, out of the record, and the label's. */
-static pp_status split_record(const struct mds *m, const struct request *q, struct pp_sample *s,
-                              struct pp_err *err)
-{
-    struct pp_mds_part part[PP_MDS_COLUMNS];
-    if (pp_mds_split(&m->index, s->buf, s->size, part) != 0) {
-        s->size = 0;
-        return pp_fail(err, PP_E_CORRUPT, "sample %llu in %s is damaged: its columns are longer than it",
-                       (unsigned long long)q->number, q->path);
-    }
-    if (m->label != NONE) { /* a little-endian integer of 1 to 8 bytes; a negative one is none */
-        const struct pp_mds_part *p = &part[m->label];
-        int64_t v = p->size == 0 || p->size > 8 ? -1 : 0;
-        for (size_t i = p->size; v >= 0 && i-- > 0;)
-            v = (int64_t)((uint64_t)v << 8 | p->data[i]);
-        if (m->label_signed && v >= 0 && p->size < 8 && v >> (p->size * 8 - 1))
-            v = -1;
-        s->label = v < 0 ? -1 : v;
-    }
-    s->data = part[m->content].data;
-    s->size = part[m->content].size;
-    if (s->size == 0)
-        return pp_fail(err, PP_E_EMPTY, "column %s of sample %llu in %s has 0 bytes",
-                       m->index.column[m->content].name, (unsigned long long)q->number, q->path);
-    return PP_OK;
-}
-
 static pp_status mds_read(const struct pp_dataset *d, uint64_t index, const struct pp_read_context *context,
                           struct pp_sample *s, struct pp_err *err)
 {
@@ -155,7 +128,30 @@ static pp_status mds_read(const struct pp_dataset *d, uint64_t index, const stru
     if (st == PP_OK)
         st = read_record(&q, s, err);
     pp_object_close(&opened);
-    return st == PP_OK ? split_record(m, &q, s, err) : st;
+    if (st != PP_OK)
+        return st;
+    /* The column that is the sample, out of the record, and the label's. */
+    struct pp_mds_part part[PP_MDS_COLUMNS];
+    if (pp_mds_split(&m->index, s->buf, s->size, part) != 0) {
+        s->size = 0;
+        return pp_fail(err, PP_E_CORRUPT, "sample %llu in %s is damaged: its columns are longer than it",
+                       (unsigned long long)q.number, q.path);
+    }
+    if (m->label != NONE) { /* a little-endian integer of 1 to 8 bytes; a negative one is none */
+        const struct pp_mds_part *p = &part[m->label];
+        int64_t v = p->size == 0 || p->size > 8 ? -1 : 0;
+        for (size_t k = p->size; v >= 0 && k-- > 0;)
+            v = (int64_t)((uint64_t)v << 8 | p->data[k]);
+        if (m->label_signed && v >= 0 && p->size < 8 && v >> (p->size * 8 - 1))
+            v = -1;
+        s->label = v < 0 ? -1 : v;
+    }
+    s->data = part[m->content].data;
+    s->size = part[m->content].size;
+    if (s->size == 0)
+        return pp_fail(err, PP_E_EMPTY, "column %s of sample %llu in %s has 0 bytes",
+                       m->index.column[m->content].name, (unsigned long long)q.number, q.path);
+    return PP_OK;
 }
 
 static void mds_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size)

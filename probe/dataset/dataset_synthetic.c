@@ -193,22 +193,6 @@ static const struct key {
 };
 enum { KEYS = sizeof(keys) / sizeof(*keys) };
 
-static pp_status fail_unknown_key(const char *name, struct pp_err *err)
-{
-    const char *names[KEYS + 1] = {0};
-    char all[128] = "";
-    for (size_t i = 0; i < KEYS; i++) {
-        names[i] = keys[i].name;
-        pp_text_add(all, sizeof(all), "%s%s", i ? " " : "", keys[i].name);
-    }
-    const char *near = pp_nearest(name, names);
-    if (near)
-        return pp_fail(err, PP_E_USAGE,
-                       "the synthetic spec has no key \"%s\"; did you mean \"%s\"? (keys: %s)", name, near,
-                       all);
-    return pp_fail(err, PP_E_USAGE, "the synthetic spec has no key \"%s\" (keys: %s)", name, all);
-}
-
 static pp_status parse_spec(struct spec *spec, const char *text, struct pp_err *err)
 {
     pp_status st = PP_OK;
@@ -229,7 +213,15 @@ static pp_status parse_spec(struct spec *spec, const char *text, struct pp_err *
             k++;
         int is_value = 0;
         if (k == keys + KEYS) {
-            st = fail_unknown_key(item, err);
+            const char *names[KEYS + 1] = {0};
+            char all[128] = "";
+            for (size_t i = 0; i < KEYS; i++) {
+                names[i] = keys[i].name;
+                pp_text_add(all, sizeof(all), "%s%s", i ? " " : "", keys[i].name);
+            }
+            const char *near = pp_nearest(item, names);
+            st = pp_fail(err, PP_E_USAGE, "the synthetic spec has no key \"%s\"%s%s%s (keys: %s)", item,
+                         near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "", all);
             break;
         } else if (value && k->set) {
             is_value = k->set(spec, value);

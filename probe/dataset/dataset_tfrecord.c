@@ -185,38 +185,31 @@ static void consider_feature(struct search *s, const struct feature *f)
         }
 }
 
-/* Example: field 1 is Features, whose fields 1 are the entries. */
-static int search_example(struct piece message, struct search *s)
+pp_status pp_tf_example_image(const uint8_t *record, size_t size, const char *feature,
+                              struct pp_tf_image *out, struct pp_err *err)
 {
+    struct search s = {.feature = feature, .label = -1};
+    struct piece whole = {record, size}, message = whole;
     struct field outer, entry;
     struct feature f;
-    int more, inner = 0;
-    while ((more = next_field(&message, &outer)) > 0) {
+    int more = 0, inner = 0;
+    if (!feature && is_image(whole)) {
+        *out = (struct pp_tf_image){.data = record, .size = size, .label = -1};
+        return PP_OK;
+    }
+    /* Example: field 1 is Features, whose fields 1 are the entries. */
+    while (inner >= 0 && (more = next_field(&message, &outer)) > 0) {
         if (outer.number != 1 || outer.wire != BYTES)
             continue;
         while ((inner = next_field(&outer.body, &entry)) > 0) {
             if (entry.number != 1 || entry.wire != BYTES)
                 continue;
-            if (read_entry(entry.body, &f) < 0)
-                return -1;
-            consider_feature(s, &f);
+            if ((inner = read_entry(entry.body, &f)) < 0)
+                break;
+            consider_feature(&s, &f);
         }
-        if (inner < 0)
-            return -1;
     }
-    return more;
-}
-
-pp_status pp_tf_example_image(const uint8_t *record, size_t size, const char *feature,
-                              struct pp_tf_image *out, struct pp_err *err)
-{
-    struct search s = {.feature = feature, .label = -1};
-    struct piece whole = {record, size};
-    if (!feature && is_image(whole)) {
-        *out = (struct pp_tf_image){.data = record, .size = size, .label = -1};
-        return PP_OK;
-    }
-    if (search_example(whole, &s) < 0 || s.features == 0)
+    if (more < 0 || inner < 0 || s.features == 0)
         return pp_fail(err, PP_E_CORRUPT, "holds %zu bytes that are no tf.train.Example", size);
     if (!s.found && feature)
         return pp_fail(err, PP_E_UNSUPPORTED, "holds no bytes called %s: its features are %s", feature,
@@ -246,27 +239,9 @@ struct walk {
     struct pp_shard_header header;
 };
 
-/* The next 12 bytes at w->at. */
-static pp_status read_head(struct walk *w, const uint8_t **head, struct pp_err *err)
-{
-    if (w->at < w->block_at || w->at + PP_TFRECORD_HEAD > w->block_at + w->block_size) {
-        struct pp_read r = {.name = w->path, .offset = w->at, .size = WALK_BLOCK, .buf = w->block};
-        pp_status st = pp_object_read_at(w->shard, &r, err);
-        if (st != PP_OK)
-            return st;
-        w->block_at = w->at;
-        w->block_size = r.got;
-        if (r.got < PP_TFRECORD_HEAD)
-            return pp_fail(err, PP_E_IO, "%s became shorter while it was indexed", w->path);
-    }
-    *head = w->block + (w->at - w->block_at);
-    return PP_OK;
-}
-
 static pp_status walk_records(struct walk *w, struct pp_err *err)
 {
     struct pp_shard_header *h = &w->header;
-    const uint8_t *head = w->block;
     uint64_t length;
     h->defect = w->size == 0 ? PP_SHARD_NO_BYTES : PP_SHARD_SOUND;
     while (w->at < w->size) {
@@ -275,10 +250,17 @@ static pp_status walk_records(struct walk *w, struct pp_err *err)
         h->defect = PP_SHARD_TRUNCATED;
         if (left < PP_TFRECORD_HEAD)
             return PP_OK;
-        pp_status st = read_head(w, &head, err);
-        if (st != PP_OK)
-            return st;
-        if (!pp_tfrecord_head(head, &length)) {
+        if (w->at < w->block_at || w->at + PP_TFRECORD_HEAD > w->block_at + w->block_size) {
+            struct pp_read r = {.name = w->path, .offset = w->at, .size = WALK_BLOCK, .buf = w->block};
+            pp_status st = pp_object_read_at(w->shard, &r, err);
+            if (st != PP_OK)
+                return st;
+            w->block_at = w->at;
+            w->block_size = r.got;
+            if (r.got < PP_TFRECORD_HEAD)
+                return pp_fail(err, PP_E_IO, "%s became shorter while it was indexed", w->path);
+        }
+        if (!pp_tfrecord_head(w->block + (w->at - w->block_at), &length)) {
             h->defect = PP_SHARD_DAMAGED;
             return PP_OK;
         }

@@ -115,30 +115,6 @@ static char *with_ending(const char *spec, const char *ending)
     return asprintf(&path, "%.*s%s", (int)n, spec, ending) < 0 ? NULL : path;
 }
 
-/* NAME.idx beside NAME.bin: PP_E_NOT_FOUND without one, and for another program's file of that name. */
-static pp_status lay_out_megatron(struct tokens *t, const struct pp_storage *storage, int token_bytes,
-                                  struct pp_err *err)
-{
-    struct pp_megatron m;
-    uint8_t head[PP_MEGATRON_MAGIC];
-    char *idx = with_ending(t->path, ".idx");
-    if (!idx)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", t->path);
-    if (!pp_is_megatron_index(head, pp_read_head(storage, NULL, idx, head, sizeof(head)))) {
-        free(idx);
-        return PP_E_NOT_FOUND;
-    }
-    pp_status st = pp_megatron_read(storage, idx, t->path, t->file_size, &m, err);
-    if (st == PP_OK && token_bytes && token_bytes != m.token_bytes)
-        st = pp_fail(err, PP_E_USAGE, "--token-bytes %d: %s says that its tokens have %d bytes", token_bytes,
-                     idx, m.token_bytes);
-    free(idx);
-    t->token_bytes = m.token_bytes;
-    t->count = m.tokens;
-    t->sequences = m.sequences;
-    return st;
-}
-
 /* Where the tokens lie, and how many: by a .npy's header, a .idx, or the file's size. */
 static pp_status lay_out(struct tokens *t, const struct pp_storage *storage, int token_bytes,
                          struct pp_err *err)
@@ -161,9 +137,24 @@ static pp_status lay_out(struct tokens *t, const struct pp_storage *storage, int
         t->token_bytes = npy.item_bytes;
         return PP_OK;
     }
-    st = lay_out_megatron(t, storage, token_bytes, err);
-    if (st != PP_E_NOT_FOUND)
+    /* NAME.idx beside NAME.bin, unless it is another program's file of that name. */
+    uint8_t head[PP_MEGATRON_MAGIC];
+    char *idx = with_ending(t->path, ".idx");
+    if (!idx)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", t->path);
+    if (pp_is_megatron_index(head, pp_read_head(storage, NULL, idx, head, sizeof(head)))) {
+        struct pp_megatron m;
+        st = pp_megatron_read(storage, idx, t->path, t->file_size, &m, err);
+        if (st == PP_OK && token_bytes && token_bytes != m.token_bytes)
+            st = pp_fail(err, PP_E_USAGE, "--token-bytes %d: %s says that its tokens have %d bytes",
+                         token_bytes, idx, m.token_bytes);
+        free(idx);
+        t->token_bytes = m.token_bytes;
+        t->count = m.tokens;
+        t->sequences = m.sequences;
         return st;
+    }
+    free(idx);
     t->token_bytes = token_bytes ? token_bytes : 2;
     if (t->token_bytes != 2 && t->token_bytes != 4)
         return pp_fail(err, PP_E_USAGE,

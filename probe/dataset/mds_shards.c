@@ -370,19 +370,6 @@ const struct pp_object *pp_mds_spool_object(const struct pp_mds_spool *s)
 
 /* ---- unpacking ---- */
 
-static pp_status write_piece(const struct pp_mds_spool *s, const uint8_t *bytes, size_t n, uint64_t at,
-                             struct pp_err *err)
-{
-    while (n > 0) {
-        ssize_t did = pwrite(s->fd, bytes, n, (off_t)at);
-        if (did < 0 && errno != EINTR)
-            return pp_fail_errno(err, errno, "cannot write unpacked shards into the cache directory");
-        if (did > 0)
-            bytes += did, n -= (size_t)did, at += (uint64_t)did;
-    }
-    return PP_OK;
-}
-
 static pp_status unpack_shard(const struct pp_mds_spool *s, size_t i, struct pp_err *err)
 {
     const struct pp_mds_shard *shard = &s->index->shard[i];
@@ -410,8 +397,12 @@ static pp_status unpack_shard(const struct pp_mds_spool *s, size_t i, struct pp_
         if (st == PP_OK && got > shard->bytes - n)
             st = pp_fail(err, PP_E_CORRUPT, "%s unpacks to more than the %llu bytes of the index", name,
                          (unsigned long long)shard->bytes);
-        if (st == PP_OK)
-            st = write_piece(s, buf, got, shard->begin + n, err);
+        for (size_t done = 0; st == PP_OK && done < got;) {
+            ssize_t did = pwrite(s->fd, buf + done, got - done, (off_t)(shard->begin + n + done));
+            if (did < 0 && errno != EINTR)
+                st = pp_fail_errno(err, errno, "cannot write unpacked shards into the cache directory");
+            done += did > 0 ? (size_t)did : 0;
+        }
     }
     if (st == PP_OK && n != shard->bytes)
         st = pp_fail(err, PP_E_CORRUPT, "%s unpacks to %llu bytes instead of %llu", name,

@@ -206,21 +206,6 @@ static pp_status read_group(struct reader *r, struct read_sample *h, struct pp_e
     }
 }
 
-static pp_status open_shard(struct reader *r, struct pp_err *err)
-{
-    const struct pp_storage *storage = pp_shards_of(r->dataset)->storage;
-    const struct pp_open o = {.name = shard_path(r), .how = PP_OPEN_SEQUENTIAL, .attempt = "open the shard"};
-    pp_status st = pp_storage_open(storage, &o, &r->file, err);
-    if (st != PP_OK)
-        return st;
-    const struct pp_tar_file file = {.shard = &r->file,
-                                     .path = o.name,
-                                     .size = PP_SIZE_UNKNOWN,
-                                     .in_order = 1};
-    size_t remote = pp_storage_request_bytes(storage);
-    return pp_tar_open(&file, r->at.offset, remote > READ_BLOCK ? remote : READ_BLOCK, &r->tar, err);
-}
-
 static pp_status take_late(struct reader *r, struct pp_err *err)
 {
     pp_status late = r->late;
@@ -242,7 +227,22 @@ static pp_status read_next(struct reader *r, struct read_sample *h, struct place
         *where = r->at;
         h->has_image = 0;
         h->place = r->in_shard;
-        pp_status s = r->tar ? PP_OK : open_shard(r, &why);
+        pp_status s = PP_OK;
+        if (!r->tar) {
+            const struct pp_storage *storage = pp_shards_of(r->dataset)->storage;
+            const struct pp_open o = {.name = shard_path(r),
+                                      .how = PP_OPEN_SEQUENTIAL,
+                                      .attempt = "open the shard"};
+            const struct pp_tar_file file = {.shard = &r->file,
+                                             .path = o.name,
+                                             .size = PP_SIZE_UNKNOWN,
+                                             .in_order = 1};
+            size_t remote = pp_storage_request_bytes(storage);
+            s = pp_storage_open(storage, &o, &r->file, &why);
+            if (s == PP_OK)
+                s = pp_tar_open(&file, r->at.offset, remote > READ_BLOCK ? remote : READ_BLOCK, &r->tar,
+                                &why);
+        }
         if (s == PP_OK)
             s = read_group(r, h, &why);
         r->in_shard += s == PP_OK && h->has_image;
@@ -330,17 +330,6 @@ static pp_status next_held(struct shard_stream *st, struct held **out, struct pp
 }
 
 /* ---- the interface ---- */
-
-/* Fisher and Yates, keyed by (seed, epoch) alone so that all ranks agree. */
-static void shuffle_shards(struct shard_stream *st)
-{
-    struct pp_rng rng = pp_rng_key(st->opts.seed, st->opts.epoch, 0, SHARD_ORDER_STREAM);
-    for (uint64_t i = pp_shards_of(st->dataset)->n; i > 1; i--) {
-        uint64_t k = pp_rng_below(&rng, i), kept = st->order[i - 1];
-        st->order[i - 1] = st->order[k];
-        st->order[k] = kept;
-    }
-}
 
 static pp_status check_opts(const struct pp_dataset *d, const struct pp_stream_opts *o, struct pp_err *err)
 {
@@ -526,8 +515,13 @@ pp_status pp_shards_stream(const struct pp_dataset *d, const struct pp_stream_op
             .step = o->world_size,
             .at = {.position = resumed ? o->from.shard : o->rank, .offset = o->from.offset},
         };
-    if (o->shuffle_shards)
-        shuffle_shards(st);
+    /* Fisher and Yates, keyed by (seed, epoch) alone so that all ranks agree. */
+    struct pp_rng rng = pp_rng_key(o->seed, o->epoch, 0, SHARD_ORDER_STREAM);
+    for (uint64_t i = o->shuffle_shards ? shards : 0; i > 1; i--) {
+        uint64_t k = pp_rng_below(&rng, i), kept = st->order[i - 1];
+        st->order[i - 1] = st->order[k];
+        st->order[k] = kept;
+    }
     st->rng = pp_rng_key(o->seed, o->epoch, o->rank, SHUFFLE_STREAM + (resumed ? o->from.delivered : 0));
     st->delivered = o->from.delivered;
     st->oldest = st->next_number = o->from.number;

@@ -130,26 +130,6 @@ static pp_status encode_jpeg(const struct pp_synthetic_spec *spec, uint8_t *rgb,
     return PP_OK;
 }
 
-static pp_status encode_png(const struct pp_synthetic_spec *spec, const uint8_t *rgb, uint8_t **data,
-                            size_t *size, struct pp_err *err)
-{
-    png_image image = {.version = PNG_IMAGE_VERSION,
-                       .width = (png_uint_32)spec->width,
-                       .height = (png_uint_32)spec->height,
-                       .format = PNG_FORMAT_RGB};
-    png_alloc_size_t length = PNG_IMAGE_PNG_SIZE_MAX(image);
-    *data = malloc(length);
-    if (!*data || !png_image_write_to_memory(&image, *data, &length, 0, rgb, 0, NULL)) {
-        png_image_free(&image);
-        free(*data);
-        *data = NULL;
-        return pp_fail(err, PP_E_NO_MEMORY, "cannot make a synthetic PNG of %dx%d: %s", spec->width,
-                       spec->height, image.message[0] ? image.message : "no memory");
-    }
-    *size = length;
-    return PP_OK;
-}
-
 pp_status pp_synthetic_image(const struct pp_synthetic_spec *spec, uint8_t **data, size_t *size,
                              struct pp_err *err)
 {
@@ -159,8 +139,25 @@ pp_status pp_synthetic_image(const struct pp_synthetic_spec *spec, uint8_t **dat
     if (!rgb)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for a synthetic image of %dx%d", spec->width,
                        spec->height);
-    pp_status st = spec->format == PP_SYNTHETIC_PNG ? encode_png(spec, rgb, data, size, err)
-                                                    : encode_jpeg(spec, rgb, data, size, err);
+    pp_status st = PP_OK;
+    if (spec->format == PP_SYNTHETIC_PNG) {
+        png_image image = {.version = PNG_IMAGE_VERSION,
+                           .width = (png_uint_32)spec->width,
+                           .height = (png_uint_32)spec->height,
+                           .format = PNG_FORMAT_RGB};
+        png_alloc_size_t length = PNG_IMAGE_PNG_SIZE_MAX(image);
+        *data = malloc(length);
+        if (!*data || !png_image_write_to_memory(&image, *data, &length, 0, rgb, 0, NULL)) {
+            png_image_free(&image);
+            free(*data);
+            *data = NULL;
+            st = pp_fail(err, PP_E_NO_MEMORY, "cannot make a synthetic PNG of %dx%d: %s", spec->width,
+                         spec->height, image.message[0] ? image.message : "no memory");
+        }
+        *size = st == PP_OK ? length : 0;
+    } else {
+        st = encode_jpeg(spec, rgb, data, size, err);
+    }
     free(rgb);
     uint8_t *fit = st == PP_OK ? realloc(*data, *size) : NULL;
     if (fit)
