@@ -45,15 +45,11 @@ static int is(const char *text, const char *word)
     return strcmp(text, word) == 0;
 }
 
-static int is_call(const struct pp_event *e)
-{
-    return is(e->cat, "POSIX") || is(e->cat, "STDIO");
-}
-
 static int on_event(void *ctx, const struct pp_event *e)
 {
     struct mapper *m = ctx;
     struct pp_import_facts *f = m->facts;
+    int is_call = is(e->cat, "POSIX") || is(e->cat, "STDIO");
     f->events++;
     if (is(e->ph, "M") || is(e->ph, "4")) {
         /* HH: the host's name; PR and CM: what a process says of itself and of its configuration. */
@@ -63,7 +59,7 @@ static int on_event(void *ctx, const struct pp_event *e)
             f->rank = strtoll(e->value, NULL, 10);
         if (is(e->name, "CM") && is(e->label, "time_metric") && !is(e->value, "US"))
             snprintf(m->unit, sizeof(m->unit), "%.15s", e->value);
-    } else if (is(e->ph, "A") || is(e->ph, "3") || (is(e->ph, "C") && is_call(e))) {
+    } else if (is(e->ph, "A") || is(e->ph, "3") || (is(e->ph, "C") && is_call)) {
         f->folded++;
     } else if (is(e->ph, "X") || is(e->ph, "1")) {
         if (is(e->name, "start") && e->ppid[0])
@@ -73,7 +69,7 @@ static int on_event(void *ctx, const struct pp_event *e)
         } else if (!is(e->cat, "dftracer")) {
             struct pp_span s = {.dur_ns = (uint64_t)e->dur_ns, .sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
             pp_phase phase = pp_import_phase(&m->names, e->cat, e->name, NULL);
-            if (!(phase == PP_PHASE_USER && is_call(e)) && pp_imported_time(m->im, e->ts_ns, &s.start_ns)) {
+            if (!(phase == PP_PHASE_USER && is_call) && pp_imported_time(m->im, e->ts_ns, &s.start_ns)) {
                 /* a write, or whatever else is none of the input */
                 s.phase = (uint8_t)phase;
                 s.name = phase == PP_PHASE_STEP || phase == PP_PHASE_DATA_WAIT
