@@ -263,15 +263,6 @@ struct group {
     int depth;
 };
 
-static h5_on_link take_link;
-
-static void walk_group(struct hdf5 *h, h5_id group, const char *path, int depth)
-{
-    unsigned long long at = 0;
-    if (depth <= DEEPEST)
-        h5.each_link(group, 0, 0, &at, take_link, &(struct group){h, path, depth});
-}
-
 static int take_link(h5_id group, const char *name, const struct h5_link *link, void *ctx)
 {
     const struct group *g = ctx;
@@ -306,8 +297,10 @@ static int take_link(h5_id group, const char *name, const struct h5_link *link, 
         int is_new = i == h->n_groups && i < MOST_GROUPS;
         h->no_memory |= is_new && !pp_grow(&h->group, &h->groups_room, i + 1, sizeof(*h->group));
         if (is_new && !h->no_memory) {
+            unsigned long long first = 0;
             h->group[h->n_groups++] = link->object;
-            walk_group(h, object, full, g->depth + 1);
+            if (g->depth < DEEPEST)
+                h5.each_link(object, 0, 0, &first, take_link, &(struct group){h, full, g->depth + 1});
         }
     }
     h5.H5Oclose(object);
@@ -464,11 +457,12 @@ static const struct pp_table_ops hdf5_ops = {
 static int open_file(void *ctx)
 {
     struct hdf5 *h = ctx;
+    unsigned long long first = 0;
     h->file = h5.H5Fopen(h->t.place.path, 0, 0);
     h5_id root = h->file >= 0 ? h5.H5Oopen(h->file, "/", 0) : -1;
     if (root < 0)
         return -1;
-    walk_group(h, root, "", 0);
+    h5.each_link(root, 0, 0, &first, take_link, &(struct group){h, "", 0});
     h5.H5Oclose(root);
     return 0;
 }
