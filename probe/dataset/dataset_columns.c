@@ -223,14 +223,6 @@ static int kind_of(const struct pp_column *c)
     return KINDS;
 }
 
-/* "image" is a column of its own, or the struct of image.bytes. */
-static int is_called(const struct pp_column *c, const char *name)
-{
-    size_t n = strlen(name);
-    return strcmp(c->name, name) == 0 ||
-           (strncmp(c->name, name, n) == 0 && strcmp(c->name + n, ".bytes") == 0);
-}
-
 /* The columns of the sample, then the label's. feature: the column asked for; NULL: the first binary one
  * (images), else the first list of whole numbers (tokens), else the first list of fractions, else all columns
  * of one number each (a row of a table), else the first of text. PP_E_UNSUPPORTED: none of them, or the one
@@ -249,7 +241,11 @@ static pp_status choose_columns(const struct pp_table *t, const char *feature, c
     for (int kind = 0; kind < KINDS && out->parts == 0; kind++)
         for (size_t i = 0; i < t->columns && (out->parts == 0 || (kind == NUMBER && !feature)); i++) {
             const struct pp_column *c = &t->column[i];
-            if (kind_of(c) != kind || (feature ? !is_called(c, feature) : i == label))
+            /* "image" is a column of its own, or the struct of image.bytes. */
+            size_t n = feature ? strlen(feature) : 0;
+            int is_called = strncmp(c->name, feature ? feature : "", n) == 0 &&
+                            (!c->name[n] || strcmp(c->name + n, ".bytes") == 0);
+            if (kind_of(c) != kind || (feature ? !is_called : i == label))
                 continue;
             out->content = kind == IMAGE  ? PP_CONTENT_IMAGE
                            : kind == TEXT ? PP_CONTENT_TEXT

@@ -110,19 +110,16 @@ pp_status pp_cuda_step_make(struct pp_cuda_step *s, pp_cu_device device, pp_cu_m
 #define TRIAL_PLANE 259u /* every value in every channel, and a last block that is not full */
 #define TRIAL_IMAGES 3u
 
-static unsigned at_most(size_t n, unsigned most)
-{
-    return n < most ? (unsigned)n : most;
-}
-
 pp_cu_result pp_cuda_normalize_start(const struct pp_cuda_normalize *n, pp_cu_pointer from, size_t bytes,
                                      pp_cu_pointer to, pp_cu_stream stream)
 {
     pp_cu_pointer table = n->table;
-    unsigned plane = (unsigned)n->plane, images = (unsigned)(bytes / (n->plane * CHANNELS));
+    unsigned plane = (unsigned)n->plane, images = (unsigned)(bytes / (n->plane * CHANNELS)),
+             blocks = (plane + THREADS - 1) / THREADS;
     void *args[] = {&from, &to, &table, &plane, &images};
-    return n->cu->cuLaunchKernel(n->kernel, at_most((plane + THREADS - 1) / THREADS, MOST_BLOCKS_X),
-                                 at_most(images, MOST_BLOCKS_Y), 1, THREADS, 1, 1, 0, stream, args, NULL);
+    return n->cu->cuLaunchKernel(n->kernel, blocks < MOST_BLOCKS_X ? blocks : MOST_BLOCKS_X,
+                                 images < MOST_BLOCKS_Y ? images : MOST_BLOCKS_Y, 1, THREADS, 1, 1, 0, stream,
+                                 args, NULL);
 }
 
 /* ---- the trial: every value, compared with the table ---- */

@@ -204,37 +204,33 @@ static const struct {
     {504, PP_E_TRANSIENT, "504 Gateway Timeout"},
 };
 
-/* PP_OK for 2xx, and for 416, which is what lies beyond the end. */
-static pp_status ask_once(struct job *j, struct pp_err *err)
-{
-    const struct pp_http_head *h = &j->answer.head;
-    char why[400], more[300] = "";
-    pp_status st = perform(j, err);
-    if (st == PP_E_TRANSIENT)
-        pp_storage_note_retry_after(0);
-    if (st != PP_OK || h->status / 100 == 2 || h->status == 416)
-        return st;
-    if (j->remote->kind->explain)
-        j->remote->kind->explain(&j->call, &j->answer, more, sizeof(more));
-    for (size_t i = 0; i < sizeof(meanings) / sizeof(*meanings); i++) {
-        if (meanings[i].status != h->status)
-            continue;
-        snprintf(why, sizeof(why), "%s%s%s", meanings[i].why, more[0] ? ", " : "", more);
-        if (meanings[i].means == PP_E_TRANSIENT)
-            pp_storage_note_retry_after(h->retry_after_s);
-        return fail_job(j, meanings[i].means, why, err);
-    }
-    snprintf(why, sizeof(why), "the server answered with status %d%s%s", h->status, more[0] ? ", " : "",
-             more);
-    return fail_job(j, h->status / 100 == 5 ? PP_E_TRANSIENT : PP_E_IO, why, err);
-}
-
-/* For a sample once, else with retries. */
+/* For a sample once, else with retries. PP_OK for 2xx, and for 416, which is what lies beyond the end. */
 static pp_status ask(struct job *j, struct pp_err *err)
 {
+    enum { MEANINGS = sizeof(meanings) / sizeof(*meanings) };
+    const struct pp_http_head *h = &j->answer.head;
     uint64_t backoff = BACKOFF_NS;
     for (int try = 1;; try++, backoff *= 2) {
-        pp_status st = ask_once(j, err);
+        pp_status st = perform(j, err);
+        if (st == PP_E_TRANSIENT)
+            pp_storage_note_retry_after(0);
+        if (st == PP_OK && h->status / 100 != 2 && h->status != 416) {
+            char why[400], more[300] = "";
+            size_t i = 0;
+            if (j->remote->kind->explain)
+                j->remote->kind->explain(&j->call, &j->answer, more, sizeof(more));
+            while (i < MEANINGS && meanings[i].status != h->status)
+                i++;
+            if (i < MEANINGS)
+                snprintf(why, sizeof(why), "%s%s%s", meanings[i].why, more[0] ? ", " : "", more);
+            else
+                snprintf(why, sizeof(why), "the server answered with status %d%s%s", h->status,
+                         more[0] ? ", " : "", more);
+            st = i < MEANINGS ? meanings[i].means : h->status / 100 == 5 ? PP_E_TRANSIENT : PP_E_IO;
+            if (i < MEANINGS && st == PP_E_TRANSIENT)
+                pp_storage_note_retry_after(h->retry_after_s);
+            st = fail_job(j, st, why, err);
+        }
         if (st != PP_E_TRANSIENT || try == PP_REMOTE_TRIES || j->log.sample != UINT64_MAX)
             return st;
         uint64_t ends = pp_now_ns() + pp_storage_retry_wait_ns(backoff);

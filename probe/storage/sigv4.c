@@ -93,14 +93,6 @@ static uint32_t rotated(uint32_t x, int n)
     return x >> n | x << (32 - n);
 }
 
-/* The message schedule of 6.2.2 in a window of 16 words. */
-static uint32_t scheduled(uint32_t w[16], int t)
-{
-    uint32_t a = w[(t + 1) & 15], b = w[(t + 14) & 15];
-    return w[t & 15] += (rotated(a, 7) ^ rotated(a, 18) ^ a >> 3) + w[(t + 9) & 15] +
-                        (rotated(b, 17) ^ rotated(b, 19) ^ b >> 10);
-}
-
 void pp_sha256_add(struct pp_sha256 *s, const void *bytes, size_t size)
 {
     const uint8_t *from = bytes;
@@ -116,10 +108,15 @@ void pp_sha256_add(struct pp_sha256 *s, const void *bytes, size_t size)
                 w[t] = pp_be32(s->block + 4 * t);
             memcpy(v, s->state, sizeof(v));
             for (int t = 0; t < 64; t++) {
+                /* From the 16th word on, the message schedule of 6.2.2 in a window of 16 words. */
+                uint32_t a = w[(t + 1) & 15], b = w[(t + 14) & 15];
+                w[t & 15] += t < 16 ? 0
+                                    : (rotated(a, 7) ^ rotated(a, 18) ^ a >> 3) + w[(t + 9) & 15] +
+                                          (rotated(b, 17) ^ rotated(b, 19) ^ b >> 10);
                 uint32_t choice = (v[4] & v[5]) ^ (~v[4] & v[6]);
                 uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
                 uint32_t one = v[7] + (rotated(v[4], 6) ^ rotated(v[4], 11) ^ rotated(v[4], 25)) + choice +
-                               K[t] + (t < 16 ? w[t] : scheduled(w, t));
+                               K[t] + w[t & 15];
                 uint32_t two = (rotated(v[0], 2) ^ rotated(v[0], 13) ^ rotated(v[0], 22)) + majority;
                 memmove(v + 1, v, 7 * sizeof(*v));
                 v[4] += one;
