@@ -201,20 +201,14 @@ static size_t list_takers(void *ctx, int64_t *pid, size_t most)
     return n;
 }
 
-static uint64_t thread_faults(void)
-{
-    struct rusage u = {.ru_minflt = 0};
-    getrusage(RUSAGE_THREAD, &u);
-    return (uint64_t)u.ru_minflt;
-}
-
 static void *drain_main(void *arg)
 {
     struct pp_drain *d = arg;
     uint64_t commit_at = pp_now_ns() + d->opts.commit_ns, counters_at = pp_now_ns() + COUNTERS_NS;
     pthread_setname_np(pthread_self(), "pp-drain");
     pp_heap_warm(WARM_BYTES);
-    uint64_t faults = thread_faults();
+    struct rusage began = {.ru_minflt = 0}, ended = began;
+    getrusage(RUSAGE_THREAD, &began);
     pp_collectors_poll(d->collectors); /* the shortest run has two readings: a beginning and an end */
     while (!__atomic_load_n(&d->stop, __ATOMIC_ACQUIRE)) { /* pairs with the release in pp_drain_stop */
         int behind = !d->stats.first_failure && pp_session_fill(d->opts.session) >= QUARTER_FULL;
@@ -239,7 +233,8 @@ static void *drain_main(void *arg)
     pp_collectors_poll(d->collectors);
     drain_and_commit(d);
     d->stats.cpu_ns = pp_thread_cpu_ns();
-    d->stats.faults = thread_faults() - faults;
+    getrusage(RUSAGE_THREAD, &ended);
+    d->stats.faults = (uint64_t)(ended.ru_minflt - began.ru_minflt);
     return NULL;
 }
 

@@ -17,7 +17,7 @@ struct tokens {
     struct pp_object file;
     uint64_t file_size;
     int borrows; /* samples point into the storage's memory */
-    uint64_t data_offset, count, window;
+    uint64_t data_offset, count, window, stride;
     int token_bytes;
     uint64_t sequences; /* of a Megatron index; 0: there is none */
 };
@@ -27,14 +27,9 @@ static struct tokens *tokens_of(const struct pp_dataset *d)
     return (struct tokens *)d;
 }
 
-static uint64_t stride_of(const struct tokens *t)
-{
-    return t->window > 1 ? t->window - 1 : 1;
-}
-
 static uint64_t offset_of(const struct tokens *t, uint64_t index)
 {
-    return t->data_offset + index * stride_of(t) * (unsigned)t->token_bytes;
+    return t->data_offset + index * t->stride * (unsigned)t->token_bytes;
 }
 
 static pp_status tokens_read(const struct pp_dataset *d, uint64_t index,
@@ -188,6 +183,7 @@ static pp_status tokens_open(struct pp_dataset_place *place, struct pp_dataset *
     t->base.content = PP_CONTENT_TOKENS;
     *out = &t->base;
     t->window = o->window ? (uint64_t)o->window : DEFAULT_WINDOW;
+    t->stride = t->window > 1 ? t->window - 1 : 1;
     const struct pp_open how = {.name = t->path, .how = PP_OPEN_BORROW, .attempt = "open the token file"};
     pp_status st = pp_storage_open(place->storage, &how, &t->file, err);
     if (st == PP_OK)
@@ -206,7 +202,7 @@ static pp_status tokens_open(struct pp_dataset_place *place, struct pp_dataset *
         st = pp_fail(err, PP_E_EMPTY, "%s holds %llu tokens, fewer than one window of %llu", t->path,
                      (unsigned long long)t->count, (unsigned long long)t->window);
     if (st == PP_OK)
-        t->base.len = (t->count - t->window) / stride_of(t) + 1;
+        t->base.len = (t->count - t->window) / t->stride + 1;
     return st;
 }
 

@@ -411,19 +411,14 @@ static unsigned write_jobs(struct pp_cuda_flight *f, const struct pp_device_rows
     return n;
 }
 
-static size_t jobs_bytes(const struct pp_device_rows *rows)
-{
-    size_t size = rows->n_images * sizeof(struct pp_resize_job);
-    for (size_t i = 0; i < rows->n_images; i++)
-        size += aligned(rows->images[i].tables_bytes, 8);
-    return size;
-}
-
 pp_status pp_cuda_decode_finish(struct pp_cuda_decode *c, size_t flight, const struct pp_device_rows *rows,
                                 pp_cu_pointer to, pp_cu_stream *stream, struct pp_err *err)
 {
     struct pp_cuda_flight *f = &c->flight[flight];
-    pp_cu_result rc = grow(c, &f->jobs, jobs_bytes(rows), 1);
+    size_t size = rows->n_images * sizeof(struct pp_resize_job);
+    for (size_t i = 0; i < rows->n_images; i++)
+        size += aligned(rows->images[i].tables_bytes, 8);
+    pp_cu_result rc = grow(c, &f->jobs, size, 1);
     unsigned jobs = rc == 0 && rows->n_images ? write_jobs(f, rows, to) : 0;
     /* The rows [from, end) that no image fills, in as few copies as there are runs. */
     for (size_t from = 0, image = 0; from < rows->count && rc == 0; image++) {
@@ -439,7 +434,7 @@ pp_status pp_cuda_decode_finish(struct pp_cuda_decode *c, size_t flight, const s
         from = end + 1; /* behind the image's row */
     }
     if (rc == 0 && jobs)
-        rc = c->cu->cuMemcpyHtoDAsync_v2(f->jobs.device, f->jobs.host, jobs_bytes(rows), f->stream);
+        rc = c->cu->cuMemcpyHtoDAsync_v2(f->jobs.device, f->jobs.host, size, f->stream);
     if (rc == 0 && jobs) {
         pp_cu_pointer at = f->jobs.device, table = c->table;
         unsigned width = (unsigned)c->opts.width, height = (unsigned)c->opts.height,

@@ -122,49 +122,6 @@ pp_cu_result pp_cuda_normalize_start(const struct pp_cuda_normalize *n, pp_cu_po
                                  args, NULL);
 }
 
-/* ---- the trial: every value, compared with the table ---- */
-
-static pp_status try_values(const struct pp_cuda_normalize *n, const void *table, struct pp_err *err)
-{
-    enum { BYTES = TRIAL_IMAGES * TRIAL_PLANE * CHANNELS };
-    const struct pp_cuda_driver *cu = n->cu;
-    struct pp_cuda_normalize trial = *n; /* of other images */
-    trial.plane = TRIAL_PLANE;
-    pp_cu_pointer from = 0, to = 0;
-    uint8_t in[BYTES];
-    float out[BYTES] = {0};
-    for (size_t i = 0; i < BYTES; i++)
-        in[i] = (uint8_t)(i / CHANNELS * 11 + i % CHANNELS * 85); /* 11 has no factor in common with 256: a
-                                                                     channel goes through all values */
-    pp_cu_result rc = cu->cuMemAlloc_v2(&from, BYTES);
-    if (rc == 0)
-        rc = cu->cuMemAlloc_v2(&to, BYTES * n->value_bytes);
-    if (rc == 0)
-        rc = cu->cuMemcpyHtoD_v2(from, in, BYTES);
-    if (rc == 0)
-        rc = pp_cuda_normalize_start(&trial, from, BYTES, to, NULL);
-    if (rc == 0)
-        rc = cu->cuMemcpyDtoH_v2(out, to, BYTES * n->value_bytes);
-    if (from)
-        cu->cuMemFree_v2(from);
-    if (to)
-        cu->cuMemFree_v2(to);
-    int differ = 0;
-    for (size_t i = 0; i < BYTES && rc == 0; i++) {
-        size_t image = i / CHANNELS / TRIAL_PLANE, pixel = i / CHANNELS % TRIAL_PLANE, channel = i % CHANNELS,
-               at = (image * CHANNELS + channel) * TRIAL_PLANE + pixel;
-        differ |= memcmp((const char *)out + at * n->value_bytes,
-                         (const char *)table + (channel * VALUES + in[i]) * n->value_bytes, n->value_bytes);
-    }
-    if (differ)
-        return pp_fail(
-            err, PP_E_UNSUPPORTED,
-            "normalising on this device gives other values than the CPU; leave out --wire, and report this as a bug");
-    return pp_cuda_check(cu, rc, err, NULL, "trying to normalise on the device failed");
-}
-
-/* ---- opening ---- */
-
 pp_status pp_cuda_normalize_make(struct pp_cuda_normalize *n, const struct pp_cuda_driver *cu,
                                  pp_cu_module module, const struct pp_device_normalize *what,
                                  struct pp_err *err)
@@ -182,5 +139,40 @@ pp_status pp_cuda_normalize_make(struct pp_cuda_normalize *n, const struct pp_cu
         rc = cu->cuMemcpyHtoD_v2(n->table, what->table, size);
     if (rc != 0)
         return pp_cuda_check(cu, rc, err, NULL, "making the table for normalising on the device failed");
-    return try_values(n, what->table, err);
+    /* The trial: every value, compared with the table. */
+    enum { BYTES = TRIAL_IMAGES * TRIAL_PLANE * CHANNELS };
+    struct pp_cuda_normalize trial = *n; /* of other images */
+    trial.plane = TRIAL_PLANE;
+    pp_cu_pointer from = 0, to = 0;
+    uint8_t in[BYTES];
+    float out[BYTES] = {0};
+    for (size_t i = 0; i < BYTES; i++)
+        in[i] = (uint8_t)(i / CHANNELS * 11 + i % CHANNELS * 85); /* 11 has no factor in common with 256: a
+                                                                     channel goes through all values */
+    rc = cu->cuMemAlloc_v2(&from, BYTES);
+    if (rc == 0)
+        rc = cu->cuMemAlloc_v2(&to, BYTES * n->value_bytes);
+    if (rc == 0)
+        rc = cu->cuMemcpyHtoD_v2(from, in, BYTES);
+    if (rc == 0)
+        rc = pp_cuda_normalize_start(&trial, from, BYTES, to, NULL);
+    if (rc == 0)
+        rc = cu->cuMemcpyDtoH_v2(out, to, BYTES * n->value_bytes);
+    if (from)
+        cu->cuMemFree_v2(from);
+    if (to)
+        cu->cuMemFree_v2(to);
+    int differ = 0;
+    for (size_t i = 0; i < BYTES && rc == 0; i++) {
+        size_t image = i / CHANNELS / TRIAL_PLANE, pixel = i / CHANNELS % TRIAL_PLANE, channel = i % CHANNELS,
+               at = (image * CHANNELS + channel) * TRIAL_PLANE + pixel;
+        differ |= memcmp((const char *)out + at * n->value_bytes,
+                         (const char *)what->table + (channel * VALUES + in[i]) * n->value_bytes,
+                         n->value_bytes);
+    }
+    if (differ)
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "normalising on this device gives other values than the CPU; leave out --wire, and report this as a bug");
+    return pp_cuda_check(cu, rc, err, NULL, "trying to normalise on the device failed");
 }

@@ -98,19 +98,14 @@ static void wait_recorded(struct pp_dispatch *d, pthread_cond_t *cond, struct pp
                                   .flags = d->next_batch < d->opts->warmup_steps ? PP_SPAN_WARMUP : 0});
 }
 
-static void close_ready_if_done(struct pp_dispatch *d)
-{
-    if (d->no_more && !d->open && d->making == 0)
-        pp_queue_close(d->ready);
-}
-
 static void no_more(struct pp_dispatch *d)
 {
     d->no_more = 1;
     pthread_cond_broadcast(&d->slot_free);
     pthread_cond_broadcast(&d->item_ready);
     pthread_cond_broadcast(&d->item_free);
-    close_ready_if_done(d);
+    if (!d->open && d->making == 0)
+        pp_queue_close(d->ready);
 }
 
 static void hand_over(struct pp_dispatch *d, struct pp_slot *slot)
@@ -296,7 +291,8 @@ void pp_dispatch_finish(struct pp_dispatch *d, struct pp_slot *slot)
             hand_over(d, next);
         }
     }
-    close_ready_if_done(d);
+    if (d->no_more && !d->open && d->making == 0)
+        pp_queue_close(d->ready);
     pthread_mutex_unlock(&d->lock);
 }
 
