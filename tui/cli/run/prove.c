@@ -37,22 +37,13 @@ static int config_is(const struct pp_report *r, const char *key, const char *val
     return recorded && strcmp(recorded, value) == 0;
 }
 
-static int decodes_on_gpu(const struct pp_report *r, struct pp_err *why)
-{
-    enum { BATCH = 64 };
-    struct pp_nvjpeg_found found;
-    if (!config_is(r, "device_kind", "cuda")) {
-        pp_fail(why, PP_E_UNSUPPORTED, "the run had no CUDA device");
-        return 0;
-    }
-    return pp_nvjpeg_look(BATCH, &found, why) == PP_OK;
-}
-
 /* Fixes come by what they gain: the best that an option of run does, and decoding on the GPU whatever else
  * gains more. */
 static int claim_fixes(const struct prove_opts *o, const struct pp_report *r, struct claim *c)
 {
+    enum { BATCH = 64 };
     int n = 0, has_best = 0;
+    struct pp_nvjpeg_found found;
     struct pp_err why;
     for (size_t i = 0; i < r->verdict.n_fixes && n < CLAIMS_MAX - 1; i++) {
         const struct pp_report_fix *f = &r->verdict.fixes[i];
@@ -61,7 +52,9 @@ static int claim_fixes(const struct prove_opts *o, const struct pp_report *r, st
         if (100 * f->gain < WORTH_A_RUN || (has_best && !on_gpu) || !pp_knob_option(f->set, '=', c[n].change))
             continue;
         pp_err_clear(&why);
-        if (on_gpu && !decodes_on_gpu(r, &why)) {
+        if (on_gpu && (config_is(r, "device_kind", "cuda")
+                           ? pp_nvjpeg_look(BATCH, &found, &why)
+                           : pp_fail(&why, PP_E_UNSUPPORTED, "the run had no CUDA device")) != PP_OK) {
             if (!o->quiet)
                 fprintf(stderr, "proving    not %s: %s\n", c[n].change, why.text);
             continue;
@@ -81,15 +74,6 @@ static int claim_fixes(const struct prove_opts *o, const struct pp_report *r, st
     return n;
 }
 
-/* CPUs that the workers used in the steady state; NAN where their CPU time was not recorded. */
-static double worker_cpus(const struct pp_report *r)
-{
-    double cpus = 0;
-    for (size_t i = 0; i < r->n_workers; i++)
-        cpus += r->workers[i].cpu_share;
-    return r->n_workers ? fmin(cpus, (double)r->n_workers) : NAN;
-}
-
 static int is_streamed(const struct pp_report *r)
 {
     return config_is(r, "stream", "true") || config_is(r, "stream", "1");
@@ -97,8 +81,11 @@ static int is_streamed(const struct pp_report *r)
 
 static int claim_headroom(const struct pp_report *r, struct claim *c)
 {
+    double cpus = 0; /* that the workers used in the steady state */
     if (isnan(r->without_waits_samples_per_s) || is_streamed(r))
         return 0;
+    for (size_t i = 0; i < r->n_workers; i++)
+        cpus += r->workers[i].cpu_share;
     *c = (struct claim){.row = {.kind = "headroom",
                                 .change = "free-input",
                                 .value = "",
@@ -106,7 +93,7 @@ static int claim_headroom(const struct pp_report *r, struct claim *c)
                                 .predicted = r->without_waits_samples_per_s,
                                 .predicted_low = NAN,
                                 .predicted_high = NAN,
-                                .ballast_cpus = worker_cpus(r)}};
+                                .ballast_cpus = r->n_workers ? fmin(cpus, (double)r->n_workers) : NAN}};
     c->option[c->options++] = "--cached-batches";
     c->option[c->options++] = "--no-sync-every-step";
     if (!isnan(c->row.ballast_cpus)) {
@@ -162,17 +149,6 @@ static pp_status run_round(const struct prove_opts *o, struct claim *c, int64_t 
     return st;
 }
 
-static void sum_up(const struct prove_opts *o, struct claim *c)
-{
-    size_t n = (size_t)o->rounds;
-    qsort(c->rate, n, sizeof(c->rate[0]), pp_by_double);
-    c->row.rounds = n;
-    c->row.measured = (c->rate[(n - 1) / 2] + c->rate[n / 2]) / 2;
-    c->row.measured_low = n > 1 ? c->rate[0] : NAN;
-    c->row.measured_high = n > 1 ? c->rate[n - 1] : NAN;
-    c->row.recording = o->keep ? c->file : NULL;
-}
-
 pp_status pp_prove(const struct prove_opts *o, struct pp_err *err)
 {
     struct pp_report *before = NULL;
@@ -198,9 +174,16 @@ pp_status pp_prove(const struct prove_opts *o, struct pp_err *err)
         st = PP_OK; /* the rounds got no further, and half of them prove nothing */
     } else if (st == PP_OK && n) {
         struct pp_proof_row rows[CLAIMS_MAX];
+        size_t rounds = (size_t)o->rounds;
         for (int i = 0; i < n; i++) {
-            sum_up(o, &claims[i]);
-            rows[i] = claims[i].row;
+            struct claim *c = &claims[i];
+            qsort(c->rate, rounds, sizeof(c->rate[0]), pp_by_double);
+            c->row.rounds = rounds;
+            c->row.measured = (c->rate[(rounds - 1) / 2] + c->rate[rounds / 2]) / 2;
+            c->row.measured_low = rounds > 1 ? c->rate[0] : NAN;
+            c->row.measured_high = rounds > 1 ? c->rate[rounds - 1] : NAN;
+            c->row.recording = o->keep ? c->file : NULL;
+            rows[i] = c->row;
         }
         st = pp_proof_write(o->recording, rows, (size_t)n, err);
     }

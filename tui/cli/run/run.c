@@ -276,28 +276,6 @@ static int could_not_measure(const struct pp_err *err)
 
 /* ---- the command: prepare, run, report ---- */
 
-/* -1 to go on, else the exit code: help, a usage error, or what needs no run of this process. */
-static int read_command_line(struct run_request *asked, int argc, char **argv)
-{
-    struct pp_err err = {.code = PP_OK};
-    struct run_opts *o = &asked->o;
-    int code = run_opts_read(asked, &pp_cmd_run, argc, argv);
-    if (code >= 0)
-        return code;
-    if (o->inject.n == 1 && !strcmp(o->inject.item[0], "list")) {
-        const char *name, *args, *help;
-        for (int i = 0; (help = pp_faults_help(i, &name, &args)); i++)
-            printf("%s%s%s\n    %s\n", name, args[0] ? "=" : "", args, help);
-        return 0;
-    }
-    if (run_opts_check(o, &asked->set, asked->n_operands, &err) != PP_OK ||
-        run_torch_check(o, &asked->set, &err) != PP_OK)
-        return pp_cli_fail(&pp_cmd_run, &err);
-    if (o->loader == RUN_LOADER_PYTORCH)
-        o->device = RUN_DEVICE_HOST; /* of both loaders: the step is a simulated one */
-    return o->ranks > 1 ? run_ranks(&pp_cmd_run, asked) : -1;
-}
-
 /* What runs beside it in a process of its own, if it is asked for. That metrics or a digest cannot be had is
  * said, and the run goes on. */
 static pp_status start_beside(struct run *r, struct pp_err *err)
@@ -531,9 +509,23 @@ static int report(struct run *r, int code)
 static int run_main(int argc, char **argv)
 {
     struct run r = {.asked.started_ns = pp_now_ns()};
+    struct run_opts *o = &r.asked.o;
     struct pp_err err;
     pp_err_clear(&err);
-    int code = read_command_line(&r.asked, argc, argv);
+    int code = run_opts_read(&r.asked, &pp_cmd_run, argc, argv);
+    if (code < 0 && o->inject.n == 1 && !strcmp(o->inject.item[0], "list")) {
+        const char *name, *args, *help;
+        for (int i = 0; (help = pp_faults_help(i, &name, &args)); i++)
+            printf("%s%s%s\n    %s\n", name, args[0] ? "=" : "", args, help);
+        code = 0;
+    }
+    if (code < 0 && (run_opts_check(o, &r.asked.set, r.asked.n_operands, &err) != PP_OK ||
+                     run_torch_check(o, &r.asked.set, &err) != PP_OK))
+        code = pp_cli_fail(&pp_cmd_run, &err);
+    if (code < 0 && o->loader == RUN_LOADER_PYTORCH)
+        o->device = RUN_DEVICE_HOST; /* of both loaders: the step is a simulated one */
+    if (code < 0 && o->ranks > 1)
+        code = run_ranks(&pp_cmd_run, &r.asked);
     if (code >= 0)
         goto out;
     code = prepare(&r, &err) == PP_OK ? measure(&r) : -1;

@@ -65,17 +65,19 @@ static int step_bound(const struct pp_report *torch, const struct pp_report *own
 
 /* ---- text ---- */
 
-static void print_rates(const struct pp_report *torch, const struct pp_report *own, FILE *out)
+static void print_text(const struct run_beside *b, const struct pp_report *torch, const struct pp_report *own,
+                       FILE *out)
 {
-    char a[32], b[32];
-    fprintf(out, "PyTorch DataLoader %s samples/s", pp_text_rate(a, sizeof(a), torch->samples_per_s));
-    if (!own) {
+    char rate[2][32], step[32], wait[2][32], bytes[2][32];
+    const char *key;
+    double ratio = own ? ratio_of(torch, own) : NAN;
+    fprintf(out, "PyTorch DataLoader %s samples/s",
+            pp_text_rate(rate[0], sizeof(rate[0]), torch->samples_per_s));
+    if (own)
+        fprintf(out, ", pipeprobe's loader %s: ", pp_text_rate(rate[1], sizeof(rate[1]), own->samples_per_s));
+    if (!own)
         fputs("\n", out);
-        return;
-    }
-    double ratio = ratio_of(torch, own);
-    fprintf(out, ", pipeprobe's loader %s: ", pp_text_rate(b, sizeof(b), own->samples_per_s));
-    if (isnan(ratio))
+    else if (isnan(ratio))
         fputs("too little was measured to compare them; run longer\n", out);
     else if (step_bound(torch, own))
         fputs("the step sets both rates; leave out --step-ms to compare the loaders\n", out);
@@ -83,14 +85,6 @@ static void print_rates(const struct pp_report *torch, const struct pp_report *o
         fprintf(out, "%.1f times is left in software\n", ratio);
     else
         fprintf(out, "%.2f times; nothing is left in software\n", ratio);
-}
-
-static void print_text(const struct run_beside *b, const struct pp_report *torch, const struct pp_report *own,
-                       FILE *out)
-{
-    char step[32], wait[2][32], bytes[2][32];
-    const char *key;
-    print_rates(torch, own, out);
     if (torch->has_step && own && own->has_step)
         fprintf(out, "  waits for data at a step of %s: PyTorch DataLoader %s, pipeprobe's loader %s\n",
                 pp_text_duration(step, sizeof(step), atof(config_of(torch, "step_ns"))),
@@ -310,9 +304,10 @@ static int sum_of_codes(const struct crew *k)
     return interrupt_asked() ? 130 : inconclusive ? 3 : 0;
 }
 
-/* A rank whose recording cannot be read has a line without one. */
-static pp_status read_recordings(struct crew *k, struct pp_err *err)
+/* Of their recordings; a rank whose recording cannot be read has a line without one. */
+static pp_status print_ranks(struct crew *k, struct pp_err *err)
 {
+    struct pp_ranks ranks = {0};
     pp_status st = PP_OK;
     for (int r = 0; r < k->n && st == PP_OK; r++) {
         struct pp_digest one = {0};
@@ -328,13 +323,9 @@ static pp_status read_recordings(struct crew *k, struct pp_err *err)
             st = pp_digest_merge(&k->all, &one, err);
         pp_digest_free(&one);
     }
-    return st;
-}
-
-static pp_status print(struct crew *k, struct pp_err *err)
-{
-    struct pp_ranks ranks = {0};
-    pp_status st = pp_ranks_judge(&k->all, &ranks, err);
+    if (st != PP_OK || !k->all.n_rows)
+        return st;
+    st = pp_ranks_judge(&k->all, &ranks, err);
     if (st == PP_OK)
         st = pp_ranks_complete(&ranks, k->code, (size_t)k->n, err);
     if (st == PP_OK && k->o->json)
@@ -380,9 +371,7 @@ int run_ranks(const struct pp_command *cmd, const struct run_request *asked)
         code = pp_cli_fail(cmd, &err);
         goto out;
     }
-    st = read_recordings(k, &err);
-    if (st == PP_OK && k->all.n_rows)
-        st = print(k, &err);
+    st = print_ranks(k, &err);
     if (st != PP_OK)
         pp_cli_fail(cmd, &err);
     code = sum_of_codes(k);

@@ -10,22 +10,17 @@
 #define LINE_EVERY_NS 200000000u
 #define HANG_NS UINT64_C(5000000000) /* in one piece of work */
 
-/* A reason that begins with the file's own name says it twice in a list of files: "zero.jpg has 0 bytes" is
- * "has 0 bytes". */
-static const char *without_name(const char *reason, const char *path)
-{
-    size_t n = path && reason ? strlen(path) : 0;
-    for (size_t i = 0; i < n; i++) {
-        size_t left = n - i;
-        if ((i == 0 || path[i - 1] == '/') && strncmp(reason, path + i, left) == 0 && reason[left] == ' ')
-            return reason + left + 1;
-    }
-    return reason;
-}
-
 static void on_error(void *ctx, const struct pp_loader_error *e)
 {
     struct run_events *ev = ctx;
+    const char *reason = e->reason;
+    size_t n = e->path && reason ? strlen(e->path) : 0;
+    /* A reason that begins with the file's own name says it twice in a list of files: "zero.jpg has 0 bytes"
+     * is "has 0 bytes". */
+    for (size_t i = 0; i < n && reason == e->reason; i++)
+        if ((i == 0 || e->path[i - 1] == '/') && strncmp(reason, e->path + i, n - i) == 0 &&
+            reason[n - i] == ' ')
+            reason += n - i + 1;
     atomic_fetch_add_explicit(&ev->errors, 1, memory_order_relaxed);
     if (ev->store)
         pp_store_error(ev->store, &(struct pp_store_error){.t_ns = e->t_ns,
@@ -35,7 +30,7 @@ static void on_error(void *ctx, const struct pp_loader_error *e)
                                                            .path = e->path,
                                                            .kind = e->kind,
                                                            .action = e->action,
-                                                           .reason = without_name(e->reason, e->path)});
+                                                           .reason = reason});
 }
 
 /* What changes how the run goes on is among the file's errors too, as what opening the data set met is. */

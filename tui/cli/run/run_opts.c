@@ -310,22 +310,6 @@ static pp_status check_destination(const char *option, const char *path, struct 
     return PP_OK;
 }
 
-/* --step KIND:TIME is --step KIND --step-ms TIME. */
-static pp_status take_step_length(struct run_opts *o, const struct pp_opt_set *set, struct pp_err *err)
-{
-    double ms = (double)o->step_length_ns / 1e6;
-    if (!o->step_length_ns)
-        return PP_OK;
-    if (run_opt_given(set, "step-ms") && o->step_ms != ms)
-        return pp_fail(err, PP_E_USAGE, "--step %s:%gms and --step-ms %g give two lengths; leave out one",
-                       step_choices[o->step].name, ms, o->step_ms);
-    if (!(ms >= STEP_MS_LEAST && ms <= STEP_MS_MOST))
-        return pp_fail(err, PP_E_USAGE, "--step %s:%gms is out of range; allowed are %gms to %gms",
-                       step_choices[o->step].name, ms, STEP_MS_LEAST, STEP_MS_MOST);
-    o->step_ms = ms;
-    return PP_OK;
-}
-
 static pp_status check_pair(const struct pp_opt_set *set, const char *option, const char *needs,
                             struct pp_err *err)
 {
@@ -476,9 +460,16 @@ static pp_status check_together(const struct run_opts *o, const struct pp_opt_se
 
 pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int operands, struct pp_err *err)
 {
-    pp_status st = take_step_length(o, set, err);
-    if (st == PP_OK)
-        st = check_together(o, set, operands, err);
+    double ms = (double)o->step_length_ns / 1e6; /* --step KIND:TIME is --step KIND --step-ms TIME */
+    if (o->step_length_ns && run_opt_given(set, "step-ms") && o->step_ms != ms)
+        return pp_fail(err, PP_E_USAGE, "--step %s:%gms and --step-ms %g give two lengths; leave out one",
+                       step_choices[o->step].name, ms, o->step_ms);
+    if (o->step_length_ns && !(ms >= STEP_MS_LEAST && ms <= STEP_MS_MOST))
+        return pp_fail(err, PP_E_USAGE, "--step %s:%gms is out of range; allowed are %gms to %gms",
+                       step_choices[o->step].name, ms, STEP_MS_LEAST, STEP_MS_MOST);
+    if (o->step_length_ns)
+        o->step_ms = ms;
+    pp_status st = check_together(o, set, operands, err);
     if (st != PP_OK)
         return st;
     if (operands > 1)

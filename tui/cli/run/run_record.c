@@ -111,21 +111,6 @@ static void store_config(struct pp_store *s, const struct pp_opt_set *set, const
     pp_store_meta_num(s, "config", "pinned", dev.pinned, NULL);
 }
 
-/* What opening the data set met is among the errors of the file too: a shard cut short is data that the run
- * did not see. */
-static void store_warnings(struct pp_store *s, const struct run_parts *p, const char *data_path)
-{
-    const char *text;
-    for (size_t i = 0; (text = pp_dataset_warning(p->dataset, i)); i++)
-        pp_store_error(s, &(struct pp_store_error){.t_ns = pp_now_ns(),
-                                                   .batch = PP_NO_BATCH,
-                                                   .sample = PP_NO_SAMPLE,
-                                                   .path = data_path,
-                                                   .kind = "warning",
-                                                   .action = "noted",
-                                                   .reason = text});
-}
-
 static int sample_path(void *ctx, uint64_t sample, char *buf, size_t size)
 {
     struct run_record *r = ctx;
@@ -184,7 +169,17 @@ pp_status run_record_begin(struct run_record *r, const struct run_request *asked
     store_config(store, &asked->set, parts, data_path);
     if (asked->o.resume)
         pp_store_meta_num(store, "config", "start_position", (double)parts->loader.start_position, "samples");
-    store_warnings(store, parts, data_path);
+    /* What opening the data set met is among the errors of the file too: a shard cut short is data that the
+     * run did not see. */
+    const char *text;
+    for (size_t i = 0; (text = pp_dataset_warning(parts->dataset, i)); i++)
+        pp_store_error(store, &(struct pp_store_error){.t_ns = pp_now_ns(),
+                                                       .batch = PP_NO_BATCH,
+                                                       .sample = PP_NO_SAMPLE,
+                                                       .path = data_path,
+                                                       .kind = "warning",
+                                                       .action = "noted",
+                                                       .reason = text});
     pp_store_meta_num(store, "result", "span_cost_ns", (double)pp_lap_cost_ns(session), "ns");
     /* What went by before there was a ring. */
     struct pp_thread *main_thread = pp_thread_register(session, PP_LANE_MAIN, "pp-main");

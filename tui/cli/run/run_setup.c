@@ -148,39 +148,31 @@ static pp_status open_dataset(struct run_parts *p, const struct run_request *ask
 
 /* ---- 3. its order ---- */
 
-/* A stream's order depends on more than the sampler's options: the saved run must have had the same of all
- * that. */
-static pp_status check_stream_state(const struct run_parts *p, const struct run_opts *o,
-                                    const struct pp_loader_state *state, struct pp_err *err)
-{
-    if (state->streaming != run_shards(o)->stream)
-        return pp_fail(err, PP_E_USAGE, "--resume %s: that run was %s; resume it the same way", o->resume,
-                       state->streaming ? "streaming (--stream)" : "not streaming");
-    if (!run_shards(o)->stream)
-        return PP_OK;
-    if (state->shuffle_buffer != (uint64_t)run_shards(o)->shuffle_buffer)
-        return pp_fail(err, PP_E_USAGE, "--resume %s: that run had --shuffle-buffer %llu", o->resume,
-                       (unsigned long long)state->shuffle_buffer);
-    if (!state->shuffle_shards != !run_shards(o)->shuffle_shards)
-        return pp_fail(err, PP_E_USAGE, "--resume %s: that run had --%sshuffle-shards", o->resume,
-                       state->shuffle_shards ? "" : "no-");
-    uint64_t shards = pp_shards_of(p->dataset)->n;
-    if (state->shards != shards)
-        return pp_fail(err, PP_E_USAGE,
-                       "--resume %s: that run read %llu shards, and this one has %llu; name the same shards",
-                       o->resume, (unsigned long long)state->shards, (unsigned long long)shards);
-    return PP_OK;
-}
-
 static pp_status apply_resume(struct run_parts *p, const struct run_opts *o, const struct pp_sampler_opts *s,
                               struct pp_err *err)
 {
+    const struct pp_shards_opts *now = run_shards(o);
     struct pp_loader_state state;
     pp_status st = pp_state_load(o->resume, &state, err);
-    if (st == PP_OK)
-        st = check_stream_state(p, o, &state, err);
-    if (st == PP_OK)
-        st = pp_state_matches(&state, s, err);
+    if (st != PP_OK)
+        return st;
+    /* A stream's order depends on more than the sampler's options: the saved run must have had the same of
+     * all that. */
+    uint64_t shards = now->stream ? pp_shards_of(p->dataset)->n : 0;
+    if (state.streaming != now->stream)
+        return pp_fail(err, PP_E_USAGE, "--resume %s: that run was %s; resume it the same way", o->resume,
+                       state.streaming ? "streaming (--stream)" : "not streaming");
+    if (now->stream && state.shuffle_buffer != (uint64_t)now->shuffle_buffer)
+        return pp_fail(err, PP_E_USAGE, "--resume %s: that run had --shuffle-buffer %llu", o->resume,
+                       (unsigned long long)state.shuffle_buffer);
+    if (now->stream && !state.shuffle_shards != !now->shuffle_shards)
+        return pp_fail(err, PP_E_USAGE, "--resume %s: that run had --%sshuffle-shards", o->resume,
+                       state.shuffle_shards ? "" : "no-");
+    if (now->stream && state.shards != shards)
+        return pp_fail(err, PP_E_USAGE,
+                       "--resume %s: that run read %llu shards, and this one has %llu; name the same shards",
+                       o->resume, (unsigned long long)state.shards, (unsigned long long)shards);
+    st = pp_state_matches(&state, s, err);
     if (st != PP_OK)
         return st;
     p->loader.start_epoch = state.epoch;

@@ -73,20 +73,6 @@ pp_status run_torch_check(const struct run_opts *o, const struct pp_opt_set *set
 
 /* ---- the process ---- */
 
-/* --python, the active virtual environment's, or the first python3 in PATH. */
-static void choose_python(const struct run_opts *o, char *path, size_t size)
-{
-    const char *environment = getenv("VIRTUAL_ENV");
-    if (o->python) {
-        snprintf(path, size, "%s", o->python);
-        return;
-    }
-    if (environment && *environment && (size_t)snprintf(path, size, "%s/bin/python3", environment) < size &&
-        access(path, X_OK) == 0)
-        return;
-    snprintf(path, size, "python3");
-}
-
 static pp_status start_python(struct run_torch *t, const char *python, const char *script, struct pp_err *err)
 {
     int in[2] = {-1, -1}, out[2] = {-1, -1};
@@ -199,7 +185,15 @@ pp_status run_torch_start(struct run_torch *t, const struct run_opts *o, const s
     char script[PATH_MAX], library[PATH_MAX];
     json_t *hello = NULL;
     *t = (struct run_torch){.to = -1, .from = -1};
-    choose_python(o, t->python, sizeof(t->python));
+    /* --python, the active virtual environment's, or the first python3 in PATH. */
+    const char *environment = getenv("VIRTUAL_ENV");
+    if (o->python)
+        snprintf(t->python, sizeof(t->python), "%s", o->python);
+    else if (!environment || !*environment ||
+             (size_t)snprintf(t->python, sizeof(t->python), "%s/bin/python3", environment) >=
+                 sizeof(t->python) ||
+             access(t->python, X_OK) != 0)
+        snprintf(t->python, sizeof(t->python), "python3");
     pp_status st = pp_shipped_find("the script of --loader pytorch", "PIPEPROBE_PYTHON_DIR",
                                    &pp_shipped_python, "torch_loader.py", script, err);
     if (st == PP_OK)
