@@ -32,18 +32,6 @@ struct exec_ranks {
 
 /* ---- one rank ---- */
 
-static struct exec_record *find_rank(struct exec_ranks *x, const struct pp_identity *id)
-{
-    char key[PP_RANK_KEY], other[PP_RANK_KEY];
-    struct exec_record *found = NULL;
-    pp_rank_key(id, key, sizeof(key));
-    for (size_t i = 0; i < x->n && !found; i++) {
-        pp_rank_key(&x->rank[i]->rank, other, sizeof(other));
-        found = strcmp(key, other) == 0 ? x->rank[i] : NULL;
-    }
-    return found;
-}
-
 static pp_status add_rank(struct exec_ranks *x, const struct pp_identity *id, int64_t pid,
                           struct exec_record **out, struct pp_err *err)
 {
@@ -88,11 +76,16 @@ static void answer_rank(void *ctx, const struct pp_rank_file *f)
     struct exec_ranks *x = ctx;
     struct pp_identity id;
     struct pp_err err;
-    char key[PP_RANK_KEY], path[2 * PATH_MAX], own[PATH_MAX];
+    char key[PP_RANK_KEY], other[PP_RANK_KEY], path[2 * PATH_MAX], own[PATH_MAX];
+    struct exec_record *r = NULL;
     if (!pp_rank_file_identity(f, &id))
         return;
     pp_err_clear(&err);
-    struct exec_record *r = find_rank(x, &id);
+    pp_rank_key(&id, key, sizeof(key));
+    for (size_t i = 0; i < x->n && !r; i++) {
+        pp_rank_key(&x->rank[i]->rank, other, sizeof(other));
+        r = strcmp(key, other) == 0 ? x->rank[i] : NULL;
+    }
     pp_status st = r ? PP_OK : add_rank(x, &id, f->pid, &r, &err);
     if (st == PP_OK && !realpath(pp_recording_rings_dir(r->recording), own))
         st = pp_fail(&err, PP_E_SYSTEM, "the session directory %s was removed",
@@ -101,7 +94,6 @@ static void answer_rank(void *ctx, const struct pp_rank_file *f)
         note_trouble(x, &err);
         memcpy(own, x->dir, sizeof(own));
     }
-    pp_rank_key(&id, key, sizeof(key));
     snprintf(path, sizeof(path), "%s/" PP_RANK_SESSION_PREFIX "%s", x->dir, key);
     if (pp_io_write_atomic(path, own, strlen(own), &err) != PP_OK)
         note_trouble(x, &err);

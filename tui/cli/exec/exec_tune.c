@@ -247,33 +247,6 @@ static int set_of(const struct pp_report_fix *f, const char *name)
     return f->set && strncmp(f->set, name, n) == 0 && f->set[n] == '=' ? atoi(f->set + n + 1) : 0;
 }
 
-static size_t choose_candidates(const struct pp_report *r, struct candidate out[CANDIDATES])
-{
-    size_t n = 0;
-    for (size_t i = 0; i < r->verdict.n_fixes && n < CANDIDATES; i++) {
-        const struct pp_report_fix *f = &r->verdict.fixes[i];
-        struct candidate c = {set_of(f, "num_workers"), set_of(f, "prefetch_factor"), f->gain, f->low,
-                              f->high};
-        if ((c.workers || c.prefetch) && f->advice != PP_ADVICE_NO && f->gain > LEAST_GAIN)
-            out[n++] = c;
-    }
-    return n;
-}
-
-static void ask(struct exec_tune *t, const struct candidate *c, size_t n)
-{
-    char path[PATH_MAX + 32], text[512];
-    struct pp_err err;
-    int at = snprintf(text, sizeof(text), "process %lld\nloader %u\n", t->pid, t->loader);
-    for (size_t i = 0; i < n; i++)
-        at += snprintf(text + at, sizeof(text) - (size_t)at, "try %d %d %.4f\n", c[i].workers, c[i].prefetch,
-                       c[i].gain);
-    snprintf(path, sizeof(path), "%s/" PP_TUNE_ASKED, t->session);
-    memset(t->candidates, 0, sizeof(t->candidates));
-    memcpy(t->candidates, c, n * sizeof(*c));
-    t->asked = pp_io_write_atomic(path, text, (size_t)at, &err) == PP_OK ? (unsigned)n : 0;
-}
-
 /* Of the newest part that was recorded under the setting there is. */
 static size_t replay(struct exec_tune *t, struct candidate out[CANDIDATES])
 {
@@ -286,11 +259,17 @@ static size_t replay(struct exec_tune *t, struct candidate out[CANDIDATES])
         from = t->since_ns;
     if (pp_source_open_part(t->recording, from, now, &source, &err) == PP_OK) {
         const char *row = source.meta(source.ctx, "config", "dataloader"), *place;
-        int known = t->pid != 0;
+        int known = t->pid != 0, enough = 0;
         if (row && sscanf(row, "%lld.%u", &t->pid, &t->loader) == 2 && known &&
             pp_report_from(&source, &report, &err) == PP_OK && report->window_batches >= LEAST_BATCHES) {
-            t->judged = 1;
-            n = choose_candidates(report, out);
+            t->judged = enough = 1;
+        }
+        for (size_t i = 0; enough && i < report->verdict.n_fixes && n < CANDIDATES; i++) {
+            const struct pp_report_fix *f = &report->verdict.fixes[i];
+            struct candidate c = {set_of(f, "num_workers"), set_of(f, "prefetch_factor"), f->gain, f->low,
+                                  f->high};
+            if ((c.workers || c.prefetch) && f->advice != PP_ADVICE_NO && f->gain > LEAST_GAIN)
+                out[n++] = c;
         }
         place = row ? source.meta(source.ctx, "loader_place", row) : NULL;
         snprintf(t->place, sizeof(t->place), "%s", place ? place : "");
@@ -304,16 +283,26 @@ static size_t replay(struct exec_tune *t, struct candidate out[CANDIDATES])
  * iterates a loader, which may take minutes, it is only looked for. */
 static void look(struct exec_tune *t)
 {
-    struct candidate candidates[CANDIDATES];
+    struct candidate c[CANDIDATES];
+    char path[PATH_MAX + 32], text[512];
+    struct pp_err err;
     int was_known = t->pid != 0;
-    size_t n = replay(t, candidates);
+    size_t n = replay(t, c);
     if (!was_known) {
         t->look_ns = pp_now_ns() + (t->pid ? LOOK_FIRST_NS : S_NS);
         return;
     }
     say_left(t);
-    if (n)
-        ask(t, candidates, n);
+    if (n) {
+        int at = snprintf(text, sizeof(text), "process %lld\nloader %u\n", t->pid, t->loader);
+        for (size_t i = 0; i < n; i++)
+            at += snprintf(text + at, sizeof(text) - (size_t)at, "try %d %d %.4f\n", c[i].workers,
+                           c[i].prefetch, c[i].gain);
+        snprintf(path, sizeof(path), "%s/" PP_TUNE_ASKED, t->session);
+        memset(t->candidates, 0, sizeof(t->candidates));
+        memcpy(t->candidates, c, n * sizeof(*c));
+        t->asked = pp_io_write_atomic(path, text, (size_t)at, &err) == PP_OK ? (unsigned)n : 0;
+    }
     t->wait_ns = t->wait_ns * 2 < LOOK_MOST_NS ? t->wait_ns * 2 : LOOK_MOST_NS;
     t->look_ns = pp_now_ns() + t->wait_ns;
 }
