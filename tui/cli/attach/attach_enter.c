@@ -341,19 +341,6 @@ static void take_back(struct attach_enter *e)
     await_answers(e, e->n_asked, BEGUN_MS);
 }
 
-static void ask_to_leave(struct attach_enter *e)
-{
-    struct pp_err err;
-    pp_err_clear(&err);
-    if (write_script(e, e->leave_script, 0, &err) != PP_OK)
-        return;
-    for (size_t i = 0; i < e->n_asked; i++)
-        e->asked[i].answered = ask_python(e, &e->asked[i].python, e->leave_script, &err) != PP_OK;
-    await_answers(e, 1, LEAVE_MS);
-    await_answers(e, e->n_asked, OTHERS_MS);
-    take_back(e);
-}
-
 void attach_enter_end(struct attach_enter *e, const struct attach_rows *r, int there)
 {
     struct pp_err err;
@@ -380,8 +367,13 @@ void attach_enter_end(struct attach_enter *e, const struct attach_rows *r, int t
     take_back(e); /* workers that have not entered yet */
     for (size_t i = 0; i < e->n_asked; i++)
         e->entered += e->asked[i].is_worker && e->asked[i].took_hooks;
-    if (there)
-        ask_to_leave(e);
+    if (there && write_script(e, e->leave_script, 0, &err) == PP_OK) {
+        for (size_t i = 0; i < e->n_asked; i++)
+            e->asked[i].answered = ask_python(e, &e->asked[i].python, e->leave_script, &err) != PP_OK;
+        await_answers(e, 1, LEAVE_MS);
+        await_answers(e, e->n_asked, OTHERS_MS);
+        take_back(e);
+    }
     exec_tune_stop(e->tuner, 0);
     remove_scripts(e);
     if (exec_record_end(&e->record, -1, "finished", &err) != PP_OK)

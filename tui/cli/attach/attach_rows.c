@@ -45,35 +45,30 @@ static void add_look(struct attach_row *row, const struct pp_watch_look *now, do
 
 /* ---- the children ---- */
 
-/* A worker that is started anew takes the number of one that has ended. */
-static struct attach_row *new_row(struct attach_rows *r, enum attach_row_kind kind)
-{
-    int number = 0;
-    for (size_t i = 1; i < r->n; i++) {
-        struct attach_row *row = &r->row[i];
-        if (row->kind == kind && !row->alive && (kind == ATTACH_WORKER || r->n == ATTACH_ROWS_MAX)) {
-            row->processes++;
-            return row;
-        }
-        number += row->kind == kind;
-    }
-    if (r->n == ATTACH_ROWS_MAX)
-        return NULL;
-    r->row[r->n] = (struct attach_row){.kind = kind, .number = number, .processes = 1};
-    return &r->row[r->n++];
-}
-
 /* One that started while we watch has used all it has used meanwhile. */
 static void add_child(struct attach_rows *r, const struct pp_watch_look *now, enum attach_row_kind kind,
                       double passed_s)
 {
-    struct attach_row *row = new_row(r, kind);
+    struct attach_row *row = NULL;
+    int number = 0;
     double up_s = (double)pp_clock_of(CLOCK_BOOTTIME) / 1e9,
            age_s = fmax(up_s - (double)now->started / (double)sysconf(_SC_CLK_TCK), 0);
-    if (!row) {
+    /* A worker that is started anew takes the number of one that has ended. */
+    for (size_t i = 1; i < r->n && !row; i++) {
+        struct attach_row *old = &r->row[i];
+        if (old->kind == kind && !old->alive && (kind == ATTACH_WORKER || r->n == ATTACH_ROWS_MAX))
+            row = old;
+        number += old->kind == kind;
+    }
+    if (!row && r->n == ATTACH_ROWS_MAX) {
         r->left_out++;
         return;
     }
+    if (!row) {
+        row = &r->row[r->n++];
+        *row = (struct attach_row){.kind = kind, .number = number};
+    }
+    row->processes++;
     row->last = *now;
     if (r->looks && age_s < passed_s + 0.1) {
         row->last.cpu_s = row->last.delay_s = row->last.read_bytes = row->last.storage_bytes = 0;

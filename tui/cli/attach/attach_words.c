@@ -134,20 +134,14 @@ static const struct pp_op *hottest_op(const struct pp_ops *ops)
     return op && op->n >= ENOUGH_LOOKS ? op : NULL;
 }
 
-/* CPUs that other programs than the job used. */
-static double others_of(const struct attach_rows *r, const struct attach_machine *m)
-{
-    double own = 0;
-    for (size_t i = 0; i < r->n; i++)
-        own += isnan(r->row[i].cpu_s) ? 0 : r->row[i].cpu_s;
-    return r->watched_s > 0 ? fmax(m->busy_cpus - own / r->watched_s, 0) : NAN;
-}
-
 static void set_facts(double number[PP_LOOKS_FACT_COUNT], const struct pp_looks *seen,
                       const struct attach_rows *r, const struct attach_machine *m)
 {
     const struct attach_workers w = attach_rows_workers(r);
     const struct attach_row *maker = &r->row[0];
+    double own = 0;
+    for (size_t i = 0; i < r->n; i++)
+        own += isnan(r->row[i].cpu_s) ? 0 : r->row[i].cpu_s;
     for (int i = 0; i < PP_LOOKS_FACT_COUNT; i++)
         number[i] = NAN;
     number[PP_LOOKS_FACT_LOOKS] = seen->looks;
@@ -159,7 +153,8 @@ static void set_facts(double number[PP_LOOKS_FACT_COUNT], const struct pp_looks 
     number[PP_LOOKS_FACT_ON_CPU] = seen->on_cpu;
     number[PP_LOOKS_FACT_IN_READ] = seen->in_read;
     number[PP_LOOKS_FACT_IDLE_CPUS] = 1 - m->busy_cpus / m->usable_cpus;
-    number[PP_LOOKS_FACT_OTHERS] = others_of(r, m) / m->usable_cpus;
+    if (r->watched_s > 0) /* CPUs that other programs than the job used */
+        number[PP_LOOKS_FACT_OTHERS] = fmax(m->busy_cpus - own / r->watched_s, 0) / m->usable_cpus;
     number[PP_LOOKS_FACT_DELAY] = maker->alive_s > 0 ? maker->delay_s / maker->alive_s : NAN;
     if (!w.n)
         return;
@@ -188,29 +183,12 @@ static void print_line(const struct pp_ops *ops, int waits, const struct pp_page
     }
 }
 
-/* "there are too few workers. ... [LOADER-BOUND (under-parallel), likely]" */
-static void print_cause(const struct pp_rule *rule, const char *said, const struct pp_page *page)
-{
-    char text[900], class[32] = "";
-    for (size_t i = 0; rule->l1 && rule->l1[i] && i + 1 < sizeof(class); i++)
-        class[i] = (char)toupper((unsigned char)rule->l1[i]);
-    if (rule->says == PP_SAYS_UNKNOWN)
-        snprintf(text, sizeof(text), "not known: %s.", said);
-    else if (!rule->l1)
-        snprintf(text, sizeof(text), "%s. [NOT input-bound, likely]", said);
-    else
-        snprintf(text, sizeof(text), "%s. [%s-BOUND%s%s%s, likely]", said, class, rule->l2 ? " (" : "",
-                 rule->l2 ? rule->l2 : "", rule->l2 ? ")" : "");
-    pp_page_text(page, rule->says == PP_SAYS_SO ? PP_TONE_BAD : PP_TONE_PLAIN, "Cause:", ATTACH_INDENT, 0,
-                 text);
-}
-
 int attach_print_looks(const struct pp_looks *seen, const struct attach_rows *r,
                        const struct attach_machine *m, const struct pp_page *page)
 {
     double number[PP_LOOKS_FACT_COUNT];
     const char *words[PP_LOOKS_FACT_COUNT] = {NULL};
-    char text[200];
+    char text[900], class[32] = "";
     struct pp_arena arena = {0};
     const struct pp_op *op = hottest_op(&seen->ops);
     const struct pp_values v = {pp_looks_facts, PP_LOOKS_FACT_COUNT, number, words};
@@ -226,7 +204,18 @@ int attach_print_looks(const struct pp_looks *seen, const struct attach_rows *r,
                 100 * seen->wait, 100 * seen->wait_low, 100 * seen->wait_high, seen->looks);
             pp_page_text(page, PP_TONE_STRONG, "", 0, 0, text);
         }
-        print_cause(rule, said, page);
+        /* "there are too few workers. ... [LOADER-BOUND (under-parallel), likely]" */
+        for (size_t i = 0; rule->l1 && rule->l1[i] && i + 1 < sizeof(class); i++)
+            class[i] = (char)toupper((unsigned char)rule->l1[i]);
+        if (rule->says == PP_SAYS_UNKNOWN)
+            snprintf(text, sizeof(text), "not known: %s.", said);
+        else if (!rule->l1)
+            snprintf(text, sizeof(text), "%s. [NOT input-bound, likely]", said);
+        else
+            snprintf(text, sizeof(text), "%s. [%s-BOUND%s%s%s, likely]", said, class, rule->l2 ? " (" : "",
+                     rule->l2 ? rule->l2 : "", rule->l2 ? ")" : "");
+        pp_page_text(page, rule->says == PP_SAYS_SO ? PP_TONE_BAD : PP_TONE_PLAIN, "Cause:", ATTACH_INDENT, 0,
+                     text);
         print_line(&seen->ops, rule->says == PP_SAYS_SO, page);
         const char *advice = rule->says == PP_SAYS_SO
                                  ? pp_rules_fill(pp_remedies[rule->remedy].sentence, &v, &arena)
@@ -239,22 +228,6 @@ int attach_print_looks(const struct pp_looks *seen, const struct attach_rows *r,
 }
 
 /* ---- what cannot be known ---- */
-
-/* The job's command line under pipeprobe exec; without one, an example of it. */
-static void exec_line(const struct attach_rows *r, char *line, size_t size)
-{
-    static const char lead[] = "pipeprobe exec -- ";
-    char **words = attach_rows_command(r);
-    const char *why;
-    *line = '\0';
-    if (words && words[0] && !exec_words_advice(words, line, size, &why) && !*line) {
-        memcpy(line, lead, sizeof(lead));
-        pp_shell_words(words, line + sizeof(lead) - 1, size - sizeof(lead) + 1);
-    }
-    if (!*line)
-        snprintf(line, size, "%spython3 train.py", lead);
-    free(words);
-}
 
 void attach_print_gpu(const struct attach_gpu *gpu, const struct pp_page *page)
 {
@@ -274,7 +247,9 @@ void attach_print_gpu(const struct attach_gpu *gpu, const struct pp_page *page)
 void attach_print_rest(const struct attach_rows *r, const struct attach_gpu *gpu, int has_verdict,
                        const char *why, const struct pp_page *page)
 {
-    char line[8192], path[64], dir[PATH_MAX], own[PATH_MAX], text[PATH_MAX + 64];
+    static const char lead[] = "pipeprobe exec -- ";
+    char line[8192] = "", path[64], dir[PATH_MAX], own[PATH_MAX], text[PATH_MAX + 64];
+    const char *none;
     snprintf(path, sizeof(path), "/proc/%lld/cwd", (long long)r->pid);
     ssize_t n = readlink(path, dir, sizeof(dir) - 1);
     dir[n > 0 ? n : 0] = '\0';
@@ -291,7 +266,15 @@ void attach_print_rest(const struct attach_rows *r, const struct attach_gpu *gpu
                  why ? why : "With --outside nothing is put into the job.");
     snprintf(text, sizeof(text), "Start the job so%s%s:", plain ? ", in " : "", plain ? plain : "");
     pp_page_text(page, PP_TONE_PLAIN, "To know it:", ATTACH_INDENT, 0, text);
-    exec_line(r, line, sizeof(line));
+    /* The job's command line under pipeprobe exec; without one, an example of it. */
+    char **words = attach_rows_command(r);
+    if (words && words[0] && !exec_words_advice(words, line, sizeof(line), &none) && !*line) {
+        memcpy(line, lead, sizeof(lead));
+        pp_shell_words(words, line + sizeof(lead) - 1, sizeof(line) - sizeof(lead) + 1);
+    }
+    if (!*line)
+        snprintf(line, sizeof(line), "%spython3 train.py", lead);
+    free(words);
     fprintf(page->out, "\n    %s\n", line);
     free(plain);
 }
