@@ -216,26 +216,6 @@ static pp_status run_control(struct session *s, const char *name, struct pp_err 
     return PP_OK;
 }
 
-static pp_status check_control(struct session *s, struct pp_err *err)
-{
-    size_t saves = 0, unlike = pp_resume_first_unlike(&s->control[0], &s->control[1]);
-    pp_resume_note_bytes(&s->control[0], &s->control[1]);
-    for (size_t i = 0; i < s->control[0].ranks; i++)
-        saves += s->control[0].rank[i].saves;
-    if (!saves)
-        return pp_fail(
-            err, PP_E_INCONCLUSIVE,
-            "It cannot be told: no checkpoint was seen in %zu batches. Let the job save more often, or run longer.",
-            s->control[0].rank[0].n);
-    if (unlike != SIZE_MAX)
-        return pp_fail(
-            err, PP_E_INCONCLUSIVE,
-            "It cannot be told: the order is not reproducible even without a kill: two uninterrupted runs differ from batch %zu on. "
-            "Seed the sampler, and let each run begin from nothing ({dir}, --reset).",
-            unlike);
-    return PP_OK;
-}
-
 /* The next start of chain i; the recording is read with the lag of the control. */
 static pp_status run_start(struct session *s, size_t i, struct resume_ask ask, struct resume_done *d,
                            struct pp_err *err)
@@ -339,9 +319,25 @@ static pp_status run_chain(struct session *s, size_t i, struct pp_err *err)
     return st;
 }
 
+/* Of two uninterrupted runs that are alike, with a checkpoint. */
 static pp_status plan_kills(struct session *s, struct pp_err *err)
 {
-    size_t n = (size_t)s->o->kill_at.n;
+    size_t n = (size_t)s->o->kill_at.n, saves = 0,
+           unlike = pp_resume_first_unlike(&s->control[0], &s->control[1]);
+    pp_resume_note_bytes(&s->control[0], &s->control[1]);
+    for (size_t i = 0; i < s->control[0].ranks; i++)
+        saves += s->control[0].rank[i].saves;
+    if (!saves)
+        return pp_fail(
+            err, PP_E_INCONCLUSIVE,
+            "It cannot be told: no checkpoint was seen in %zu batches. Let the job save more often, or run longer.",
+            s->control[0].rank[0].n);
+    if (unlike != SIZE_MAX)
+        return pp_fail(
+            err, PP_E_INCONCLUSIVE,
+            "It cannot be told: the order is not reproducible even without a kill: two uninterrupted runs differ from batch %zu on. "
+            "Seed the sampler, and let each run begin from nothing ({dir}, --reset).",
+            unlike);
     for (size_t i = 0; i < n; i++)
         if (s->kill_at[i] + 1 >= s->control[0].rank[0].n)
             return pp_fail(err, PP_E_USAGE, "--kill-at %s: the uninterrupted run has %zu batches",
@@ -423,8 +419,6 @@ static pp_status test_job(const struct options *o, char *const *program, int *co
     }
     if (st == PP_OK)
         st = run_control(s, "b", err);
-    if (st == PP_OK)
-        st = check_control(s, err);
     if (st == PP_OK)
         st = plan_kills(s, err);
     for (size_t i = 0; st == PP_OK && i < s->points; i++)

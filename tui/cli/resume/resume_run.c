@@ -99,22 +99,6 @@ static size_t epochs_over(const struct progress *p, int whole, uint64_t *newest)
     return n;
 }
 
-/* Two epochs, and some of the next. */
-static int has_enough(const struct progress *p, uint64_t after)
-{
-    uint64_t newest;
-    size_t n = epochs_over(p, 1, &newest);
-    return n > EPOCHS_ENOUGH || (n == EPOCHS_ENOUGH && newest >= BATCHES_ENOUGH + after);
-}
-
-/* Behind an end of its own, too: what goes on too early, or with fewer ranks, comes to it later. */
-static int has_resumed(const struct progress *p, uint64_t after)
-{
-    uint64_t newest;
-    size_t n = epochs_over(p, 0, &newest);
-    return n > 1 || (n == 1 && newest > after);
-}
-
 static int has_done(const struct resume_done_so_far *d, const struct resume_done_so_far *asked)
 {
     return asked->trained ? d->trained >= asked->trained : asked->taken && d->taken >= asked->taken;
@@ -168,6 +152,7 @@ static enum resume_end what_is_due(const struct resume_job *job, const struct re
                                    const struct resume_done *d, uint64_t started_ns)
 {
     struct progress p = {0};
+    uint64_t newest, after = (uint64_t)job->after;
     if (interrupt_asked())
         return RESUME_END_STOPPED;
     if (pp_now_ns() - started_ns >= job->limit_ns)
@@ -175,8 +160,14 @@ static enum resume_end what_is_due(const struct resume_job *job, const struct re
     look(d->recordings, 0, &p);
     if (has_done(&p.done, &ask->kill_at))
         return RESUME_END_KILLED;
-    if ((has_done(&p.done, &ask->enough_at) && has_resumed(&p, job->after)) ||
-        (ask->by_epochs && has_enough(&p, job->after)))
+    /* Behind an end of its own, too: what goes on too early, or with fewer ranks, comes to it later. */
+    size_t over = epochs_over(&p, 0, &newest);
+    if (has_done(&p.done, &ask->enough_at) && (over > 1 || (over == 1 && newest > after)))
+        return RESUME_END_ENOUGH;
+    /* Two epochs, and some of the next. */
+    over = epochs_over(&p, 1, &newest);
+    if (ask->by_epochs &&
+        (over > EPOCHS_ENOUGH || (over == EPOCHS_ENOUGH && newest >= BATCHES_ENOUGH + after)))
         return RESUME_END_ENOUGH;
     return RESUME_END_ITSELF; /* nothing yet */
 }
@@ -263,8 +254,15 @@ pp_status resume_run_make(const struct resume_job *job, const struct resume_ask 
 
 /* ---- the directory of a chain ---- */
 
-static pp_status run_reset(const struct resume_job *job, const char *out, struct pp_err *err)
+pp_status resume_run_begin_chain(const struct resume_job *job, const char *chain, struct pp_err *err)
 {
+    char path[PATH_MAX], out[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/%s", job->dir, chain);
+    name_out(job, chain, out);
+    if (mkdir(path, 0777) != 0 || mkdir(out, 0777) != 0)
+        return pp_fail_errno(err, errno, "cannot make %s", out);
+    if (!job->reset)
+        return PP_OK;
     struct pp_arena arena = {0};
     char *command = fill_word(&arena, job->reset, out, NULL);
     struct again a = {.program = "sh", .in = AGAIN_NULL, .out = 2, .errors = 2};
@@ -273,16 +271,6 @@ static pp_status run_reset(const struct resume_job *job, const char *out, struct
     int e = command ? again_start(&a, &pid) : ENOMEM, status = e ? -1 : again_wait(pid);
     pp_arena_free(&arena);
     return e || status != 0 ? pp_fail(err, PP_E_SYSTEM, "--reset failed: %s", job->reset) : PP_OK;
-}
-
-pp_status resume_run_begin_chain(const struct resume_job *job, const char *chain, struct pp_err *err)
-{
-    char path[PATH_MAX], out[PATH_MAX];
-    snprintf(path, sizeof(path), "%s/%s", job->dir, chain);
-    name_out(job, chain, out);
-    if (mkdir(path, 0777) != 0 || mkdir(out, 0777) != 0)
-        return pp_fail_errno(err, errno, "cannot make %s", out);
-    return job->reset ? run_reset(job, out, err) : PP_OK;
 }
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)

@@ -191,17 +191,6 @@ const struct tune_loader *tune_log_choose(const struct tune_log *log, long numbe
 
 /* ---- arguments of a DataLoader ---- */
 
-/* -1: the knob does not take it. */
-static int value_of(const struct pp_knob *knob, const char *text, size_t length)
-{
-    char value[24];
-    snprintf(value, sizeof(value), "%.*s", (int)length, text);
-    if (knob->kind == PP_KNOB_SWITCH)
-        return pp_knob_truth(knob, value);
-    int n = pp_knob_count(knob, value);
-    return !n ? -1 : n == knob->zero ? 0 : n;
-}
-
 static pp_status parse_pair(const char *pair, size_t length, struct tune_set *set, struct pp_err *err)
 {
     char name[40];
@@ -220,7 +209,15 @@ static pp_status parse_pair(const char *pair, size_t length, struct tune_set *se
                        near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
     const struct pp_knob *knob = &pp_knob_rows[key];
-    int value = eq ? value_of(knob, eq + 1, length - (size_t)(eq + 1 - pair)) : -1;
+    char text[24] = "";
+    int value = -1; /* the knob does not take it */
+    if (eq)
+        snprintf(text, sizeof(text), "%.*s", (int)(length - (size_t)(eq + 1 - pair)), eq + 1);
+    int n = knob->kind == PP_KNOB_SWITCH ? 0 : pp_knob_count(knob, text);
+    if (eq && knob->kind == PP_KNOB_SWITCH)
+        value = pp_knob_truth(knob, text);
+    else if (eq && n)
+        value = n == knob->zero ? 0 : n;
     if (value < 0 && knob->kind == PP_KNOB_SWITCH)
         return pp_fail(err, PP_E_USAGE, "--try '%.*s': %s is True or False (1 or 0)", (int)length, pair,
                        knob->name);

@@ -83,23 +83,6 @@ static void add_fixes(struct tune_session *s, const struct pp_report *report, FI
 
 /* ---- as asked ---- */
 
-/* 1: the replay knows every change of the set. */
-static int knobs_of(const struct tune_set *set, const struct pp_costs *costs, struct pp_knobs *knobs)
-{
-    char text[48], value[16];
-    struct pp_err err;
-    *knobs = pp_knobs_none();
-    for (int k = 0; k < PP_KNOBS_TUNED; k++) {
-        if (set->value[k] < 0)
-            continue;
-        snprintf(text, sizeof(text), "%s=%s", pp_knob_rows[k].name,
-                 tune_value(k, set->value[k], value, sizeof(value)));
-        if (pp_knobs_set(knobs, costs, text, &err) != PP_OK)
-            return 0;
-    }
-    return 1;
-}
-
 /* Of n candidates. */
 static pp_status predict(const struct tune_session *s, struct tune_candidate *c, int n, struct pp_err *err)
 {
@@ -108,6 +91,7 @@ static pp_status predict(const struct tune_session *s, struct tune_candidate *c,
     struct pp_costs costs = {0};
     struct pp_knobs knobs;
     struct pp_prediction p;
+    struct pp_err ignored;
     pp_status st = pp_source_open(s->baseline.path, &source, err);
     if (st == PP_OK)
         st = pp_timeline_build(&source, &timeline, err);
@@ -116,7 +100,17 @@ static pp_status predict(const struct tune_session *s, struct tune_candidate *c,
     if (st == PP_OK)
         st = pp_whatif_calibrate(&costs, err);
     for (int i = 0; st == PP_OK && i < n; i++) {
-        if (!knobs_of(&c[i].set, &costs, &knobs))
+        char text[48], value[16];
+        int known = 1; /* to the replay: every change of the set */
+        knobs = pp_knobs_none();
+        for (int k = 0; k < PP_KNOBS_TUNED && known; k++) {
+            if (c[i].set.value[k] < 0)
+                continue;
+            snprintf(text, sizeof(text), "%s=%s", pp_knob_rows[k].name,
+                     tune_value(k, c[i].set.value[k], value, sizeof(value)));
+            known = pp_knobs_set(&knobs, &costs, text, &ignored) == PP_OK;
+        }
+        if (!known)
             continue;
         st = pp_whatif(&costs, &knobs, &p, err);
         if (st == PP_OK)

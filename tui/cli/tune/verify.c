@@ -89,19 +89,6 @@ struct verify {
 
 /* ---- before anything is started ---- */
 
-static pp_status read_recorded(struct verify *v, struct pp_err *err)
-{
-    pp_status st = pp_report_build(v->recording, &v->recorded, err);
-    if (st != PP_OK)
-        return st;
-    if (v->o->change && !(v->fix = pp_report_change(v->recorded, v->o->change, err)))
-        return err->code;
-    return verify_loader_of(v->recorded)
-               ? PP_OK
-               : pp_fail(err, PP_E_UNSUPPORTED,
-                         "%s has no DataLoader: verify works on recordings of PyTorch jobs", v->recording);
-}
-
 static pp_status ask_to_start(const struct verify *v, char *const *program, const char *dir,
                               struct pp_err *err)
 {
@@ -371,7 +358,12 @@ static void print_json(const struct verify *v, FILE *out)
 static pp_status prepare(struct verify *v, char *const *program, char *dir, size_t size, struct pp_err *err)
 {
     const struct options *o = v->o;
-    pp_status st = read_recorded(v, err);
+    pp_status st = pp_report_build(v->recording, &v->recorded, err);
+    if (st == PP_OK && o->change && !(v->fix = pp_report_change(v->recorded, o->change, err)))
+        st = err->code;
+    if (st == PP_OK && !verify_loader_of(v->recorded))
+        st = pp_fail(err, PP_E_UNSUPPORTED,
+                     "%s has no DataLoader: verify works on recordings of PyTorch jobs", v->recording);
     if (st == PP_OK && pp_launch_find(program[0], err) != 0)
         st = err->code;
     if (st == PP_OK)
@@ -394,33 +386,6 @@ static pp_status prepare(struct verify *v, char *const *program, char *dir, size
     return st;
 }
 
-static int verify_job(const struct options *o, const char *recording, char *const *program)
-{
-    struct verify *v = calloc(1, sizeof(*v));
-    struct pp_err err = {0};
-    char dir[sizeof(v->job.dir)];
-    if (!v)
-        return pp_cli_fail(&pp_cmd_verify, (pp_fail(&err, PP_E_NO_MEMORY, "no memory"), &err));
-    v->o = o;
-    v->recording = recording;
-    v->outcome = INCONCLUSIVE;
-    v->measured = (struct tune_gain){NAN, NAN, NAN};
-    v->stall_before = v->stall_after = NAN;
-    for (int k = 0; k < PP_KNOBS_TUNED; k++)
-        v->put_back.value[k] = -1;
-    pp_status st = prepare(v, program, dir, sizeof(dir), &err);
-    if (st == PP_OK) {
-        interrupt_catch(INTERRUPT_WAKES, NULL);
-        st = run_all(v, &err);
-    }
-    if (st == PP_OK)
-        (o->json ? print_json : o->md ? print_md : print_text)(v, stdout);
-    int code = st == PP_OK ? outcomes[v->outcome].exit : pp_cli_fail(&pp_cmd_verify, &err);
-    pp_report_free(v->recorded);
-    free(v);
-    return code;
-}
-
 static int verify_main(int argc, char **argv)
 {
     struct options o = {0};
@@ -430,12 +395,36 @@ static int verify_main(int argc, char **argv)
     int n, code = pp_cli_parse_job(&pp_cmd_verify, &set, argc, argv, &n, &job);
     if (code >= 0)
         return code;
-    if (n == 1 && job)
-        return verify_job(&o, argv[0], job);
-    pp_fail(&err, PP_E_USAGE,
-            "name the recording from before the change, and write the edited job after --: pipeprobe "
-            "verify run.sqlite -- python3 train.py");
-    return pp_cli_fail(&pp_cmd_verify, &err);
+    if (n != 1 || !job)
+        return pp_cli_fail(
+            &pp_cmd_verify,
+            (pp_fail(
+                 &err, PP_E_USAGE,
+                 "name the recording from before the change, and write the edited job after --: pipeprobe "
+                 "verify run.sqlite -- python3 train.py"),
+             &err));
+    struct verify *v = calloc(1, sizeof(*v));
+    if (!v)
+        return pp_cli_fail(&pp_cmd_verify, (pp_fail(&err, PP_E_NO_MEMORY, "no memory"), &err));
+    char dir[sizeof(v->job.dir)];
+    v->o = &o;
+    v->recording = argv[0];
+    v->outcome = INCONCLUSIVE;
+    v->measured = (struct tune_gain){NAN, NAN, NAN};
+    v->stall_before = v->stall_after = NAN;
+    for (int k = 0; k < PP_KNOBS_TUNED; k++)
+        v->put_back.value[k] = -1;
+    pp_status st = prepare(v, job, dir, sizeof(dir), &err);
+    if (st == PP_OK) {
+        interrupt_catch(INTERRUPT_WAKES, NULL);
+        st = run_all(v, &err);
+    }
+    if (st == PP_OK)
+        (o.json ? print_json : o.md ? print_md : print_text)(v, stdout);
+    code = st == PP_OK ? outcomes[v->outcome].exit : pp_cli_fail(&pp_cmd_verify, &err);
+    pp_report_free(v->recorded);
+    free(v);
+    return code;
 }
 
 const struct pp_command pp_cmd_verify = {
