@@ -317,26 +317,6 @@ static pp_status make_dir(struct job *j, struct pp_err *err)
 
 /* ---- runs ---- */
 
-/* Fills the page cache and wakes the machine up; thrown away. */
-static pp_status warm_up(struct job *j, struct pp_err *err)
-{
-    struct pp_runs ignored = {0};
-    char path[PATH_MAX], log[PATH_MAX];
-    pp_status st = PP_OK;
-    for (int64_t i = 0; i < j->o->warmup_runs && st == PP_OK; i++) {
-        pp_progress_line(&j->progress, "warm-up run %lld of %lld", (long long)i + 1,
-                         (long long)j->o->warmup_runs);
-        snprintf(path, sizeof(path), "%s/warm-up.sqlite", j->dir);
-        st = make_run(&j->command[PP_CI_HEAD], path, &ignored, err);
-        unlink(path);
-        if (st == PP_OK &&
-            log_path(path, log, sizeof(log)) == 0) /* of one that failed the sentence names it */
-            unlink(log);
-    }
-    pp_runs_free(&ignored);
-    return st;
-}
-
 static struct pp_compare_side side_of(const struct job *j, enum pp_ci_side side)
 {
     const char *base = j->o->aa ? "the same command (A/A)" : j->o->ab ? j->o->ab : j->o->baseline;
@@ -422,9 +402,23 @@ static pp_status prepare(struct job *j, char **run_argv, int run_argc, struct pp
 static pp_status measure(struct job *j, struct pp_err *err)
 {
     size_t runs = (size_t)j->o->runs, max = j->o->max_runs < 0 ? 2 * runs : (size_t)j->o->max_runs;
+    struct pp_runs ignored = {0};
+    char path[PATH_MAX], log[PATH_MAX];
+    pp_status st = PP_OK;
+    /* Fills the page cache and wakes the machine up; thrown away. */
+    for (int64_t i = 0; i < j->o->warmup_runs && st == PP_OK; i++) {
+        pp_progress_line(&j->progress, "warm-up run %lld of %lld", (long long)i + 1,
+                         (long long)j->o->warmup_runs);
+        snprintf(path, sizeof(path), "%s/warm-up.sqlite", j->dir);
+        st = make_run(&j->command[PP_CI_HEAD], path, &ignored, err);
+        unlink(path);
+        if (st == PP_OK &&
+            log_path(path, log, sizeof(log)) == 0) /* of one that failed the sentence names it */
+            unlink(log);
+    }
+    pp_runs_free(&ignored);
     j->settings.paired = j->two_sided;
     j->settings.look_share = pp_ci_look_share(runs, max, 0);
-    pp_status st = warm_up(j, err);
     if (st == PP_OK)
         st = make_runs(j, runs, err);
     if (st == PP_OK && j->has_base)

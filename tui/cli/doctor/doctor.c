@@ -45,25 +45,6 @@ static int run_wanted(const struct options *o, size_t i, struct pp_finding *f)
     return wanted;
 }
 
-/* Each name of --only is a check. */
-static pp_status check_names(const struct options *o, struct pp_err *err)
-{
-    const char *names[64] = {NULL};
-    char word[64], near[128];
-    for (size_t i = 0; i < pp_checks_n && i < 63; i++)
-        names[i] = pp_checks[i].collector ? pp_checks[i].collector->name : pp_checks[i].name;
-    for (const char *at = o->only; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        size_t i = 0;
-        snprintf(word, sizeof(word), "%.*s", (int)strcspn(at, ","), at);
-        while (names[i] && strcmp(names[i], word) != 0)
-            i++;
-        if (!names[i])
-            return pp_fail(err, PP_E_USAGE, "--only: no check is called '%s'%s", word,
-                           pp_did_you_mean(near, word, names));
-    }
-    return PP_OK;
-}
-
 static void put_text(const struct options *o)
 {
     static const char *const word[] = {[PP_NO] = "no", [PP_YES] = "yes", [PP_CANNOT_TELL] = "?"};
@@ -161,11 +142,25 @@ static void put_json(const struct options *o)
 static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
     const struct options *o = fields;
+    const char *names[64] = {NULL};
+    char word[64], near[128];
     if (n > 1)
         pp_fail(err, PP_E_USAGE, "takes one PYTHON, but '%s' was given too", operands[1]);
     else if (n == 1)
         pp_doctor_of_python(operands[0]);
-    if (err->code == PP_OK && check_names(o, err) == PP_OK)
+    for (size_t i = 0; i < pp_checks_n && i < 63; i++)
+        names[i] = pp_checks[i].collector ? pp_checks[i].collector->name : pp_checks[i].name;
+    for (const char *at = o->only; err->code == PP_OK && at;
+         at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        size_t i = 0;
+        snprintf(word, sizeof(word), "%.*s", (int)strcspn(at, ","), at);
+        while (names[i] && strcmp(names[i], word) != 0)
+            i++;
+        if (!names[i])
+            pp_fail(err, PP_E_USAGE, "--only: no check is called '%s'%s", word,
+                    pp_did_you_mean(near, word, names));
+    }
+    if (err->code == PP_OK)
         (o->json ? put_json : put_text)(o);
     if (err->code == PP_OK && (fflush(stdout) != 0 || ferror(stdout)))
         pp_fail_errno(err, errno, "cannot write to standard output");

@@ -139,21 +139,6 @@ static pp_status measure_rate(struct bench *b, double *images_per_s, struct pp_e
     return st;
 }
 
-static pp_status measure_least(struct bench *b, double *least_ns, struct pp_err *err)
-{
-    pp_status st = PP_OK;
-    *least_ns = 0;
-    for (int i = 0; i < ALONE && st == PP_OK; i++) {
-        uint64_t ticket, start = pp_now_ns();
-        st = pp_device_decode_start(b->device, b->images, 1, &ticket, err);
-        if (st == PP_OK)
-            st = pp_device_decode_settle(b->device, ticket, err);
-        double ns = (double)(pp_now_ns() - start);
-        *least_ns = *least_ns == 0 || ns < *least_ns ? ns : *least_ns;
-    }
-    return st;
-}
-
 static void measure_backend(struct pp_decode_rates *out, int k, const struct encoded image[IMAGES])
 {
     struct pp_decode_backend_rates *row = &out->backend[k];
@@ -167,8 +152,15 @@ static void measure_backend(struct pp_decode_rates *out, int k, const struct enc
         if (st != PP_OK)
             break;
         st = measure_rate(&b, &row->images_per_s[i], &err);
-        if (st == PP_OK && batches[i] == 1)
-            st = measure_least(&b, &row->least_batch_ns, &err);
+        for (int times = 0; st == PP_OK && batches[i] == 1 && times < ALONE; times++) {
+            uint64_t ticket, start = pp_now_ns();
+            st = pp_device_decode_start(b.device, b.images, 1, &ticket, &err);
+            if (st == PP_OK)
+                st = pp_device_decode_settle(b.device, ticket, &err);
+            double ns = (double)(pp_now_ns() - start);
+            row->least_batch_ns = row->least_batch_ns == 0 || ns < row->least_batch_ns ? ns
+                                                                                       : row->least_batch_ns;
+        }
         close_bench(&b);
     }
     if (st != PP_OK)

@@ -231,30 +231,10 @@ void metrics_sampler_note_pushes(struct metrics_sampler *s, struct pp_sink_count
     pthread_mutex_unlock(&s->lock);
 }
 
-/* The run with times, as of pp_metrics_history. */
-static pp_status metrics_sampler_history(struct metrics_sampler *s, FILE *out, struct pp_err *err)
-{
-    struct pp_metrics_view v = view_of(s);
-    return pp_metrics_history(s->live, &v, POINTS_MOST, out, err);
-}
-
 static int write_moment(void *ctx, const struct pp_metrics_view *view, double utc_s)
 {
     pp_tfevents_write(view, utc_s, ctx);
     return !ferror((FILE *)ctx);
-}
-
-/* The number of the run stands where TensorFlow has its process: a second export has the same name. */
-static pp_status metrics_sampler_events(struct metrics_sampler *s, FILE *out, char *name, size_t size,
-                                        struct pp_err *err)
-{
-    struct pp_metrics_view v = view_of(s);
-    const struct pp_live_fact *started = pp_live_fact_of(v.facts, v.n_facts, "run", "started_utc_ns");
-    double began = started ? atof(started->value) / 1e9 : 0;
-    snprintf(name, size, "events.out.tfevents.%010.0f.pipeprobe.%.0f.0", began < 1e11 ? began : 0,
-             v.rank.rank >= 0 ? (double)v.rank.rank : 0);
-    pp_tfevents_begin(out, began);
-    return pp_metrics_walk(s->live, &v, POINTS_MOST, write_moment, out, err);
 }
 
 #define ROW(format, end, times, help) {.name = #format, .suffix = end, .kind = times},
@@ -285,10 +265,22 @@ static pp_status make_text(const char *recording, enum metrics_export_kind kind,
         *text = metrics_sampler_text(s, PP_SINK_PROMETHEUS, n);
         status = *text ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the metrics of %s", recording);
     } else if (status == PP_OK) {
+        struct pp_metrics_view v = view_of(s);
         FILE *out = open_memstream(text, n);
-        status = out && kind == METRICS_AS_EVENTS ? metrics_sampler_events(s, out, name, NAME_MAX, err)
-                 : out                            ? metrics_sampler_history(s, out, err)
-                       : pp_fail(err, PP_E_NO_MEMORY, "no memory for the metrics of %s", recording);
+        if (!out) {
+            status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the metrics of %s", recording);
+        } else if (kind == METRICS_AS_EVENTS) {
+            const struct pp_live_fact *started = pp_live_fact_of(v.facts, v.n_facts, "run", "started_utc_ns");
+            double began = started ? atof(started->value) / 1e9 : 0;
+            /* The number of the run stands where TensorFlow has its process: a second export has the same
+             * name. */
+            snprintf(name, NAME_MAX, "events.out.tfevents.%010.0f.pipeprobe.%.0f.0", began < 1e11 ? began : 0,
+                     v.rank.rank >= 0 ? (double)v.rank.rank : 0);
+            pp_tfevents_begin(out, began);
+            status = pp_metrics_walk(s->live, &v, POINTS_MOST, write_moment, out, err);
+        } else {
+            status = pp_metrics_history(s->live, &v, POINTS_MOST, out, err); /* the run with times */
+        }
         if (out && fclose(out) != 0 && status == PP_OK)
             status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the metrics of %s", recording);
     }

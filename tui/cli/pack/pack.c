@@ -157,10 +157,15 @@ static pp_status read_sample(struct pack *p, uint64_t index, const char **kind, 
                          pp_dataset_path(p->dataset, index, path, sizeof(path)));
 }
 
-static pp_status write_all(struct pack *p, void *writer, struct pp_err *err)
+static pp_status write_shards(struct pack *p, struct pp_err *err)
 {
+    void *writer = NULL;
+    const struct pack_format *f = writers[p->o->format];
+    const struct pack_into into = {.dir = p->partial, .shard_bytes = p->o->shard_bytes};
     uint64_t n = pp_sampler_len(p->sampler);
-    pp_status st = PP_OK;
+    pp_status st = f->begin(&into, &writer, err), ended;
+    if (st != PP_OK)
+        return st;
     for (uint64_t i = 0; st == PP_OK && i < n; i++) {
         const char *kind = NULL;
         struct pp_err why = {0};
@@ -172,9 +177,11 @@ static pp_status write_all(struct pack *p, void *writer, struct pp_err *err)
             st = PP_OK;
             continue;
         }
-        if (st != PP_OK)
-            return pp_fail(err, why.code,
-                           "%s; nothing was left behind (--skip-errors leaves such samples out)", why.text);
+        if (st != PP_OK) {
+            st = pp_fail(err, why.code, "%s; nothing was left behind (--skip-errors leaves such samples out)",
+                         why.text);
+            break;
+        }
         const struct pack_sample s = {.data = p->sample.data,
                                       .size = p->sample.size,
                                       .label = p->sample.label,
@@ -182,23 +189,11 @@ static pp_status write_all(struct pack *p, void *writer, struct pp_err *err)
                                       .kind = kind};
         p->kept[p->samples++] = (struct kept){XXH3_64bits(s.data, s.size), s.label};
         p->bytes += s.size;
-        st = writers[p->o->format]->add(writer, &s, err);
+        st = f->add(writer, &s, err);
     }
     if (st == PP_OK && p->samples == 0)
         st = pp_fail(err, PP_E_EMPTY, "no sample of %s can be packed: all %llu are left out", p->source,
                      (unsigned long long)p->left_out);
-    return st;
-}
-
-static pp_status write_shards(struct pack *p, struct pp_err *err)
-{
-    void *writer = NULL;
-    const struct pack_format *f = writers[p->o->format];
-    const struct pack_into into = {.dir = p->partial, .shard_bytes = p->o->shard_bytes};
-    pp_status st = f->begin(&into, &writer, err), ended;
-    if (st != PP_OK)
-        return st;
-    st = write_all(p, writer, err);
     ended = f->end(writer, st != PP_OK, &p->shards, err);
     return st != PP_OK ? st : ended;
 }

@@ -47,31 +47,25 @@ static pp_status close_shard(struct tar *t, struct pp_err *err)
     return failed ? fail_write(t, err) : PP_OK;
 }
 
-static void make_header(struct header *h, const char *name, size_t size)
-{
-    unsigned sum = 0;
-    *h = (struct header){.mode = "0000644",
-                         .uid = "0000000",
-                         .gid = "0000000",
-                         .type = '0',
-                         .magic = "ustar",
-                         .version = {'0', '0'}};
-    snprintf(h->name, sizeof(h->name), "%s", name);
-    snprintf(h->size, sizeof(h->size), "%011llo", (unsigned long long)size);
-    snprintf(h->mtime, sizeof(h->mtime), "%011o", 0u);
-    memset(h->checksum, ' ', sizeof(h->checksum));
-    for (size_t i = 0; i < sizeof(*h); i++)
-        sum += ((const unsigned char *)h)[i];
-    snprintf(h->checksum, sizeof(h->checksum), "%06o", sum); /* then a zero and the space that stands there */
-}
-
 static pp_status add_member(struct tar *t, const char *name, const void *data, size_t size,
                             struct pp_err *err)
 {
     static const char zeros[BLOCK];
-    struct header h;
+    struct header h = {.mode = "0000644",
+                       .uid = "0000000",
+                       .gid = "0000000",
+                       .type = '0',
+                       .magic = "ustar",
+                       .version = {'0', '0'}};
     size_t padding = (BLOCK - size % BLOCK) % BLOCK;
-    make_header(&h, name, size);
+    unsigned sum = 0;
+    snprintf(h.name, sizeof(h.name), "%s", name);
+    snprintf(h.size, sizeof(h.size), "%011llo", (unsigned long long)size);
+    snprintf(h.mtime, sizeof(h.mtime), "%011o", 0u);
+    memset(h.checksum, ' ', sizeof(h.checksum));
+    for (size_t i = 0; i < sizeof(h); i++)
+        sum += ((const unsigned char *)&h)[i];
+    snprintf(h.checksum, sizeof(h.checksum), "%06o", sum); /* then a zero and the space that stands there */
     t->bytes += sizeof(h) + size + padding;
     if (fwrite(&h, 1, sizeof(h), t->file) != sizeof(h) || fwrite(data, 1, size, t->file) != size ||
         fwrite(zeros, 1, padding, t->file) != padding)
