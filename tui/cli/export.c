@@ -296,18 +296,6 @@ out:
     return st;
 }
 
-static pp_status export_metrics(const char *input, const struct metrics_export_format *to, const char *out,
-                                const struct options *o, struct pp_err *err)
-{
-    pp_status st = metrics_export(input, to, out, o->force, err);
-    if (st == PP_OK && !o->quiet && to->kind == METRICS_AS_EVENTS)
-        fprintf(stderr, "gauges with their times to %s\nnext: tensorboard --logdir %s\n", out, out);
-    else if (st == PP_OK && !o->quiet)
-        fprintf(stderr, "metrics%s to %s\n", to->kind == METRICS_AT_THE_END ? "" : " with their times",
-                strcmp(out, "-") == 0 ? "standard output" : out);
-    return st;
-}
-
 /* ---- traces, to a server of OpenTelemetry or a file ---- */
 
 enum { TRIES = 5, REFUSED_MOST = 3, PAUSE_MOST_S = 30 };
@@ -454,25 +442,6 @@ static pp_status export_traces(const char *input, const char *out, const struct 
 
 /* ---- the command ---- */
 
-static pp_status check_operands(const char *const *operands, int n, const struct target *to,
-                                struct pp_err *err)
-{
-    if (n > 1 && !to->spans)
-        return pp_fail(err, PP_E_USAGE, "%s are of one recording, but %d were given (%s, %s%s)",
-                       to->metrics ? "metrics" : "traces for a server", n, operands[0], operands[1],
-                       n > 2 ? ", ..." : "");
-    if (n > MOST_RANKS)
-        return pp_fail(
-            err, PP_E_USAGE,
-            "a timeline of %d recordings cannot be read; name at most %d, such as the straggler's and one other rank's",
-            n, MOST_RANKS);
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < i; k++)
-            if (strcmp(operands[i], operands[k]) == 0)
-                return pp_fail(err, PP_E_USAGE, "%s is named twice", operands[i]);
-    return PP_OK;
-}
-
 static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
     const struct options *o = fields;
@@ -482,14 +451,34 @@ static pp_status act(void *fields, const char **operands, int n, int *code, stru
     pp_status st = n ? choose_format(o, &to, err)
                      : pp_fail(err, PP_E_USAGE,
                                "no recording given: name the FILE that 'pipeprobe run' wrote");
-    if (st == PP_OK)
-        st = check_operands(operands, n, &to, err);
+    if (st == PP_OK && n > 1 && !to.spans)
+        st = pp_fail(err, PP_E_USAGE, "%s are of one recording, but %d were given (%s, %s%s)",
+                     to.metrics ? "metrics" : "traces for a server", n, operands[0], operands[1],
+                     n > 2 ? ", ..." : "");
+    if (st == PP_OK && n > MOST_RANKS)
+        st = pp_fail(
+            err, PP_E_USAGE,
+            "a timeline of %d recordings cannot be read; name at most %d, such as the straggler's and one other rank's",
+            n, MOST_RANKS);
+    for (int i = 0; st == PP_OK && i < n; i++)
+        for (int k = 0; st == PP_OK && k < i; k++)
+            if (strcmp(operands[i], operands[k]) == 0)
+                st = pp_fail(err, PP_E_USAGE, "%s is named twice", operands[i]);
     if (st == PP_OK)
         st = choose_output(o, operands[0], &to, &out, err);
-    if (st == PP_OK)
-        st = to.spans     ? export_spans(operands, n, to.spans, out, o, err)
-             : to.metrics ? export_metrics(operands[0], to.metrics, out, o, err)
-                          : export_traces(operands[0], out, o, err);
+    if (st == PP_OK && to.metrics) {
+        int events = to.metrics->kind == METRICS_AS_EVENTS,
+            at_the_end = to.metrics->kind == METRICS_AT_THE_END;
+        st = metrics_export(operands[0], to.metrics, out, o->force, err);
+        if (st == PP_OK && !o->quiet && events)
+            fprintf(stderr, "gauges with their times to %s\nnext: tensorboard --logdir %s\n", out, out);
+        else if (st == PP_OK && !o->quiet)
+            fprintf(stderr, "metrics%s to %s\n", at_the_end ? "" : " with their times",
+                    strcmp(out, "-") == 0 ? "standard output" : out);
+    } else if (st == PP_OK) {
+        st = to.spans ? export_spans(operands, n, to.spans, out, o, err)
+                      : export_traces(operands[0], out, o, err);
+    }
     free(out);
     return st;
 }

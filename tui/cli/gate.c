@@ -59,24 +59,15 @@ static pp_status ungate(const char *name, struct pp_compare_opts *out, struct pp
     return PP_OK;
 }
 
-static pp_status check_field(const char *name, struct pp_err *err)
-{
-    const char *names[64] = {"all"};
-    int n = 1;
-    for (const struct pp_same_field *f = pp_same_fields; f->name && n < 63; f++)
-        names[n++] = f->name;
-    for (int i = 0; i < n; i++)
-        if (strcmp(names[i], name) == 0)
-            return PP_OK;
-    char near[128];
-    return pp_fail(err, PP_E_USAGE, "--allow-env: unknown field '%s'%s", name,
-                   pp_did_you_mean(near, name, names));
-}
-
 pp_status gate_settings(const struct gate_opts *g, const char **allow, struct pp_compare_opts *out,
                         struct pp_err *err)
 {
+    const char *names[64] = {"all"};
+    char near[128];
+    int n = 1;
     pp_status st = PP_OK;
+    for (const struct pp_same_field *f = pp_same_fields; f->name && n < 63; f++)
+        names[n++] = f->name;
     pp_compare_defaults(out);
     out->alpha = g->alpha;
     out->refuse_below_noise = g->noise_check;
@@ -88,8 +79,13 @@ pp_status gate_settings(const struct gate_opts *g, const char **allow, struct pp
     for (int i = 0; i < g->ungate.n && st == PP_OK; i++)
         st = ungate(g->ungate.item[i], out, err);
     for (int i = 0; i < g->allow_env.n && st == PP_OK; i++) {
-        st = check_field(g->allow_env.item[i], err);
+        int k = 0;
         allow[i] = g->allow_env.item[i];
+        while (k < n && strcmp(names[k], allow[i]) != 0)
+            k++;
+        if (k == n)
+            st = pp_fail(err, PP_E_USAGE, "--allow-env: unknown field '%s'%s", allow[i],
+                         pp_did_you_mean(near, allow[i], names));
     }
     allow[g->allow_env.n] = NULL;
     out->allow = allow;
@@ -130,9 +126,17 @@ static int format_of(const struct gate_opts *g)
     return *name && strchr(name + 1, '.') ? -1 : TEXT;
 }
 
-static int write_main(const struct answer *a, FILE *out)
+static int write_output(void *ctx, FILE *out)
 {
+    const struct answer *a = ctx;
     const struct gate_opts *g = a->g;
+    switch (a->output) {
+    case OUT_MARKDOWN: return pp_compare_markdown(a->c, out);
+    case OUT_JUNIT: return pp_ci_junit(a->c, g->strict, out);
+    case OUT_OPENMETRICS: return pp_ci_openmetrics(a->c, out);
+    case OUT_BENCHMARK: return pp_ci_benchmark(a->c, out);
+    default: break;
+    }
     int format = format_of(g);
     if (format == PAGE)
         return g->page(g->page_of, a->c, out);
@@ -144,18 +148,6 @@ static int write_main(const struct answer *a, FILE *out)
     int file = !pp_output_is_stdout(g->output),
         color = file ? g->color == PP_COLOR_ALWAYS : pp_cli_use_color((enum pp_color)g->color, out);
     return pp_compare_text(a->c, out, color, file ? 80 : pp_cli_columns(out));
-}
-
-static int write_output(void *ctx, FILE *out)
-{
-    const struct answer *a = ctx;
-    switch (a->output) {
-    case OUT_MARKDOWN: return pp_compare_markdown(a->c, out);
-    case OUT_JUNIT: return pp_ci_junit(a->c, a->g->strict, out);
-    case OUT_OPENMETRICS: return pp_ci_openmetrics(a->c, out);
-    case OUT_BENCHMARK: return pp_ci_benchmark(a->c, out);
-    default: return write_main(a, out);
-    }
 }
 
 pp_status gate_check_outputs(const struct gate_opts *g, struct pp_err *err)

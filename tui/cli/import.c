@@ -29,25 +29,6 @@ static const struct pp_opt opts[] = {
 };
 /* clang-format on */
 
-static void note_result(const struct import_trace *t, const struct pp_import_result *r, const char *path)
-{
-    char steps[32], waits[32];
-    pp_cli_say(stderr, "imported   %s: %s, %s of the trainer (%s)", path,
-               pp_text_counted(steps, sizeof(steps), (double)r->steps, "step", "steps"),
-               pp_text_counted(waits, sizeof(waits), (double)r->fetches, "wait", "waits"), r->what);
-    if (r->ended)
-        pp_cli_say(stderr, "note       %s is cut: %s, at byte %llu; what is whole before it was taken",
-                   t->path, r->ended, (unsigned long long)r->ended_at);
-    if (!r->workers)
-        pp_cli_note("note",
-                    "the trace has no worker process; to see them: pipeprobe exec -- python train.py");
-    if (r->other_trainers)
-        pp_cli_say(
-            stderr,
-            "note       %llu other training processes are left out; where they have files of their own, import these by themselves",
-            (unsigned long long)r->other_trainers);
-}
-
 static int catching;
 
 /* While a trace is read there is no file of it yet, and a signal ends us as ever. While its file is written
@@ -64,7 +45,7 @@ static pp_status stopped(struct pp_err *err)
 static pp_status import_one(const struct options *o, const struct import_trace *t, int several,
                             const struct pp_namemap *map, const char *command_line, struct pp_err *err)
 {
-    char path[4096];
+    char path[4096], steps[32], waits[32];
     struct pp_identity rank = pp_identity_of("import", t->rank, t->world_size);
     struct pp_import_result r;
     snprintf(rank.job, sizeof(rank.job), "import");
@@ -84,12 +65,25 @@ static pp_status import_one(const struct options *o, const struct import_trace *
     if (catching)
         interrupt_catch_no_more();
     catching = 0;
-    if (st == PP_OK && !o->quiet) {
-        note_result(t, &r, path);
-        if (!several)
-            pp_cli_say(stderr, "next       pipeprobe report %s", path);
-    }
-    return st;
+    if (st != PP_OK || o->quiet)
+        return st;
+    pp_cli_say(stderr, "imported   %s: %s, %s of the trainer (%s)", path,
+               pp_text_counted(steps, sizeof(steps), (double)r.steps, "step", "steps"),
+               pp_text_counted(waits, sizeof(waits), (double)r.fetches, "wait", "waits"), r.what);
+    if (r.ended)
+        pp_cli_say(stderr, "note       %s is cut: %s, at byte %llu; what is whole before it was taken",
+                   t->path, r.ended, (unsigned long long)r.ended_at);
+    if (!r.workers)
+        pp_cli_note("note",
+                    "the trace has no worker process; to see them: pipeprobe exec -- python train.py");
+    if (r.other_trainers)
+        pp_cli_say(
+            stderr,
+            "note       %llu other training processes are left out; where they have files of their own, import these by themselves",
+            (unsigned long long)r.other_trainers);
+    if (!several)
+        pp_cli_say(stderr, "next       pipeprobe report %s", path);
+    return PP_OK;
 }
 
 static int import_main(int argc, char **argv)

@@ -58,20 +58,6 @@ static int help(const char *name, int all)
     return 0;
 }
 
-/* help, help COMMAND, help TOPIC, help COMMAND --all, in any order. */
-static int help_words(int n, char **words)
-{
-    const char *name = NULL;
-    int all = 0;
-    for (int i = 0; i < n; i++) {
-        if (strcmp(words[i], "--all") == 0 || strcmp(words[i], "--help-all") == 0)
-            all = 1;
-        else if (strcmp(words[i], "--help") != 0 && strcmp(words[i], "-h") != 0 && !name)
-            name = words[i];
-    }
-    return help(name, all);
-}
-
 static int dispatch(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "help";
@@ -81,8 +67,17 @@ static int dispatch(int argc, char **argv)
     if (c)
         return c == &pp_cmd_whatif || c == &pp_cmd_explain ? pp_cli_run_lines(c, argc - 1, argv + 1)
                                                            : pp_cli_run(c, argc - 1, argv + 1);
-    if (strcmp(name, "help") == 0)
-        return help_words(argc - 2, argv + 2);
+    if (strcmp(name, "help") == 0) { /* help, help COMMAND, help TOPIC, help COMMAND --all, in any order */
+        const char *of = NULL;
+        int all = 0;
+        for (int i = 2; i < argc; i++) {
+            if (strcmp(argv[i], "--all") == 0 || strcmp(argv[i], "--help-all") == 0)
+                all = 1;
+            else if (strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0 && !of)
+                of = argv[i];
+        }
+        return help(of, all);
+    }
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         return help(NULL, 0);
     if (strcmp(name, "version") == 0 || strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {

@@ -39,22 +39,18 @@ enum { TEXT = 4096, MOST_SOURCE = 4 << 20, REFUSED = 4 };
 
 /* ---- which change, which file ---- */
 
-static int is_settable(const char *set)
-{
-    const char *value = strchr(set, '=') + 1;
-    const struct pp_knob *knob = pp_knob_is_argument(set) ? pp_knob_find(set, (size_t)(value - 1 - set))
-                                                          : NULL;
-    return knob &&
-           (knob->kind == PP_KNOB_COUNT ? pp_knob_count(knob, value) != 0 : pp_knob_truth(knob, value) >= 0);
-}
-
 /* What is set; NULL with a sentence. */
 static const char *choose_set(const struct pp_report *r, const char *change, struct pp_err *err)
 {
     const struct pp_report_verdict *v = &r->verdict;
     const struct pp_report_fix *f = NULL;
     if (change && strchr(change, '=')) {
-        if (is_settable(change))
+        const char *value = strchr(change, '=') + 1;
+        const struct pp_knob *knob = pp_knob_is_argument(change)
+                                         ? pp_knob_find(change, (size_t)(value - 1 - change))
+                                         : NULL;
+        if (knob &&
+            (knob->kind == PP_KNOB_COUNT ? pp_knob_count(knob, value) != 0 : pp_knob_truth(knob, value) >= 0))
             return change;
         pp_fail(err, PP_E_USAGE,
                 "--change %s: that is no argument of a DataLoader with a value that it can have", change);
@@ -74,21 +70,6 @@ static const char *choose_set(const struct pp_report *r, const char *change, str
         pp_fail(err, PP_E_UNSUPPORTED, "%s is no argument of a DataLoader, and no patch makes it",
                 f->change ? f->change : f->set);
     return f && f->is_argument ? f->set : NULL;
-}
-
-static const struct pp_report_loader *choose_loader(const struct pp_report *r, struct pp_err *err)
-{
-    for (size_t i = 0; i < r->n_loaders; i++) {
-        const struct pp_report_loader *l = &r->loaders[i];
-        if (!l->judged && r->n_loaders > 1)
-            continue;
-        if (l->place && l->source)
-            return l;
-    }
-    pp_fail(err, PP_E_UNSUPPORTED,
-            "%s does not hold where the DataLoader is made: record the job again with this version's exec",
-            r->path);
-    return NULL;
 }
 
 /* A file that we may read: the one that was named to us, or what the recording names below the directory. */
@@ -125,23 +106,6 @@ static pp_status find_source(const struct options *o, const char *place, char pa
 
 /* ---- what the script is asked ---- */
 
-static void write_set(struct pp_json *j, const char *set)
-{
-    char key[64], value[64];
-    pp_json_object(j);
-    for (const char *p = set; sscanf(p, "%63[^= ]=%63[^ ]", key, value) == 2; p += strspn(p, " ")) {
-        const struct pp_knob *knob = pp_knob_find(key, strlen(key));
-        int truth = knob ? pp_knob_truth(knob, value) : -1;
-        pp_json_key(j, knob ? knob->name : key);
-        if (truth >= 0 && knob->kind != PP_KNOB_COUNT)
-            pp_json_bool(j, truth);
-        else
-            pp_json_int(j, strtoll(value, NULL, 10));
-        p += strcspn(p, " ");
-    }
-    pp_json_object_end(j);
-}
-
 /* A file without a name, from its beginning; -1 with errno. */
 static int question_of(const struct pp_report_loader *l, const char *path, const char *name, const char *set)
 {
@@ -150,7 +114,7 @@ static int question_of(const struct pp_report_loader *l, const char *path, const
     if (!out)
         return -1;
     unsigned at[4] = {0};
-    char sha256[65] = "";
+    char sha256[65] = "", key[64], value[64];
     struct pp_json j;
     sscanf(l->source, "%u %u %u %u %64[0-9a-f]", &at[0], &at[1], &at[2], &at[3], sha256);
     static const char *const keys[] = {"line", "end_line", "column", "end_column"};
@@ -161,7 +125,18 @@ static int question_of(const struct pp_report_loader *l, const char *path, const
     for (size_t i = 0; i < 4; i++)
         pp_json_put_uint(&j, keys[i], at[i]);
     pp_json_put_str(&j, "sha256", sha256);
-    pp_json_key(&j, "set"), write_set(&j, set);
+    pp_json_put_object(&j, "set");
+    for (const char *p = set; sscanf(p, "%63[^= ]=%63[^ ]", key, value) == 2; p += strspn(p, " ")) {
+        const struct pp_knob *knob = pp_knob_find(key, strlen(key));
+        int truth = knob ? pp_knob_truth(knob, value) : -1;
+        pp_json_key(&j, knob ? knob->name : key);
+        if (truth >= 0 && knob->kind != PP_KNOB_COUNT)
+            pp_json_bool(&j, truth);
+        else
+            pp_json_int(&j, strtoll(value, NULL, 10));
+        p += strcspn(p, " ");
+    }
+    pp_json_object_end(&j);
     pp_json_put_object(&j, "made");
     pp_json_put_num(&j, "num_workers", isnan(l->num_workers) ? 0 : l->num_workers);
     pp_json_object_end(&j);
@@ -170,28 +145,10 @@ static int question_of(const struct pp_report_loader *l, const char *path, const
     return fclose(out) != 0 || lseek(fd, 0, SEEK_SET) != 0 ? -1 : fd;
 }
 
-/* What it has to say beside the diff: notes, or why it refuses. */
-static pp_status tell(int ended, int notes, const char *python, struct pp_err *err)
-{
-    char text[TEXT];
-    ssize_t n = pread(notes, text, sizeof(text) - 1, 0);
-    text[n > 0 ? n : 0] = '\0';
-    text[strcspn(text, "\n")] = again_code(ended) != 0 ? '\0' : text[strcspn(text, "\n")];
-    if (again_code(ended) == REFUSED)
-        return pp_fail(err, PP_E_UNSUPPORTED, "%s", text);
-    if (again_code(ended) != 0)
-        return pp_fail(err, PP_E_UNSUPPORTED, "%s could not make the diff (exit code %d): %s", python,
-                       again_code(ended), text);
-    for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
-        if (*line)
-            pp_cli_note("note", line);
-    return PP_OK;
-}
-
 static pp_status make_diff(const struct options *o, const struct pp_report_loader *l, const char *set,
                            struct pp_err *err)
 {
-    char path[PATH_MAX], name[PATH_MAX], script[PATH_MAX];
+    char path[PATH_MAX], name[PATH_MAX], script[PATH_MAX], text[TEXT];
     pid_t pid = 0;
     pp_status st = find_source(o, l->place, path, name, err);
     if (st == PP_OK)
@@ -202,11 +159,25 @@ static pp_status make_diff(const struct options *o, const struct pp_report_loade
     struct again a = {.program = o->python, .in = asked, .errors = notes};
     again_add(&a, o->python, "-I", script, NULL);
     int failed = asked < 0 || notes < 0 ? errno : again_start(&a, &pid);
-    if (failed)
+    if (failed) {
         st = pp_fail_errno(err, failed, "patch needs Python 3.9 or later, and %s cannot be started",
                            o->python);
-    else
-        st = tell(again_wait(pid), notes, o->python, err);
+    } else {
+        /* What it has to say beside the diff: notes, or why it refuses. */
+        int code = again_code(again_wait(pid));
+        ssize_t n = pread(notes, text, sizeof(text) - 1, 0);
+        text[n > 0 ? n : 0] = '\0';
+        if (code != 0)
+            text[strcspn(text, "\n")] = '\0';
+        if (code == REFUSED)
+            st = pp_fail(err, PP_E_UNSUPPORTED, "%s", text);
+        else if (code != 0)
+            st = pp_fail(err, PP_E_UNSUPPORTED, "%s could not make the diff (exit code %d): %s", o->python,
+                         code, text);
+        for (char *rest = text, *line; st == PP_OK && (line = strsep(&rest, "\n"));)
+            if (*line)
+                pp_cli_note("note", line);
+    }
     close(asked);
     close(notes);
     return st;
@@ -222,8 +193,18 @@ static pp_status act(void *fields, const char **operands, int n, int *code, stru
     pp_status st = pp_choose_recording(operands, n, path, sizeof(path), err);
     if (st == PP_OK)
         st = pp_report_build_of(path, o->loader, &report, err);
-    if (st == PP_OK && (change = choose_set(report, o->change, err)))
-        loader = choose_loader(report, err);
+    if (st == PP_OK)
+        change = choose_set(report, o->change, err);
+    for (size_t i = 0; change && i < report->n_loaders && !loader; i++) {
+        const struct pp_report_loader *l = &report->loaders[i];
+        if ((l->judged || report->n_loaders == 1) && l->place && l->source)
+            loader = l;
+    }
+    if (change && !loader)
+        pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "%s does not hold where the DataLoader is made: record the job again with this version's exec",
+            report->path);
     if (st == PP_OK)
         st = loader ? make_diff(o, loader, change, err) : err->code;
     pp_report_free(report);

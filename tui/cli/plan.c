@@ -246,18 +246,6 @@ static void print_json(struct plan *p, const struct plan_opts *o)
 
 enum { CELL = 32 };
 
-static double sample_bytes(const struct pp_dataset *d)
-{
-    double bytes = 0;
-    struct stat st;
-    for (uint64_t i = 0; i < pp_shards_of(d)->n; i++) {
-        if (stat(pp_shards_of(d)->path[i], &st) != 0)
-            return NAN;
-        bytes += (double)st.st_size;
-    }
-    return bytes / (double)pp_dataset_len(d);
-}
-
 /* Mean run of one class in the stored order, and the chance that two random samples are of the same; NAN
  * where the shards have no labels. */
 static pp_status read_classes(const struct pp_dataset *d, struct pp_shuffle_setup *s, struct pp_err *err)
@@ -345,6 +333,8 @@ static pp_status print_shuffle(const struct plan *p, const struct plan_opts *o, 
     struct pp_shuffle_setup s = {.buffer = (double)o->formats.shards.shuffle_buffer,
                                  .batch = (double)o->batch_size};
     struct pp_shuffle_quality q;
+    struct stat info;
+    double bytes = 0; /* of all shards; NAN: not of all */
     if (!d || !pp_dataset_streams(d) || !pp_dataset_len(d))
         return pp_fail(err, PP_E_USAGE, "--stream is for tar shards; leave it out");
     double shards = (double)pp_shards_of(d)->n, world = (double)o->world_size;
@@ -358,8 +348,10 @@ static pp_status print_shuffle(const struct plan *p, const struct plan_opts *o, 
     s.samples = (double)pp_dataset_len(d) / world;
     s.shards = shards / world;
     pp_shuffle_quality(&s, &q);
+    for (uint64_t i = 0; i < pp_shards_of(d)->n; i++)
+        bytes += stat(pp_shards_of(d)->path[i], &info) == 0 ? (double)info.st_size : NAN;
     errno = 0;
-    (o->json ? print_shuffle_json : print_shuffle_text)(&s, &q, sample_bytes(d));
+    (o->json ? print_shuffle_json : print_shuffle_text)(&s, &q, bytes / (double)pp_dataset_len(d));
     if (!o->json && !o->formats.shards.shuffle_shards)
         printf("The shards come in the same order in every epoch (--no-shuffle-shards).\n");
     return fflush(stdout) == 0 || errno == EPIPE

@@ -52,25 +52,16 @@ static const struct {
                 {".csv", CSV}, {".txt", TEXT},  {".text", TEXT}, {".log", TEXT}};
 enum { SUFFIXES = sizeof(suffixes) / sizeof(*suffixes) };
 
-/* The format of --output's suffix: AUTO where there is none, or is no wish (/dev/stdout); -1 for one that is
- * no format. */
-static int format_of_suffix(const char *output, const char **suffix)
-{
-    const char *name = output ? basename(output) : "", *dot = strrchr(name, '.');
-    if (!dot || dot == name)
-        return AUTO;
-    *suffix = dot;
-    for (size_t i = 0; i < SUFFIXES; i++)
-        if (strcasecmp(dot, suffixes[i].end) == 0)
-            return suffixes[i].format;
-    return strncmp(output, "/dev/", 5) == 0 ? AUTO : -1;
-}
-
 /* A suffix that is no format is a wish that cannot be met, not text under another name. */
 static pp_status choose_format(struct options *o, const char *input, struct pp_err *err)
 {
-    const char *suffix = "";
-    int wished = format_of_suffix(o->output, &suffix);
+    const char *name = o->output ? basename(o->output) : "", *dot = strrchr(name, '.');
+    int wished = AUTO; /* by the suffix, where there is one; that of /dev/stdout is no wish */
+    size_t known = 0;
+    while (dot && known < SUFFIXES && strcasecmp(dot, suffixes[known].end) != 0)
+        known++;
+    if (dot && dot != name)
+        wished = known < SUFFIXES ? suffixes[known].format : strncmp(o->output, "/dev/", 5) == 0 ? AUTO : -1;
     if (o->json)
         o->format = JSON;
     else if (o->format == AUTO && wished < 0)
@@ -78,7 +69,7 @@ static pp_status choose_format(struct options *o, const char *input, struct pp_e
             err, PP_E_USAGE,
             "--output %s: a report is not written as %s; the suffixes are .txt, .md, .html, .json and .csv, or give "
             "--format",
-            o->output, suffix);
+            o->output, dot);
     else if (o->format == AUTO)
         o->format = wished;
     if (o->output && strcmp(o->output, input) == 0)

@@ -42,23 +42,6 @@ static pp_status make_folder(const char *path, struct pp_err *err)
                                                      : pp_fail_errno(err, errno, "cannot make %s", path);
 }
 
-static pp_status copy_file(const char *folder, const char *file, int force, struct pp_err *err)
-{
-    char path[PATH_MAX];
-    struct pp_io_file f = {0};
-    pp_status st = read_file(file, &f, err);
-    if (st == PP_OK && (size_t)snprintf(path, sizeof(path), "%s/%s", folder, file) >= sizeof(path))
-        st = pp_fail(err, PP_E_USAGE, "--install: the path is too long");
-    int fd = st == PP_OK ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (force ? O_TRUNC : O_EXCL), 0666) : -1;
-    if (st == PP_OK && fd < 0)
-        st = errno == EEXIST ? pp_fail(err, PP_E_EXISTS, "%s exists; --force replaces it", path)
-                             : pp_fail_errno(err, errno, "cannot write %s", path);
-    if (fd >= 0 && (write(fd, f.buf, f.size) != (ssize_t)f.size || close(fd) != 0))
-        st = pp_fail_errno(err, errno, "cannot write %s", path);
-    free(f.buf);
-    return st;
-}
-
 static pp_status install(const struct options *o, struct pp_err *err)
 {
     char folder[PATH_MAX], below[PATH_MAX + 16];
@@ -71,8 +54,22 @@ static pp_status install(const struct options *o, struct pp_err *err)
                                  "--install %s: there is no such directory; make it first", o->install);
     if (st == PP_OK)
         st = make_folder(below, err);
-    for (size_t i = 0; st == PP_OK && i < sizeof(files) / sizeof(*files); i++)
-        st = copy_file(folder, files[i], o->force, err);
+    for (size_t i = 0; st == PP_OK && i < sizeof(files) / sizeof(*files); i++) {
+        char path[PATH_MAX];
+        struct pp_io_file f = {0};
+        st = read_file(files[i], &f, err);
+        if (st == PP_OK && (size_t)snprintf(path, sizeof(path), "%s/%s", folder, files[i]) >= sizeof(path))
+            st = pp_fail(err, PP_E_USAGE, "--install: the path is too long");
+        int fd = st == PP_OK
+                     ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (o->force ? O_TRUNC : O_EXCL), 0666)
+                     : -1;
+        if (st == PP_OK && fd < 0)
+            st = errno == EEXIST ? pp_fail(err, PP_E_EXISTS, "%s exists; --force replaces it", path)
+                                 : pp_fail_errno(err, errno, "cannot write %s", path);
+        if (fd >= 0 && (write(fd, f.buf, f.size) != (ssize_t)f.size || close(fd) != 0))
+            st = pp_fail_errno(err, errno, "cannot write %s", path);
+        free(f.buf);
+    }
     if (st == PP_OK)
         pp_cli_note("installed", folder);
     return st;

@@ -37,8 +37,10 @@ static void remove_and_end(int sig)
     raise(sig); /* when the handler returns */
 }
 
-static pp_status make_temporary(struct pp_err *err)
+/* Into temporary.file[0]. */
+static pp_status import_temporary(const struct import_trace *t, struct pp_err *err)
 {
+    struct pp_import_result result;
     const char *where = getenv("TMPDIR");
     char dir[sizeof(temporary.dir)];
     int n = snprintf(dir, sizeof(dir), "%s/pipeprobe-trace-XXXXXX", where && *where ? where : "/tmp");
@@ -51,20 +53,12 @@ static pp_status make_temporary(struct pp_err *err)
         snprintf(temporary.file[i], sizeof(temporary.file[i]), "%s/trace.sqlite%s", dir, tails[i]);
     temporary.made = 1;
     interrupt_catch(INTERRUPT_ONCE, remove_and_end);
-    return PP_OK;
-}
-
-/* Into temporary.file[0]. */
-static pp_status import_temporary(const struct import_trace *t, struct pp_err *err)
-{
-    struct pp_import_result result;
     const struct pp_import_opts o = {.output = temporary.file[0],
                                      .rank = t->rank,
                                      .world_size = t->world_size,
                                      .more = (const char *const *)t->more,
                                      .n_more = t->n_more};
-    pp_status st = make_temporary(err);
-    return st == PP_OK ? pp_import_file(t->path, &o, &result, err) : st;
+    return pp_import_file(t->path, &o, &result, err);
 }
 
 pp_status pp_report_of_file(const char *path, const char *loader, struct pp_report **out, struct pp_err *err)

@@ -153,21 +153,6 @@ static void put_prediction(struct asked *a, const char *what, const struct pp_pr
     pp_json_object_end(&a->json);
 }
 
-static void put_gpu_decode(struct pp_json *j, const struct pp_gpu_decode *d)
-{
-    pp_json_put_object(j, "gpu_decode");
-    pp_json_put_num(j, "images_per_s", d->per_s);
-    pp_json_put_num(j, "images_per_s_low", d->low_per_s);
-    pp_json_put_num(j, "images_per_s_high", d->high_per_s);
-    pp_json_put_num(j, "batch_ms", d->floor_ns / 1e6);
-    pp_json_put_num(j, "batch_ms_low", d->low_floor_ns / 1e6);
-    pp_json_put_num(j, "batch_ms_high", d->high_floor_ns / 1e6);
-    pp_json_put_num(j, "images_share", d->counted ? d->part : NAN);
-    pp_json_put_str(j, "rate", d->published ? "published" : "stated");
-    pp_json_put_str(j, "source", d->published ? pp_nvjpeg_published.source : NULL);
-    pp_json_object_end(j);
-}
-
 static const char *words_of(const struct pp_report_loader *l)
 {
     return l->at ? l->at : l->dataset ? l->dataset : l->row;
@@ -277,27 +262,6 @@ static void put_estimate(const struct pp_estimate *e)
                pp_text_percent(wait, sizeof(wait), e->with_workers.data_wait_share));
 }
 
-static void put_estimate_json(struct pp_json *j, const struct pp_estimate *e)
-{
-    pp_json_put_object(j, "estimate");
-    pp_json_put_num(j, "step_ms", e->step_ns / 1e6);
-    pp_json_put_num(j, "batch_size", e->batch_size);
-    pp_json_put_num(j, "samples_per_s", e->samples_per_s);
-    pp_json_put_num(j, "bytes_per_s", e->bytes_per_s);
-    pp_json_put_num(j, "cores", e->cores);
-    pp_json_put_num(j, "usable_cores", e->usable_cores);
-    pp_json_put_num(j, "reads_waiting", e->reads_waiting);
-    pp_json_put_num(j, "busy_workers", e->busy_workers);
-    pp_json_put_num(j, "copy_share", e->copy_share);
-    pp_json_put_num(j, "most_samples_per_s", e->most_per_s);
-    pp_json_put_num(j, "workers", e->workers ? e->workers : NAN);
-    pp_json_put_num(j, "samples_per_s_with_workers", e->workers ? e->with_workers.samples_per_s : NAN);
-    pp_json_put_num(j, "data_wait_share_with_workers", e->workers ? e->with_workers.data_wait_share : NAN);
-    pp_json_put_bool(j, "reachable", e->most_per_s >= e->samples_per_s);
-    pp_json_put_str(j, "most_of", e->most_of);
-    pp_json_object_end(j);
-}
-
 /* ---- what was asked ---- */
 
 /* Every --set of the command line, also where nothing else is asked: a knob that does not exist is said
@@ -387,9 +351,52 @@ static pp_status predict(struct asked *a, struct pp_err *err)
     return PP_OK;
 }
 
+/* Behind the predictions: e, where it was asked for, and what decoding on the GPU rests on. */
+static void put_json_end(struct asked *a, const struct pp_estimate *e)
+{
+    struct pp_json *j = &a->json;
+    const struct pp_gpu_decode *d = &a->knobs.gpu_decode;
+    pp_json_array_end(j);
+    if (a->o->estimate_ms > 0) {
+        pp_json_put_object(j, "estimate");
+        pp_json_put_num(j, "step_ms", e->step_ns / 1e6);
+        pp_json_put_num(j, "batch_size", e->batch_size);
+        pp_json_put_num(j, "samples_per_s", e->samples_per_s);
+        pp_json_put_num(j, "bytes_per_s", e->bytes_per_s);
+        pp_json_put_num(j, "cores", e->cores);
+        pp_json_put_num(j, "usable_cores", e->usable_cores);
+        pp_json_put_num(j, "reads_waiting", e->reads_waiting);
+        pp_json_put_num(j, "busy_workers", e->busy_workers);
+        pp_json_put_num(j, "copy_share", e->copy_share);
+        pp_json_put_num(j, "most_samples_per_s", e->most_per_s);
+        pp_json_put_num(j, "workers", e->workers ? e->workers : NAN);
+        pp_json_put_num(j, "samples_per_s_with_workers", e->workers ? e->with_workers.samples_per_s : NAN);
+        pp_json_put_num(j, "data_wait_share_with_workers",
+                        e->workers ? e->with_workers.data_wait_share : NAN);
+        pp_json_put_bool(j, "reachable", e->most_per_s >= e->samples_per_s);
+        pp_json_put_str(j, "most_of", e->most_of);
+        pp_json_object_end(j);
+    }
+    if (d->per_s > 0) {
+        pp_json_put_object(j, "gpu_decode");
+        pp_json_put_num(j, "images_per_s", d->per_s);
+        pp_json_put_num(j, "images_per_s_low", d->low_per_s);
+        pp_json_put_num(j, "images_per_s_high", d->high_per_s);
+        pp_json_put_num(j, "batch_ms", d->floor_ns / 1e6);
+        pp_json_put_num(j, "batch_ms_low", d->low_floor_ns / 1e6);
+        pp_json_put_num(j, "batch_ms_high", d->high_floor_ns / 1e6);
+        pp_json_put_num(j, "images_share", d->counted ? d->part : NAN);
+        pp_json_put_str(j, "rate", d->published ? "published" : "stated");
+        pp_json_put_str(j, "source", d->published ? pp_nvjpeg_published.source : NULL);
+        pp_json_object_end(j);
+    }
+    pp_json_object_end(j);
+    pp_json_end(j);
+}
+
 static pp_status answer(struct asked *a, const char *path, struct pp_err *err)
 {
-    struct pp_estimate e;
+    struct pp_estimate e = {0};
     pp_status st = read_sets(a, err);
     if (st == PP_OK)
         st = read_sweep(a, err);
@@ -404,13 +411,7 @@ static pp_status answer(struct asked *a, const char *path, struct pp_err *err)
     put_measured(a, path);
     st = predict(a, err);
     if (a->o->json) {
-        pp_json_array_end(&a->json);
-        if (a->o->estimate_ms > 0)
-            put_estimate_json(&a->json, &e);
-        if (a->knobs.gpu_decode.per_s > 0)
-            put_gpu_decode(&a->json, &a->knobs.gpu_decode);
-        pp_json_object_end(&a->json);
-        pp_json_end(&a->json);
+        put_json_end(a, &e);
     } else if (a->o->estimate_ms > 0) {
         put_estimate(&e);
         if (e.workers)
