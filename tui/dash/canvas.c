@@ -272,17 +272,13 @@ static void put_style(enum pp_style style, FILE *out)
     putc('m', out);
 }
 
-static int is_blank(const struct pp_cell *c)
-{
-    return c->c == ' ' && !(pp_styles[c->style].attr & PP_ATTR_REVERSE);
-}
-
 int pp_grid_print(const struct pp_grid *g, int color, FILE *out)
 {
     for (int r = 0; r < g->rows; r++) {
         const struct pp_cell *row = g->cell + (size_t)r * (size_t)g->cols;
         int end = g->cols, style = PP_STYLE_PLAIN;
-        while (end > 0 && (color ? is_blank(&row[end - 1]) : row[end - 1].c == ' '))
+        while (end > 0 && row[end - 1].c == ' ' &&
+               !(color && (pp_styles[row[end - 1].style].attr & PP_ATTR_REVERSE)))
             end--;
         for (int c = 0; c < end; c++) {
             if (color && row[c].style != style)

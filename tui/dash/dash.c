@@ -146,29 +146,24 @@ pp_status pp_dash_once(const struct pp_dash_opts *o, int json, FILE *out, struct
     return status;
 }
 
-/* The document without its line breaks and the spaces behind them: texts in it have none as they are. */
-static int write_on_one_line(const struct dash *d, FILE *out)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *all = open_memstream(&text, &size);
-    int bad = !all || pp_dash_json(&d->state, &d->model, all) != 0;
-    bad |= all && fclose(all) != 0;
-    for (char *line = bad ? NULL : text, *next; line; line = next) {
-        next = strchr(line, '\n');
-        line += strspn(line, " ");
-        fprintf(out, "%.*s", next ? (int)(next++ - line) : (int)strlen(line), line);
-    }
-    free(text);
-    return bad || fputc('\n', out) == EOF;
-}
-
 static pp_status write_line(struct dash *d, FILE *out, struct pp_err *err)
 {
     char line[1024];
     int bad = 0;
     if (d->o->json) {
-        bad = write_on_one_line(d, out);
+        /* The document without its line breaks and the spaces behind them: texts in it have none. */
+        char *text = NULL;
+        size_t size;
+        FILE *all = open_memstream(&text, &size);
+        bad = !all || pp_dash_json(&d->state, &d->model, all) != 0;
+        bad |= all && fclose(all) != 0;
+        for (char *at = bad ? NULL : text, *next; at; at = next) {
+            next = strchr(at, '\n');
+            at += strspn(at, " ");
+            fprintf(out, "%.*s", next ? (int)(next++ - at) : (int)strlen(at), at);
+        }
+        free(text);
+        bad = bad || fputc('\n', out) == EOF;
     } else {
         pp_line_text(&d->state, &d->model, line, sizeof(line));
         bad = fprintf(out, "%s\n", line) < 0;

@@ -209,10 +209,21 @@ static unsigned window_of(const struct pp_dash_opts *o)
 
 /* ---- a frame ---- */
 
-static void draw_rows(const struct view *v, const struct pp_canvas *c)
+static pp_status draw(struct view *v, int rows, int cols, struct pp_err *err)
 {
     const struct pp_job *job = v->job;
-    int room = c->box.rows - HEAD_ROWS - 1, top = pp_list_top(v->selected, (int)job->n, room);
+    if (!pp_grid_resize(&v->grid, rows, cols))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a screen of %dx%d", cols, rows);
+    const struct pp_canvas canvas = {.grid = &v->grid,
+                                     .box = {0, 0, rows, cols},
+                                     .glyphs = &pp_glyph_sets[v->o->glyphs]},
+                           *c = &canvas;
+    int room = rows - HEAD_ROWS - 1, top = pp_list_top(v->selected, (int)job->n, room);
+    v->grid.ascii = v->o->glyphs == PP_GLYPHS_ASCII;
+    pp_heading(c, "%s: %zu of %lld ranks", v->o->path, job->n,
+               job->n ? (long long)job->rows[0].world_size : 0LL);
+    pp_put(c, 1, 0, PP_STYLE_PLAIN, "%s, the last %u s; the rank that the others wait for is on top",
+           any_runs(job) ? "LIVE" : "ENDED", window_of(v->o));
     pp_put(c, 2, 0, PP_STYLE_TITLE, " rank  %-9s %9s %9s %9s %9s %-20s  %s", "state", "samples/s", "a step",
            "data wait", "others", " data wait", "node");
     for (int i = 0; i < room && top + i < (int)job->n; i++) {
@@ -232,24 +243,8 @@ static void draw_rows(const struct view *v, const struct pp_canvas *c)
             pp_grid_style(c->grid, &c->box, at, PP_STYLE_SELECTED);
     }
     if (job->not_shown)
-        pp_put(c, c->box.rows - 1, 40, PP_STYLE_WARN, "%zu more files are not shown", job->not_shown);
-}
-
-static pp_status draw(struct view *v, int rows, int cols, struct pp_err *err)
-{
-    const struct pp_job *job = v->job;
-    if (!pp_grid_resize(&v->grid, rows, cols))
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a screen of %dx%d", cols, rows);
-    struct pp_canvas c = {.grid = &v->grid,
-                          .box = {0, 0, rows, cols},
-                          .glyphs = &pp_glyph_sets[v->o->glyphs]};
-    v->grid.ascii = v->o->glyphs == PP_GLYPHS_ASCII;
-    pp_heading(&c, "%s: %zu of %lld ranks", v->o->path, job->n,
-               job->n ? (long long)job->rows[0].world_size : 0LL);
-    pp_put(&c, 1, 0, PP_STYLE_PLAIN, "%s, the last %u s; the rank that the others wait for is on top",
-           any_runs(job) ? "LIVE" : "ENDED", window_of(v->o));
-    draw_rows(v, &c);
-    pp_put(&c, rows - 1, 0, PP_STYLE_PLAIN, "Enter: its dashboard   q: quit");
+        pp_put(c, rows - 1, 40, PP_STYLE_WARN, "%zu more files are not shown", job->not_shown);
+    pp_put(c, rows - 1, 0, PP_STYLE_PLAIN, "Enter: its dashboard   q: quit");
     return PP_OK;
 }
 
@@ -266,25 +261,6 @@ static void put_members(struct pp_json *j, const struct row *r)
     pp_json_put_num(j, "collective_share", r->others_share);
     pp_json_put_num(j, "errors", (double)r->errors);
     pp_json_put_num(j, "dropped_spans", (double)r->dropped);
-}
-
-static int put_json(const struct view *v, FILE *out)
-{
-    struct pp_json j;
-    pp_json_begin(&j, out, 1);
-    pp_json_object(&j);
-    pp_json_put_str(&j, "schema", "pipeprobe.top.ranks/1");
-    pp_json_put_num(&j, "window_s", window_of(v->o));
-    pp_json_put_num(&j, "not_shown", (double)v->job->not_shown);
-    pp_json_put_array(&j, "ranks");
-    for (size_t i = 0; i < v->job->n; i++) {
-        pp_json_object(&j);
-        put_members(&j, &v->job->rows[i]);
-        pp_json_object_end(&j);
-    }
-    pp_json_array_end(&j);
-    pp_json_object_end(&j);
-    return pp_json_end(&j);
 }
 
 /* One line each. */
@@ -325,10 +301,29 @@ pp_status pp_job_once(const struct pp_dash_opts *o, int json, FILE *out, struct 
 {
     struct view v;
     pp_status st = open_view(&v, o, err);
+    int bad = 0;
     v.selected = -1;
-    if (st == PP_OK && !json)
+    if (st == PP_OK && !json) {
         st = draw(&v, o->rows, o->cols, err);
-    if (st == PP_OK && (json ? put_json(&v, out) : pp_grid_print(&v.grid, o->color, out)) != 0)
+        bad = st == PP_OK && pp_grid_print(&v.grid, o->color, out) != 0;
+    } else if (st == PP_OK) {
+        struct pp_json j;
+        pp_json_begin(&j, out, 1);
+        pp_json_object(&j);
+        pp_json_put_str(&j, "schema", "pipeprobe.top.ranks/1");
+        pp_json_put_num(&j, "window_s", window_of(v.o));
+        pp_json_put_num(&j, "not_shown", (double)v.job->not_shown);
+        pp_json_put_array(&j, "ranks");
+        for (size_t i = 0; i < v.job->n; i++) {
+            pp_json_object(&j);
+            put_members(&j, &v.job->rows[i]);
+            pp_json_object_end(&j);
+        }
+        pp_json_array_end(&j);
+        pp_json_object_end(&j);
+        bad = pp_json_end(&j) != 0;
+    }
+    if (bad)
         st = pp_fail(err, PP_E_IO, "writing the frame of %s failed", o->path);
     close_view(&v);
     return st;
@@ -392,24 +387,11 @@ static void move(struct view *v, int to)
         snprintf(v->chosen, sizeof(v->chosen), "%s", v->job->rows[v->selected].path);
 }
 
-static int wants_to_quit(struct view *v, int key)
-{
-    const struct pp_key *k = pp_key_find(key);
-    switch (k ? k->action : PP_DO_NOTHING) {
-    case PP_DO_QUIT: return 1;
-    case PP_DO_MOVE: move(v, v->selected + k->arg); break;
-    case PP_DO_FIRST: move(v, 0); break;
-    case PP_DO_LAST: move(v, PP_JOB_RANKS); break;
-    default: break;
-    }
-    return 0;
-}
-
 /* Until a key asks for the end, or for the dashboard of the selected rank: 1. */
 static int live_on(struct view *v, struct pp_screen *screen, pp_status *st, struct pp_err *err)
 {
     uint64_t look_at = 0;
-    int rows, cols, key = PP_KEY_NONE;
+    int rows, cols, key = PP_KEY_NONE, quit = 0;
     do {
         uint64_t now = pp_now_ns();
         if (now >= look_at) {
@@ -428,7 +410,15 @@ static int live_on(struct view *v, struct pp_screen *screen, pp_status *st, stru
         }
         if (key == PP_KEY_ENTER)
             return 1;
-    } while (*st == PP_OK && v->o->interrupted(NULL) == PP_OK && !wants_to_quit(v, key));
+        const struct pp_key *k = pp_key_find(key);
+        if (k && k->action == PP_DO_MOVE)
+            move(v, v->selected + k->arg);
+        else if (k && k->action == PP_DO_FIRST)
+            move(v, 0);
+        else if (k && k->action == PP_DO_LAST)
+            move(v, PP_JOB_RANKS);
+        quit = k && k->action == PP_DO_QUIT;
+    } while (*st == PP_OK && v->o->interrupted(NULL) == PP_OK && !quit);
     return 0;
 }
 

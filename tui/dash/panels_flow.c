@@ -25,32 +25,23 @@ static int rank_of(const struct pp_live_stage *g)
     return 4 + small;
 }
 
-/* The queue that a lane fills; "free_slots" runs the other way and shows as slot_wait. */
-static const struct pp_live_queue *queue_behind(const struct pp_live_snapshot *snap, pp_lane lane)
-{
-    const char *name = lane == PP_LANE_WORKER ? "ready" : lane == PP_LANE_COPY ? "device" : NULL;
-    for (size_t i = 0; name && i < snap->n_queues; i++)
-        if (strncmp(snap->queues[i].name, name, strlen(name)) == 0)
-            return &snap->queues[i];
-    return NULL;
-}
-
-static int lines_of(const struct pp_live_snapshot *snap, struct line *line)
+/* The most telling that fit into rows. */
+static int lines_of(const struct pp_live_snapshot *snap, int rows, struct line *line)
 {
     int n = 0;
     for (size_t i = 0; i < snap->n_stages && n < LINES - 1; i++) {
         const struct pp_live_stage *g = &snap->stages[i];
         int last_of_lane = i + 1 == snap->n_stages || g[1].lane != g->lane;
-        const struct pp_live_queue *q = last_of_lane ? queue_behind(snap, g->lane) : NULL;
+        /* The queue that a lane fills; "free_slots" runs the other way and shows as slot_wait. */
+        const char *name = g->lane == PP_LANE_WORKER ? "ready" : g->lane == PP_LANE_COPY ? "device" : NULL;
+        const struct pp_live_queue *q = NULL;
+        for (size_t k = 0; last_of_lane && name && k < snap->n_queues && !q; k++)
+            if (strncmp(snap->queues[k].name, name, strlen(name)) == 0)
+                q = &snap->queues[k];
         line[n++] = (struct line){.stage = g, .rank = rank_of(g)};
         if (q)
             line[n++] = (struct line){.queue = q, .rank = 2};
     }
-    return n;
-}
-
-static int keep_the_most_telling(struct line *line, int n, int rows)
-{
     while (n > rows) {
         int worst = 0;
         for (int i = 1; i < n; i++)
@@ -65,7 +56,7 @@ static int keep_the_most_telling(struct line *line, int n, int rows)
 int pp_want_pipeline(const struct pp_dash_state *s, const struct pp_dash_model *m, int cols)
 {
     struct line line[LINES];
-    return 1 + lines_of(m->snap, line);
+    return 1 + lines_of(m->snap, LINES, line);
 }
 
 /* Where the columns of a line begin; 0: left out. */
@@ -127,7 +118,7 @@ static void draw_stage(const struct pp_canvas *c, int row, const struct pp_live_
 void pp_panel_pipeline(const struct pp_canvas *c)
 {
     struct line line[LINES];
-    int n = keep_the_most_telling(line, lines_of(c->m->snap, line), c->box.rows - 1);
+    int n = lines_of(c->m->snap, c->box.rows - 1, line);
     if (c->box.cols >= 70)
         pp_heading(c, "Pipeline: share of time as %s cpu, step %s lacks a CPU %s blocked %s trainer waits",
                    c->glyphs->cpu, c->glyphs->queued, c->glyphs->blocked, c->glyphs->starved);

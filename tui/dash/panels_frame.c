@@ -49,14 +49,6 @@ static void put_gpu(const struct pp_live_snapshot *snap, char *buf, size_t size)
     buf[at - (buf[at - 1] == ',')] = '\0';
 }
 
-static int has_gpu(const struct pp_live_snapshot *snap)
-{
-    int known = 0;
-    for (int i = 0; i < PP_LIVE_GPUS; i++)
-        known |= !isnan(snap->gpu[i]);
-    return known;
-}
-
 /* The parts of a status line, the most important first; brief: for the narrowest screens. */
 static int status_parts(const struct pp_dash_state *s, const struct pp_dash_model *m, int brief,
                         char part[PARTS][96])
@@ -94,7 +86,10 @@ static int status_parts(const struct pp_dash_state *s, const struct pp_dash_mode
     int no_device = m->report && m->report->subject_kind == PP_SUBJECT_JOB && !m->report->gpu;
     if (!isnan(snap->accelerator_utilization) && !brief && !no_device)
         snprintf(part[n++], 96, "AU %s", pp_short_share(a, sizeof(a), snap->accelerator_utilization));
-    if (has_gpu(snap))
+    int has_gpu = 0;
+    for (int i = 0; i < PP_LIVE_GPUS; i++)
+        has_gpu |= !isnan(snap->gpu[i]);
+    if (has_gpu)
         put_gpu(snap, part[n++], 96);
     if (snap->dropped)
         snprintf(part[n++], 96, "spans lost %s", pp_text_count(a, sizeof(a), (double)snap->dropped));

@@ -89,21 +89,6 @@ static void put_file(const struct pp_canvas *c, int row, int last_end, const str
     pp_put(c, row, col, PP_STYLE_PLAIN, "%s%s", over > 0 ? ".." : "", text + (over > 0 ? over + 2 : 0));
 }
 
-static void draw_titles(const struct pp_canvas *c, int row)
-{
-    int sort = c->s->sort % PP_SORTS;
-    pp_put(c, row, 0, PP_STYLE_STRONG, "worker%s", sort == PP_SORT_NAME ? (c->s->invert ? " ^" : " v") : "");
-    int last = NAME;
-    for (int k = 0, end = NAME; k < COLUMNS && (end = column_end(c, k, end)); k++, last = end) {
-        char t[PP_CELL];
-        int sorted = columns[k].sort == sort;
-        snprintf(t, sizeof(t), "%s%s", sorted ? (c->s->invert ? "^" : "v") : "", columns[k].title);
-        pp_put_right(c, row, end, PP_STYLE_STRONG, t);
-    }
-    if (c->box.cols >= WITH_FILE)
-        pp_put(c, row, last + 2, PP_STYLE_STRONG, "in hand");
-}
-
 int pp_want_workers(const struct pp_dash_state *s, const struct pp_dash_model *m, int cols)
 {
     size_t n = m->snap->n_workers;
@@ -118,15 +103,24 @@ void pp_panel_workers(const struct pp_canvas *c)
         top = pp_list_top(selected, rows.n, room);
     pp_heading(c, "Workers by %s: %d%s", pp_sort_name(c->s->sort), rows.n,
                rows.n > room ? ", some not shown" : "");
-    draw_titles(c, 1);
+    int sort = c->s->sort % PP_SORTS, last = NAME;
+    const char *arrow = c->s->invert ? "^" : "v";
+    pp_put(c, 1, 0, PP_STYLE_STRONG, "worker%s%s", sort == PP_SORT_NAME ? " " : "",
+           sort == PP_SORT_NAME ? arrow : "");
+    for (int k = 0, end = NAME; k < COLUMNS && (end = column_end(c, k, end)); k++, last = end) {
+        char t[PP_CELL];
+        snprintf(t, sizeof(t), "%s%s", columns[k].sort == sort ? arrow : "", columns[k].title);
+        pp_put_right(c, 1, end, PP_STYLE_STRONG, t);
+    }
+    if (c->box.cols >= WITH_FILE)
+        pp_put(c, 1, last + 2, PP_STYLE_STRONG, "in hand");
     for (int i = 0; i < room && top + i < rows.n; i++) {
         int row = i + 2;
         const struct pp_live_worker *w = &c->m->snap->workers[rows.index[top + i]];
         char t[PP_CELL];
         enum pp_style style = w->errors ? PP_STYLE_WARN : PP_STYLE_PLAIN;
         pp_put(c, row, 0, style, "%.*s", NAME, worker_name(c->m->report, w, t));
-        int last = NAME;
-        for (int k = 0, end = NAME; k < COLUMNS && (end = column_end(c, k, end)); k++, last = end)
+        for (int k = 0, end = NAME; k < COLUMNS && (end = column_end(c, k, end)); k++)
             pp_put_right(c, row, end, PP_STYLE_PLAIN, cell_text(w, k, t));
         put_file(c, row, last, w);
         if (top + i == selected)
@@ -226,15 +220,6 @@ static void draw_bar(const struct pp_canvas *c, int row, const struct pp_live_ba
     pp_bar(c, row, NAME + 2 + first, last - first, letter_style(b->phase), mark);
 }
 
-/* Of a run that kept sums only; NULL: everything was to be recorded. */
-static const char *what_is_missing(const struct pp_dash_model *m)
-{
-    for (size_t i = 0; i < m->n_facts; i++)
-        if (strcmp(m->facts[i].key, "detail") == 0 && strcmp(m->facts[i].value, "rollup") == 0)
-            return "The batch's worker spans were not recorded: --detail rollup keeps sums per second.";
-    return NULL;
-}
-
 void pp_panel_batch(const struct pp_canvas *c)
 {
     const struct pp_live_snapshot *s = c->m->snap;
@@ -250,7 +235,10 @@ void pp_panel_batch(const struct pp_canvas *c)
             slowest = s->bars[i].thread;
         }
     }
-    const char *missing = what_is_missing(c->m);
+    const char *missing = NULL;
+    for (size_t i = 0; i < c->m->n_facts; i++)
+        if (strcmp(c->m->facts[i].key, "detail") == 0 && strcmp(c->m->facts[i].value, "rollup") == 0)
+            missing = "The batch's worker spans were not recorded: --detail rollup keeps sums per second.";
     int room = c->box.rows - 2;
     if (s->n_bars == 0 || s->batch_to_ns <= s->batch_from_ns || room < 1) {
         pp_heading(c, "Batch");
@@ -411,18 +399,6 @@ void pp_panel_environment(const struct pp_canvas *c)
 
 enum { RECORDED = 27, MOVED = 37, HELP = 39, ANSWER_ROWS = 3 };
 
-static void draw_knob(const struct pp_canvas *c, int row, int i)
-{
-    char t[PP_CELL];
-    int step = c->s->knob[i];
-    pp_put(c, row, 0, step ? PP_STYLE_STRONG : PP_STYLE_PLAIN, "%s", pp_dash_knob(i)->name);
-    pp_put_right(c, row, RECORDED, PP_STYLE_PLAIN, pp_knob_text(c->m, i, 0, t, sizeof(t)));
-    if (step)
-        pp_put_right(c, row, MOVED, PP_STYLE_STRONG, pp_knob_text(c->m, i, step, t, sizeof(t)));
-    const char *help = pp_dash_knob(i)->help;
-    pp_put(c, row, HELP, PP_STYLE_PLAIN, "%.*s", (int)strcspn(help, ";"), help);
-}
-
 int pp_whatif_list(int rows)
 {
     return 2 + (rows > ANSWER_ROWS + 3 ? ANSWER_ROWS : 1);
@@ -461,8 +437,14 @@ void pp_panel_whatif(const struct pp_canvas *c)
     pp_put_right(c, 1 + answer, RECORDED, PP_STYLE_STRONG, "recorded");
     pp_put_right(c, 1 + answer, MOVED, PP_STYLE_STRONG, "now");
     for (int i = 0; i < room && top + i < rows.n; i++) {
-        draw_knob(c, list + i, rows.index[top + i]);
+        int row = list + i, knob = rows.index[top + i], step = c->s->knob[knob];
+        const char *help = pp_dash_knob(knob)->help;
+        pp_put(c, row, 0, step ? PP_STYLE_STRONG : PP_STYLE_PLAIN, "%s", pp_dash_knob(knob)->name);
+        pp_put_right(c, row, RECORDED, PP_STYLE_PLAIN, pp_knob_text(c->m, knob, 0, now, sizeof(now)));
+        if (step)
+            pp_put_right(c, row, MOVED, PP_STYLE_STRONG, pp_knob_text(c->m, knob, step, now, sizeof(now)));
+        pp_put(c, row, HELP, PP_STYLE_PLAIN, "%.*s", (int)strcspn(help, ";"), help);
         if (top + i == selected)
-            pp_grid_style(c->grid, &c->box, list + i, PP_STYLE_SELECTED);
+            pp_grid_style(c->grid, &c->box, row, PP_STYLE_SELECTED);
     }
 }
