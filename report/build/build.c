@@ -83,14 +83,6 @@ static void add_phase(struct build *b, pp_lane lane, unsigned phase)
 
 PP_BY(by_id, struct pp_thread_row, id)
 
-/* rows come in the order of their ids. */
-static const char *thread_name(struct pp_arena *arena, const struct pp_thread_row *rows, size_t n,
-                               uint32_t id)
-{
-    const struct pp_thread_row key = {.id = id}, *row = n ? bsearch(&key, rows, n, sizeof(key), by_id) : NULL;
-    return row && row->name ? pp_arena_copy(arena, row->name) : "";
-}
-
 static int by_name(const void *a, const void *b)
 {
     return strverscmp(((const struct pp_report_worker *)a)->name, ((const struct pp_report_worker *)b)->name);
@@ -108,11 +100,14 @@ static void add_workers(struct build *b)
                                                    sizeof(*w));
         if (!w)
             return;
+        const struct pp_thread_row key = {.id = t->id}, *row = NULL;
+        if (n_rows) /* which come in the order of their ids */
+            row = bsearch(&key, rows, n_rows, sizeof(key), by_id);
         int measured = t->inside.measured_ns > 0;
         double life_ns = t->life_ns;
         *w = (struct pp_report_worker){
             .thread = t->id,
-            .name = thread_name(b->arena, rows, n_rows, t->id),
+            .name = row && row->name ? pp_arena_copy(b->arena, row->name) : "",
             .samples = t->samples,
             .errors = t->errors,
             .retries = t->retries,
@@ -173,10 +168,14 @@ static uint64_t sum_of_workers(const struct pp_tally *t, size_t offset)
     return sum;
 }
 
+/* Counts, and the rates and shares of the steady state. */
 static void set_totals(struct build *b)
 {
     const struct pp_timeline *t = &b->timeline;
     struct pp_report *r = b->r;
+    const struct pp_report_pair *step = config(b, "step");
+    uint64_t bytes = 0, cached = 0, cached_of = 0;
+    int reads = 0;
     r->window_samples = t->window_samples
                             ? t->window_samples
                             : sum_of_workers(&b->got.tally, offsetof(struct pp_tally_thread, samples));
@@ -188,15 +187,6 @@ static void set_totals(struct build *b)
     r->errors = result_or(b, "errors", b->counted_errors);
     r->retries = result_or(b, "retries",
                            sum_of_workers(&b->got.tally, offsetof(struct pp_tally_thread, retries)));
-}
-
-static void set_rates(struct build *b)
-{
-    const struct pp_timeline *t = &b->timeline;
-    struct pp_report *r = b->r;
-    const struct pp_report_pair *step = config(b, "step");
-    uint64_t bytes = 0, cached = 0, cached_of = 0;
-    int reads = 0;
     for (int lane = 0; lane < PP_LANE_COUNT; lane++) {
         const struct pp_tally_phase *read = b->got.tally.phase[lane][PP_PHASE_READ];
         reads |= read != NULL;
@@ -377,7 +367,6 @@ static void compute(struct build *b)
     b->r->has_steady_state = t->has_steady_state;
     b->r->boundary_s = (double)t->boundary_ns / 1e9;
     set_totals(b);
-    set_rates(b);
     pp_ending_read(b->source, b->arena, b->r);
     static const pp_lane order[] = {PP_LANE_READER, PP_LANE_WORKER,  PP_LANE_COPY,
                                     PP_LANE_DEVICE, PP_LANE_TRAINER, PP_LANE_MAIN};

@@ -267,11 +267,12 @@ void pp_changes_advise(struct pp_report *r, struct pp_arena *arena)
     v->fixes = ordered;
 }
 
-/* Workers that wait in step get no batch ahead: what others say of a larger prefetch does not hold. More
- * workers gain nothing where the storage is at its limit. */
-static void agree_in_step(struct pp_report *r)
+void pp_changes_agree(struct pp_report *r, struct pp_arena *arena)
 {
     struct pp_report_verdict *v = &r->verdict;
+    const char *set = v->action.fix ? v->action.fix->set : NULL;
+    /* Workers that wait in step get no batch ahead: what others say of a larger prefetch does not hold. More
+     * workers gain nothing where the storage is at its limit. */
     int in_step = 0, full = v->l2 && v->l1 && strcmp(v->l1, "storage") == 0 &&
                             (strcmp(v->l2, "bandwidth") == 0 || strcmp(v->l2, "iops-limit") == 0 ||
                              strcmp(v->l2, "throttled") == 0);
@@ -290,13 +291,6 @@ static void agree_in_step(struct pp_report *r)
     if (in_step && v->remedy && v->remedy->in_step && v->next_step &&
         strcmp(v->next_step, v->remedy->sentence) == 0)
         v->next_step = v->remedy->in_step;
-}
-
-void pp_changes_agree(struct pp_report *r, struct pp_arena *arena)
-{
-    const struct pp_report_verdict *v = &r->verdict;
-    const char *set = v->action.fix ? v->action.fix->set : NULL;
-    agree_in_step(r);
     for (size_t i = 0; i < r->n_findings; i++) {
         const char **step = &r->findings[i].next_step;
         if (*step && set && strcmp(set, "num_workers=0") == 0)
@@ -320,14 +314,6 @@ void pp_changes_agree(struct pp_report *r, struct pp_arena *arena)
 
 #define WORTH_A_STEP 1.05 /* of the rate before it */
 
-static int is_taken(const struct pp_report_verdict *v, const char *set)
-{
-    for (size_t i = 0; i < v->n_path; i++)
-        if (sets_the_same(set, v->path[i].set))
-            return 1;
-    return 0;
-}
-
 /* All so far, and that one; 0: together they cannot be replayed. */
 static int set_all(const struct pp_costs *costs, const struct pp_report_verdict *v, const char *set,
                    struct pp_knobs *k)
@@ -350,7 +336,10 @@ static const char *next_setting(const struct pp_costs *costs, const struct pp_re
         struct pp_err ignored = {0};
         struct pp_knobs k;
         double with, share;
-        if (!f->is_argument || f->effort != 0 || is_taken(v, f->set) || !set_all(costs, v, f->set, &k) ||
+        int taken = 0;
+        for (size_t at = 0; f->is_argument && at < v->n_path; at++)
+            taken |= sets_the_same(f->set, v->path[at].set);
+        if (!f->is_argument || f->effort != 0 || taken || !set_all(costs, v, f->set, &k) ||
             pp_whatif_rate(costs, &k, &with, &share, &ignored) != PP_OK || !(with >= best_rate))
             continue;
         best = f->set;

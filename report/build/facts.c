@@ -211,21 +211,24 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
 
 /* ---- PP_FROM_WAIT, OWNER, LAWS, RANKS ---- */
 
+/* The wait for data, whose it is, and what queueing laws say of it. */
 static void add_wait(const struct pp_facts_from *from, struct pp_facts *f)
 {
+    static const enum pp_metric metrics[PP_LAWS] = {[PP_LAW_UTILISATION] = PP_METRIC_LAW_UTILISATION,
+                                                    [PP_LAW_SERVICE] = PP_METRIC_LAW_SERVICE,
+                                                    [PP_LAW_LITTLE] = PP_METRIC_LAW_LITTLE},
+                                where[PP_LAWS] = {[PP_LAW_UTILISATION] = PP_METRIC_LAW_UTILISATION_WHERE,
+                                                  [PP_LAW_SERVICE] = PP_METRIC_LAW_SERVICE_WHERE,
+                                                  [PP_LAW_LITTLE] = PP_METRIC_LAW_LITTLE_WHERE};
     const struct pp_timeline *t = from->timeline;
+    const struct pp_laws *laws = &from->gathered->checks.laws;
+    struct pp_owner owner;
     double *m = f->metric;
     f->data_wait_se = pp_timeline_wait_share_se(t);
     m[PP_METRIC_DATA_WAIT] = from->report->has_step || !t->window_batches ? pp_timeline_wait_share(t) : 1;
     m[PP_METRIC_WAIT_ITSELF] = pp_timeline_data_wait_share(t);
     m[PP_METRIC_COLLECTIVE] = from->report->collective_share;
-}
-
-static void add_owner(const struct pp_facts_from *from, struct pp_facts *f)
-{
-    struct pp_owner owner;
-    double *m = f->metric;
-    pp_attribute(from->timeline, &from->gathered->tally, &owner);
+    pp_attribute(t, &from->gathered->tally, &owner);
     m[PP_METRIC_OWNER] = owner.known ? owner.phase : NAN;
     f->owner_is_worker = owner.lane == PP_LANE_WORKER;
     memcpy(f->phase_share, owner.phase_share, sizeof(f->phase_share));
@@ -242,22 +245,12 @@ static void add_owner(const struct pp_facts_from *from, struct pp_facts *f)
     m[PP_METRIC_COPY_BUSY] = owner.copy_busy;
     m[PP_METRIC_PIN_BUSY] = owner.pin_busy;
     m[PP_METRIC_DECODE_BUSY] = owner.decode_busy;
-}
-
-static void add_laws(const struct pp_laws *laws, struct pp_facts *f)
-{
-    static const enum pp_metric metrics[PP_LAWS] = {[PP_LAW_UTILISATION] = PP_METRIC_LAW_UTILISATION,
-                                                    [PP_LAW_SERVICE] = PP_METRIC_LAW_SERVICE,
-                                                    [PP_LAW_LITTLE] = PP_METRIC_LAW_LITTLE},
-                                where[PP_LAWS] = {[PP_LAW_UTILISATION] = PP_METRIC_LAW_UTILISATION_WHERE,
-                                                  [PP_LAW_SERVICE] = PP_METRIC_LAW_SERVICE_WHERE,
-                                                  [PP_LAW_LITTLE] = PP_METRIC_LAW_LITTLE_WHERE};
     for (int k = 0; k < PP_LAWS; k++) {
-        f->metric[metrics[k]] = laws->off[k];
+        m[metrics[k]] = laws->off[k];
         f->text[where[k]] = laws->where[k];
     }
     f->text[PP_METRIC_BOUND_BY] = laws->bound;
-    f->metric[PP_METRIC_BOUND] = laws->bound_share;
+    m[PP_METRIC_BOUND] = laws->bound_share;
 }
 
 /* ---- PP_FROM_THREADS ---- */
@@ -399,8 +392,6 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
     /* measured, in any order */
     add_run(from, f);
     add_wait(from, f);
-    add_owner(from, f);
-    add_laws(&from->gathered->checks.laws, f);
     const struct pp_ranks *ranks = &from->gathered->checks.ranks;
     f->metric[PP_METRIC_LAST_RANK] = ranks->meetings ? ranks->last_rank : NAN;
     f->metric[PP_METRIC_LAST_SHARE] = ranks->last_share;

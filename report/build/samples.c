@@ -10,20 +10,6 @@
 
 enum { MOST = PP_REPORT_SLOW_SAMPLES, IN_SENTENCE = 3 };
 
-static double median_time(const struct pp_costs *c)
-{
-    float *v = malloc((c->n + 1) * sizeof(*v));
-    double median = NAN;
-    for (size_t i = 0; v && i < c->n; i++)
-        v[i] = (float)pp_cost_occupancy(&c->samples[i]);
-    if (v && c->n) {
-        qsort(v, c->n, sizeof(*v), pp_by_float);
-        median = v[(c->n - 1) / 2];
-    }
-    free(v);
-    return median;
-}
-
 /* Places in c->samples of different samples, slowest first. A sample without a number is one by itself. */
 struct slowest {
     size_t at[MOST];
@@ -90,19 +76,14 @@ static const char *name_of(const struct pp_source *source, const struct pp_costs
 
 /* ---- rows ---- */
 
-static const char *worker_of(const struct pp_report *r, uint32_t thread)
-{
-    for (size_t i = 0; i < r->n_workers; i++)
-        if (r->workers[i].thread == thread)
-            return r->workers[i].name;
-    return NULL;
-}
-
 static void add_row(const struct pp_source *source, const struct pp_costs *c, size_t i, double median,
                     struct pp_arena *arena, struct pp_report *r)
 {
     const struct pp_cost_sample *x = &c->samples[i];
     int numbered = x->sample != PP_NO_SAMPLE;
+    const char *worker = NULL;
+    for (size_t k = 0; k < r->n_workers; k++)
+        worker = r->workers[k].thread == x->worker ? r->workers[k].name : worker;
     struct pp_report_slow_sample *to = pp_arena_push(arena, (void **)&r->slow_samples, &r->n_slow_samples,
                                                      sizeof(*to));
     if (!to)
@@ -112,7 +93,7 @@ static void add_row(const struct pp_source *source, const struct pp_costs *c, si
         .sample = numbered ? (double)x->sample : NAN,
         .epoch = x->epoch,
         .batch = x->batch == PP_NO_BATCH ? NAN : x->batch,
-        .worker = worker_of(r, x->worker),
+        .worker = worker,
         .total_ns = pp_cost_occupancy(x),
         .read_ns = x->read_blocked + x->read_cpu + x->retry_blocked,
         .decode_ns = x->decode_cpu + x->decode_blocked,
@@ -132,7 +113,16 @@ void pp_slow_samples_list(const struct pp_source *source, const struct pp_costs 
                           struct pp_report *r)
 {
     struct slowest s = {.n = 0};
-    double median = median_time(c), least = fmax(SLOW_TIMES * median, LEAST_SLOW_NS);
+    double median = NAN;
+    float *v = malloc((c->n + 1) * sizeof(*v));
+    for (size_t i = 0; v && i < c->n; i++)
+        v[i] = (float)pp_cost_occupancy(&c->samples[i]);
+    if (v && c->n) {
+        qsort(v, c->n, sizeof(*v), pp_by_float);
+        median = v[(c->n - 1) / 2];
+    }
+    free(v);
+    double least = fmax(SLOW_TIMES * median, LEAST_SLOW_NS);
     for (size_t i = 0; i < c->n; i++)
         if (pp_cost_occupancy(&c->samples[i]) >= least)
             keep(&s, c, i);

@@ -12,16 +12,6 @@ static int is_bound(const struct pp_report_verdict *v)
     return v->l0 && (strcmp(v->l0, "input-bound") == 0 || strcmp(v->l0, "cpu-starved") == 0);
 }
 
-/* Without a stalled share the verdict's own words, with the rate where they lack it. */
-static void add_unjudged(const struct pp_report *r, char buf[TEXT])
-{
-    char rate[CELL];
-    add(buf, "%s", r->verdict.sentence ? r->verdict.sentence : "");
-    if (r->samples_per_s > 0 && !r->verdict.ceiling)
-        add(buf, "; measured: %s samples/s", pp_text_rate(rate, CELL, r->samples_per_s));
-    add(buf, ".");
-}
-
 const char *pp_sentence_waits(const struct pp_report *r, const char *of, char *buf, size_t size)
 {
     char a[CELL], b[CELL];
@@ -67,13 +57,17 @@ static void add_stall(const struct pp_report *r, char buf[TEXT])
 void pp_sentence_compose(struct pp_arena *arena, struct pp_report *r)
 {
     struct pp_report_verdict *v = &r->verdict;
-    char head[TEXT] = "", cause[TEXT] = "";
-    if (isnan(v->exposed_share) && !v->outside)
-        add_unjudged(r, head);
-    else
+    char head[TEXT] = "", cause[TEXT] = "", rate[CELL], share[CELL];
+    if (isnan(v->exposed_share) && !v->outside) {
+        /* The verdict's own words, with the rate where they lack it. */
+        add(head, "%s", v->sentence ? v->sentence : "");
+        if (r->samples_per_s > 0 && !v->ceiling)
+            add(head, "; measured: %s samples/s", pp_text_rate(rate, CELL, r->samples_per_s));
+        add(head, ".");
+    } else {
         add_stall(r, head);
+    }
     /* A rate is that of what could be used: "33 % of the samples could not be used.". */
-    char share[CELL];
     double skipped = 0, replaced = 0;
     for (size_t i = 0; i < r->n_error_kinds; i++) {
         const struct pp_report_error_kind *k = &r->error_kinds[i];
