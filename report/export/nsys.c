@@ -179,28 +179,6 @@ static pp_status put_row(struct nsys *n, enum table table, const int64_t *values
 
 /* ---- open: what the file says about itself ---- */
 
-static pp_status put_session(struct nsys *n, struct pp_err *err)
-{
-    const struct pp_export_run *run = n->run;
-    int64_t duration = time_of(n, run->end_ns);
-    char utc[64] = "", local[64] = "";
-    time_t seconds = (time_t)(run->utc_ns / 1000000000u);
-    struct tm tm;
-    pp_status st = nsys_row(
-        &n->db, err, "INSERT INTO ANALYSIS_DETAILS(globalVid, duration, startTime, stopTime) VALUES(?,?,0,?)",
-        "iii", MACHINE, duration, duration);
-    if (st != PP_OK || !run->utc_known)
-        return st;
-    if (gmtime_r(&seconds, &tm))
-        strftime(utc, sizeof(utc), "%Y-%m-%dT%H:%M:%SZ", &tm);
-    if (localtime_r(&seconds, &tm))
-        strftime(local, sizeof(local), "%Y-%m-%dT%H:%M:%S%z", &tm);
-    return nsys_row(
-        &n->db, err,
-        "INSERT INTO TARGET_INFO_SESSION_START_TIME(utcEpochNs, utcTime, localTime) VALUES(?,?,?)", "iss",
-        (int64_t)run->utc_ns, utc, local);
-}
-
 struct meta {
     struct nsys *n;
     const char *section;
@@ -223,20 +201,37 @@ static void put_meta(void *ctx, const char *key, const char *value, const char *
                              "iss", MACHINE, key, value);
 }
 
-static pp_status put_all_meta(struct nsys *n, struct pp_err *err)
+/* The session, and what the recording says of it. */
+static pp_status put_session(struct nsys *n, struct pp_err *err)
 {
     static const char *const sections[] = {"run", "config", "environment", "result"};
-    const struct pp_source *src = n->run->source;
-    pp_status st = PP_OK;
+    const struct pp_export_run *run = n->run;
+    const struct pp_source *src = run->source;
+    int64_t duration = time_of(n, run->end_ns);
+    char utc[64] = "", local[64] = "";
+    time_t seconds = (time_t)(run->utc_ns / 1000000000u);
+    struct tm tm;
+    pp_status st = nsys_row(
+        &n->db, err, "INSERT INTO ANALYSIS_DETAILS(globalVid, duration, startTime, stopTime) VALUES(?,?,0,?)",
+        "iii", MACHINE, duration, duration);
+    if (gmtime_r(&seconds, &tm))
+        strftime(utc, sizeof(utc), "%Y-%m-%dT%H:%M:%SZ", &tm);
+    if (localtime_r(&seconds, &tm))
+        strftime(local, sizeof(local), "%Y-%m-%dT%H:%M:%S%z", &tm);
+    if (st == PP_OK && run->utc_known)
+        st = nsys_row(
+            &n->db, err,
+            "INSERT INTO TARGET_INFO_SESSION_START_TIME(utcEpochNs, utcTime, localTime) VALUES(?,?,?)", "iss",
+            (int64_t)run->utc_ns, utc, local);
     for (size_t i = 0; i < sizeof(sections) / sizeof(*sections) && st == PP_OK; i++) {
         struct meta m = {.n = n, .section = sections[i], .err = err};
         st = src->each_meta(src->ctx, sections[i], put_meta, &m, err);
         if (st == PP_OK)
             st = m.status;
     }
-    for (size_t i = 0; i < n->run->n_losses && st == PP_OK; i++)
+    for (size_t i = 0; i < run->n_losses && st == PP_OK; i++)
         st = nsys_row(&n->db, err, "INSERT INTO pipeprobe_loss(what, count, why) VALUES(?,?,?)", "sis",
-                      n->run->losses[i].what, (int64_t)n->run->losses[i].count, n->run->losses[i].why);
+                      run->losses[i].what, (int64_t)run->losses[i].count, run->losses[i].why);
     return st;
 }
 
@@ -275,9 +270,7 @@ static pp_status nsys_open(const struct pp_export_run *run, struct pp_export_pla
             for (size_t k = 0; k < 2 && st == PP_OK; k++)
                 st = nsys_row(&n->db, err, into[k], "ss", rows[i][0], rows[i][1]);
     }
-    if (st == PP_OK)
-        st = put_session(n, err);
-    return st == PP_OK ? put_all_meta(n, err) : st;
+    return st == PP_OK ? put_session(n, err) : st;
 }
 
 /* ---- threads, errors, counters ---- */

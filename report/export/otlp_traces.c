@@ -91,28 +91,6 @@ static int longer_wait_first(const void *x, const void *y)
     return order ? order : PP_COMPARE(a->batch, b->batch);
 }
 
-static int choose_batches(struct otlp_batches *b, uint64_t max_spans)
-{
-    uint64_t spans = 0;
-    b->order = calloc(b->n + 1, sizeof(struct otlp_batch *));
-    if (!b->order)
-        return 0;
-    for (size_t i = 0; b->slot && i < (size_t)1 << b->bits; i++)
-        if (b->slot[i].spans)
-            b->order[b->n_order++] = &b->slot[i];
-    qsort(b->order, b->n_order, sizeof(*b->order), longer_wait_first);
-    size_t n = 0;
-    while (n < b->n_order && n < UINT32_MAX - 1 && spans + b->order[n]->spans <= max_spans) {
-        spans += b->order[n]->spans;
-        b->order[n]->chosen = (uint32_t)n + 1;
-        n++;
-    }
-    b->n_order = n;
-    b->cap_span = spans;
-    b->span = malloc((spans ? spans : 1) * sizeof(*b->span));
-    return b->span != NULL;
-}
-
 /* Of a recording that grows meanwhile there may be more than were counted. */
 static int take_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
@@ -143,10 +121,25 @@ static pp_status read_batches(const struct pp_source *source, uint64_t max_spans
     static const struct pp_wanted few = {.columns = PP_COLUMN_PHASE | PP_COLUMN_DUR | PP_COLUMN_BATCH};
     *b = (struct otlp_batches){0};
     pp_status st = source->each_chunk(source->ctx, &few, count_chunk, b, &b->damaged_chunks, err);
-    if (st == PP_OK && (b->no_memory || !choose_batches(b, max_spans)))
-        st = pp_fail(err, PP_E_NO_MEMORY, "exporting %s: out of memory", source->path);
-    if (st == PP_OK)
-        st = source->each_chunk(source->ctx, NULL, take_chunk, b, NULL, err);
+    if (st != PP_OK)
+        return st;
+    /* Those with the longest waits, as many as max_spans has room for. */
+    size_t n = 0;
+    b->order = b->no_memory ? NULL : calloc(b->n + 1, sizeof(struct otlp_batch *));
+    for (size_t i = 0; b->order && b->slot && i < (size_t)1 << b->bits; i++)
+        if (b->slot[i].spans)
+            b->order[b->n_order++] = &b->slot[i];
+    if (b->order)
+        qsort(b->order, b->n_order, sizeof(*b->order), longer_wait_first);
+    for (; n < b->n_order && n < UINT32_MAX - 1 && b->cap_span + b->order[n]->spans <= max_spans; n++) {
+        b->cap_span += b->order[n]->spans;
+        b->order[n]->chosen = (uint32_t)n + 1;
+    }
+    b->n_order = n;
+    b->span = b->order ? malloc((b->cap_span ? b->cap_span : 1) * sizeof(*b->span)) : NULL;
+    if (!b->span)
+        return pp_fail(err, PP_E_NO_MEMORY, "exporting %s: out of memory", source->path);
+    st = source->each_chunk(source->ctx, NULL, take_chunk, b, NULL, err);
     if (st == PP_OK)
         qsort(b->span, b->n_span, sizeof(*b->span), in_order);
     return st;

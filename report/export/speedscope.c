@@ -36,8 +36,14 @@ static void put_profile(struct pp_json *j, const struct pp_stack_sums *s, const 
     pp_json_object_end(j);
 }
 
-static int put_document(FILE *out, const struct pp_stack_sums *s)
+static pp_status speedscope_write(const struct pp_stack_sums *s, struct pp_err *err)
 {
+    int fd = dup(s->fd);
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (!out && fd >= 0)
+        close(fd);
+    if (!out)
+        return pp_fail_errno(err, errno, "cannot write %s", s->label);
     struct pp_json j;
     pp_json_begin(&j, out, 0);
     pp_json_object(&j);
@@ -64,18 +70,8 @@ static int put_document(FILE *out, const struct pp_stack_sums *s)
     }
     pp_json_array_end(&j);
     pp_json_object_end(&j);
-    return pp_json_end(&j);
-}
-
-static pp_status speedscope_write(const struct pp_stack_sums *s, struct pp_err *err)
-{
-    int fd = dup(s->fd);
-    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (!out && fd >= 0)
-        close(fd);
-    int fine = out && put_document(out, s) == 0;
-    if (out && fclose(out) != 0)
-        fine = 0;
+    int fine = pp_json_end(&j) == 0;
+    fine &= fclose(out) == 0;
     return fine ? PP_OK : pp_fail_errno(err, errno, "cannot write %s", s->label);
 }
 

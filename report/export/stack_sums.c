@@ -41,24 +41,6 @@ static pp_status list_code(struct pp_stack_sums *s, struct pp_err *err)
     return fine ? PP_OK : no_memory(s, err);
 }
 
-static pp_status list_phases(struct pp_stack_sums *s, struct pp_err *err)
-{
-    s->of_phases = 1;
-    s->locations = calloc(PHASES, sizeof(*s->locations));
-    s->location = calloc(PHASES, sizeof(*s->location));
-    s->phase_ns = calloc(s->run->n_threads + 1, PHASES * sizeof(*s->phase_ns));
-    s->phase_n = calloc(s->run->n_threads + 1, PHASES * sizeof(*s->phase_n));
-    if (!s->locations || !s->location || !s->phase_ns || !s->phase_n)
-        return no_memory(s, err);
-    for (unsigned phase = 0; phase < PHASES; phase++)
-        if (s->run->phase_spans[phase] && pp_phase_info((pp_phase)phase)) {
-            s->location[phase] = (uint32_t)s->n_locations;
-            s->locations[s->n_locations++] = (struct pp_stack_location){pp_phase_info((pp_phase)phase)->name,
-                                                                        "", 0};
-        }
-    return PP_OK;
-}
-
 /* ---- sums ---- */
 
 static int add_row(struct pp_stack_sums *s, struct pp_stack_sum row)
@@ -75,25 +57,20 @@ static uint64_t weight_of(const struct pp_stack_sample *x)
     return x->flags & PP_STACK_DENSE ? 1 : PP_STACKS_DENSER;
 }
 
-/* What one of weight 1 stands for, by all threads; for one that was seen once. */
-static double mean_ns(const struct pp_stack_sample *x, size_t n)
-{
-    double ns = 0, weight = 0;
-    for (size_t i = 0; i + 1 < n; i++)
-        if (x[i + 1].thread == x[i].thread) {
-            ns += (double)(x[i + 1].t_ns - x[i].t_ns);
-            weight += (double)weight_of(&x[i]);
-        }
-    return weight > 0 ? ns / weight : 100e6 / PP_STACKS_DENSER;
-}
-
 /* Samples of a thread lie side by side. A sample stands for the time to the next, on average. */
 static pp_status sum_stacks(struct pp_stack_sums *s, struct pp_err *err)
 {
     const struct pp_stack_sample *x = s->stacks.samples;
     uint64_t *seen = calloc(s->stacks.n_frames + 1, sizeof(*seen));
     uint64_t *weight = calloc(s->stacks.n_frames + 1, sizeof(*weight));
-    double mean = mean_ns(x, s->stacks.n_samples);
+    /* What a sample of weight 1 stands for, by all threads: for a thread that was seen once. */
+    double ns = 0, of = 0;
+    for (size_t i = 0; i + 1 < s->stacks.n_samples; i++)
+        if (x[i + 1].thread == x[i].thread) {
+            ns += (double)(x[i + 1].t_ns - x[i].t_ns);
+            of += (double)weight_of(&x[i]);
+        }
+    double mean = of > 0 ? ns / of : 100e6 / PP_STACKS_DENSER;
     int fine = seen && weight;
     for (size_t i = 0, n; fine && i < s->stacks.n_samples; i += n) {
         uint64_t until_last = 0;
@@ -130,7 +107,22 @@ pp_status pp_stack_sums_open(const struct pp_export_run *run, struct pp_export_p
     pp_status status = pp_stacks_read(run->source, &s->stacks, err);
     if (status != PP_OK)
         return status;
-    return s->stacks.n_samples ? list_code(s, err) : list_phases(s, err);
+    if (s->stacks.n_samples)
+        return list_code(s, err);
+    s->of_phases = 1;
+    s->locations = calloc(PHASES, sizeof(*s->locations));
+    s->location = calloc(PHASES, sizeof(*s->location));
+    s->phase_ns = calloc(s->run->n_threads + 1, PHASES * sizeof(*s->phase_ns));
+    s->phase_n = calloc(s->run->n_threads + 1, PHASES * sizeof(*s->phase_n));
+    if (!s->locations || !s->location || !s->phase_ns || !s->phase_n)
+        return no_memory(s, err);
+    for (unsigned phase = 0; phase < PHASES; phase++)
+        if (s->run->phase_spans[phase] && pp_phase_info((pp_phase)phase)) {
+            s->location[phase] = (uint32_t)s->n_locations;
+            s->locations[s->n_locations++] = (struct pp_stack_location){pp_phase_info((pp_phase)phase)->name,
+                                                                        "", 0};
+        }
+    return PP_OK;
 }
 
 pp_status pp_stack_sums_span(void *self, const struct pp_export_span *e, struct pp_err *err)
@@ -144,26 +136,19 @@ pp_status pp_stack_sums_span(void *self, const struct pp_export_span *e, struct 
     return PP_OK;
 }
 
-static pp_status sum_phases(struct pp_stack_sums *s, struct pp_err *err)
-{
-    int fine = 1;
-    for (size_t i = 0; i < s->run->n_threads * PHASES && fine; i++)
-        if (s->phase_n[i])
-            fine = add_row(s, (struct pp_stack_sum){&s->run->threads[i / PHASES], (uint32_t)(i % PHASES),
-                                                    s->phase_n[i], s->phase_ns[i]});
-    return fine ? PP_OK : no_memory(s, err);
-}
-
 pp_status pp_stack_sums_close(void *self, int complete,
                               pp_status (*write)(const struct pp_stack_sums *s, struct pp_err *err),
                               struct pp_err *err)
 {
     struct pp_stack_sums *s = self;
-    pp_status st = PP_OK;
+    int fine = 1;
     if (!s)
-        return st;
-    if (complete)
-        st = s->of_phases ? sum_phases(s, err) : sum_stacks(s, err);
+        return PP_OK;
+    for (size_t i = 0; complete && s->of_phases && i < s->run->n_threads * PHASES && fine; i++)
+        if (s->phase_n[i])
+            fine = add_row(s, (struct pp_stack_sum){&s->run->threads[i / PHASES], (uint32_t)(i % PHASES),
+                                                    s->phase_n[i], s->phase_ns[i]});
+    pp_status st = !fine ? no_memory(s, err) : complete && !s->of_phases ? sum_stacks(s, err) : PP_OK;
     if (complete && st == PP_OK)
         st = write(s, err);
     pp_stacks_free(&s->stacks);
