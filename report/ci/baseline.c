@@ -52,27 +52,6 @@ static void put_run(struct pp_json *j, const struct pp_run *r)
     pp_json_object_end(j);
 }
 
-static int put_document(FILE *out, const struct pp_runs *runs, const struct pp_baseline_about *about)
-{
-    struct pp_json j;
-    pp_json_begin(&j, out, 1);
-    pp_json_object(&j);
-    pp_json_put_str(&j, "schema", SCHEMA VERSION);
-    pp_json_put_str(&j, "created_utc", about->created_utc);
-    pp_json_put_str(&j, "label", about->label);
-    pp_json_put_str(&j, "pipeprobe_version", about->version);
-    pp_json_put_object(&j, "fields");
-    for (size_t i = 0; i < runs->run[0].n_fields; i++)
-        pp_json_put_str(&j, runs->run[0].field[i].name, runs->run[0].field[i].value);
-    pp_json_object_end(&j);
-    pp_json_put_array(&j, "runs");
-    for (size_t i = 0; i < runs->n; i++)
-        put_run(&j, &runs->run[i]);
-    pp_json_array_end(&j);
-    pp_json_object_end(&j);
-    return pp_json_end(&j);
-}
-
 pp_status pp_baseline_write(const char *path, const struct pp_runs *runs,
                             const struct pp_baseline_about *about, struct pp_err *err)
 {
@@ -81,8 +60,27 @@ pp_status pp_baseline_write(const char *path, const struct pp_runs *runs,
     if (runs->n == 0)
         return pp_fail(err, PP_E_EMPTY, "the baseline %s would hold no runs", path);
     FILE *out = open_memstream(&text, &size);
-    int failed = !out || put_document(out, runs, about) != 0;
-    failed |= out && fclose(out) != 0;
+    int failed = !out;
+    if (out) {
+        struct pp_json j;
+        pp_json_begin(&j, out, 1);
+        pp_json_object(&j);
+        pp_json_put_str(&j, "schema", SCHEMA VERSION);
+        pp_json_put_str(&j, "created_utc", about->created_utc);
+        pp_json_put_str(&j, "label", about->label);
+        pp_json_put_str(&j, "pipeprobe_version", about->version);
+        pp_json_put_object(&j, "fields");
+        for (size_t i = 0; i < runs->run[0].n_fields; i++)
+            pp_json_put_str(&j, runs->run[0].field[i].name, runs->run[0].field[i].value);
+        pp_json_object_end(&j);
+        pp_json_put_array(&j, "runs");
+        for (size_t i = 0; i < runs->n; i++)
+            put_run(&j, &runs->run[i]);
+        pp_json_array_end(&j);
+        pp_json_object_end(&j);
+        failed = pp_json_end(&j) != 0;
+        failed |= fclose(out) != 0;
+    }
     pp_status st = failed ? pp_fail(err, PP_E_NO_MEMORY, "no memory to write the baseline %s", path)
                           : pp_io_write_atomic(path, text, size, err);
     free(text);
@@ -128,28 +126,10 @@ static int read_number(const json_t *object, const char *key, double *out)
     return !v || json_is_null(v) || json_is_number(v);
 }
 
-static int find_lane(const char *name)
+static int has_text(const json_t *o, const char *key, const char *text)
 {
-    for (int i = 0; name && i < PP_LANE_COUNT; i++)
-        if (strcmp(pp_lane_name((pp_lane)i), name) == 0)
-            return i;
-    return -1;
-}
-
-static int find_phase(const char *name)
-{
-    for (int i = 1; name && i < PP_PHASE_COUNT; i++)
-        if (strcmp(pp_phase_info((unsigned)i)->name, name) == 0)
-            return i;
-    return -1;
-}
-
-static int find_part(const char *name)
-{
-    for (int i = 0; name && i < PP_PART_COUNT; i++)
-        if (strcmp(pp_part_name((enum pp_part)i), name) == 0)
-            return i;
-    return -1;
+    const char *value = json_string_value(json_object_get(o, key));
+    return value && strcmp(value, text) == 0;
 }
 
 /* Parts of a lane or phase that this version does not know are skipped. */
@@ -162,12 +142,16 @@ static int read_parts(const json_t *parts, struct pp_run *r)
         return 0;
     json_array_foreach(parts, i, p)
     {
-        int lane = find_lane(json_string_value(json_object_get(p, "lane")));
-        int phase = find_phase(json_string_value(json_object_get(p, "phase")));
-        int part = find_part(json_string_value(json_object_get(p, "part")));
+        unsigned lane = 0, phase = 1, part = 0;
+        while (lane < PP_LANE_COUNT && !has_text(p, "lane", pp_lane_name((pp_lane)lane)))
+            lane++;
+        while (phase < PP_PHASE_COUNT && !has_text(p, "phase", pp_phase_info(phase)->name))
+            phase++;
+        while (part < PP_PART_COUNT && !has_text(p, "part", pp_part_name((enum pp_part)part)))
+            part++;
         if (!read_number(p, "s_per_batch", &s))
             return 0;
-        if (lane >= 0 && phase >= 0 && part >= 0 && !isnan(s))
+        if (lane < PP_LANE_COUNT && phase < PP_PHASE_COUNT && part < PP_PART_COUNT && !isnan(s))
             r->part_s[lane][phase][part] = s;
     }
     return 1;
@@ -207,8 +191,13 @@ static pp_status read_run(const char *path, const json_t *doc, const json_t *fie
     return PP_OK;
 }
 
-static pp_status check_schema(const char *path, const json_t *doc, struct pp_err *err)
+static pp_status read_document(const char *path, const json_t *doc, struct pp_runs *out,
+                               struct pp_baseline_about *about, struct pp_err *err)
 {
+    const json_t *runs = json_object_get(doc, "runs"), *fields = json_object_get(doc, "fields");
+    struct pp_baseline_about ignored = {0};
+    size_t i;
+    json_t *run;
     const char *schema = json_string_value(json_object_get(doc, "schema"));
     if (!schema || strncmp(schema, SCHEMA, strlen(SCHEMA)) != 0)
         return pp_fail(err, PP_E_UNSUPPORTED,
@@ -219,19 +208,6 @@ static pp_status check_schema(const char *path, const json_t *doc, struct pp_err
                        "the baseline %s has schema %.60s, this version reads " SCHEMA VERSION
                        "; save it again",
                        path, schema);
-    return PP_OK;
-}
-
-static pp_status read_document(const char *path, const json_t *doc, struct pp_runs *out,
-                               struct pp_baseline_about *about, struct pp_err *err)
-{
-    const json_t *runs = json_object_get(doc, "runs"), *fields = json_object_get(doc, "fields");
-    struct pp_baseline_about ignored = {0};
-    size_t i;
-    json_t *run;
-    pp_status st = check_schema(path, doc, err);
-    if (st != PP_OK)
-        return st;
     about = about ? about : &ignored;
     if (!read_text(doc, "label", about->label, sizeof(about->label)) ||
         !read_text(doc, "created_utc", about->created_utc, sizeof(about->created_utc)) ||
@@ -243,8 +219,8 @@ static pp_status read_document(const char *path, const json_t *doc, struct pp_ru
     json_array_foreach(runs, i, run)
     {
         struct pp_run *r = pp_runs_push(out);
-        st = r ? read_run(path, run, fields, r, err)
-               : pp_fail(err, PP_E_NO_MEMORY, "no memory for the baseline %s", path);
+        pp_status st = r ? read_run(path, run, fields, r, err)
+                         : pp_fail(err, PP_E_NO_MEMORY, "no memory for the baseline %s", path);
         if (st != PP_OK)
             return st;
     }

@@ -94,14 +94,6 @@ static void read_facts(struct pp_live *l, struct pp_reader *r)
         l->ended_ns = (uint64_t)ns;
 }
 
-static enum pp_live_state state_of(const char *outcome)
-{
-    for (int s = PP_LIVE_FINISHED; s <= PP_LIVE_FAILED; s++)
-        if (strcmp(outcome, state_names[s]) == 0)
-            return (enum pp_live_state)s;
-    return PP_LIVE_FINISHED; /* a word of a newer version: it ended */
-}
-
 /* Only on the host that recorded can an absent process be told from one that is elsewhere. */
 static int process_is_gone(const struct pp_live *l)
 {
@@ -307,7 +299,10 @@ static pp_status read_new(struct pp_live *l, struct pp_err *err)
     if (status == PP_OK)
         status = pp_reader_each_open_phase(r, l->open_ns + 1, UINT64_MAX, live_add_open_phase, l, err);
     if (status == PP_OK)
-        l->state = outcome ? state_of(outcome) : PP_LIVE_RUNNING;
+        l->state = outcome ? PP_LIVE_FINISHED : PP_LIVE_RUNNING; /* also with a word of a newer version */
+    for (int s = PP_LIVE_FINISHED; status == PP_OK && outcome && s <= PP_LIVE_FAILED; s++)
+        if (strcmp(outcome, state_names[s]) == 0)
+            l->state = (enum pp_live_state)s;
     l->reader = r;
     live_near_forget(l);
     if (status == PP_OK && l->no_memory)

@@ -136,23 +136,19 @@ static void tell_event(struct pp_live *l, enum pp_live_event_kind kind, uint64_t
     va_end(ap);
 }
 
-/* Counts waits into the stall that is being told already; 0 when there is none so near. */
-static int same_stall(struct pp_live *l, uint64_t t_ns, uint64_t waits)
-{
-    for (size_t i = l->n_events; i-- > 0 && l->events[i].t_ns + SAME_STALL_NS >= t_ns;)
-        if (l->events[i].kind == PP_LIVE_STALL) {
-            l->events[i].count += waits;
-            return 1;
-        }
-    return 0;
-}
-
 /* unusual: how many of the part were. */
 static void tell_part(struct pp_live *l, const struct pp_second_row *row, uint64_t unusual, double usual_ns)
 {
     uint64_t t_ns = row->second * LIVE_SECOND_NS;
     long thread = live_thread_row(l, row->thread);
     char took[32], usual[32];
+    int told = 0; /* of a stall that is near, whose waits it joins */
+    for (size_t i = row->phase == PP_PHASE_DATA_WAIT ? l->n_events : 0;
+         i-- > 0 && l->events[i].t_ns + SAME_STALL_NS >= t_ns && !told;)
+        if (l->events[i].kind == PP_LIVE_STALL) {
+            l->events[i].count += unusual;
+            told = 1;
+        }
     pp_text_duration(took, sizeof(took), (double)row->max_ns);
     pp_text_duration(usual, sizeof(usual), usual_ns);
     if (row->phase == PP_PHASE_CHECKPOINT)
@@ -166,7 +162,7 @@ static void tell_part(struct pp_live *l, const struct pp_second_row *row, uint64
                    row->n > 1 ? "%llu new epochs, longest wait for a first batch %s"
                               : "%llu new epoch, first batch after %s",
                    (unsigned long long)row->n, took);
-    else if (row->phase == PP_PHASE_DATA_WAIT && !same_stall(l, t_ns, unusual))
+    else if (row->phase == PP_PHASE_DATA_WAIT && !told)
         tell_event(l, PP_LIVE_STALL, t_ns, unusual, "the trainer waited %s for a batch (usually %s)", took,
                    usual);
     else if (row->phase != PP_PHASE_DATA_WAIT)
@@ -202,20 +198,6 @@ static void note_stall(struct pp_live *l, const struct live_second *s)
     l->stalled[i] = live_wait_share(l, l->base_s + i) >= PP_LIVE_STALL_SHARE; /* false for NAN */
 }
 
-static void add_sums(struct pp_live *l, struct live_second *s, const struct pp_second_row *row)
-{
-    switch ((pp_phase)row->phase) {
-    case PP_PHASE_DATA_WAIT:
-    case PP_PHASE_DEVICE_SYNC: s->wait_ns += row->total_ns; break;
-    case PP_PHASE_STEP:
-    case PP_PHASE_COLLECTIVE:
-        s->step_ns += row->total_ns;
-        break; /* the rest of a step's time: other ranks are no wait for data */
-    default: live_count_work(s->work_n, row->phase, row->samples); return;
-    }
-    note_stall(l, s);
-}
-
 void live_add_part(void *ctx, const struct pp_second_row *row)
 {
     struct pp_live *l = ctx;
@@ -234,7 +216,15 @@ void live_add_part(void *ctx, const struct pp_second_row *row)
         .run_delay_ns = row->run_delay_ns,
         .bytes = row->bytes,
     };
-    add_sums(l, s, row);
+    /* The rest of a step's time, other ranks, is no wait for data. */
+    int waits = row->phase == PP_PHASE_DATA_WAIT || row->phase == PP_PHASE_DEVICE_SYNC,
+        steps = row->phase == PP_PHASE_STEP || row->phase == PP_PHASE_COLLECTIVE;
+    s->wait_ns += waits ? row->total_ns : 0;
+    s->step_ns += steps ? row->total_ns : 0;
+    if (waits || steps)
+        note_stall(l, s);
+    else
+        live_count_work(s->work_n, row->phase, row->samples);
     total_of_part(l, s, row);
     struct live_usual *u = &l->usual[row->phase];
     int marks = row->phase == PP_PHASE_CHECKPOINT || row->phase == PP_PHASE_EPOCH_BOUNDARY;

@@ -98,26 +98,20 @@ static void add_change(const struct pp_series_pass *p, struct flow *f, uint64_t 
     *(by > 0 ? &f->in : &f->out) += 1;
 }
 
-static struct flow *flow_of_loader(struct pp_series_pass *p, uint32_t batch)
+/* A batch was finished and not taken from..to. */
+static void add_stay(struct pp_series_pass *p, uint32_t batch, uint64_t from_ns, uint64_t to_ns)
 {
     const struct pp_batch_range *of = pp_other_batches_find(&p->timeline->other, batch);
     size_t k = 0;
     while (of && k < p->n_loaders && (p->loader[k].loader != of->loader || p->loader[k].pid != of->pid))
         k++;
-    if (!of || k == PP_SERIES_LOADERS || !p->of_loader)
-        return NULL;
-    if (k == p->n_loaders) {
+    int has_own = of && k < PP_SERIES_LOADERS && p->of_loader;
+    if (has_own && k == p->n_loaders) {
         p->loader[k].loader = of->loader;
         p->loader[k].pid = of->pid;
         p->n_loaders++;
     }
-    return &p->of_loader[k];
-}
-
-/* A batch was finished and not taken from..to. */
-static void add_stay(struct pp_series_pass *p, uint32_t batch, uint64_t from_ns, uint64_t to_ns)
-{
-    struct flow *flows[] = {&p->taken, flow_of_loader(p, batch)};
+    struct flow *flows[] = {&p->taken, has_own ? &p->of_loader[k] : NULL};
     for (int i = 0; i < 2 && flows[i]; i++) {
         add_change(p, flows[i], from_ns, 1);
         add_change(p, flows[i], to_ns, -1);
@@ -429,26 +423,6 @@ static void put_cdf(const struct pp_tally *tally, struct pp_arena *arena, struct
     }
 }
 
-/* Neighbours share a row when there are more workers than rows. */
-static int make_rows(struct pp_series_pass *p)
-{
-    for (size_t k = 0; k < p->n_threads; k++)
-        p->n_workers += p->threads[k].lane == PP_LANE_WORKER;
-    size_t each = (p->n_workers + PP_SERIES_HEAT_ROWS - 1) / PP_SERIES_HEAT_ROWS;
-    p->rows = each ? (p->n_workers + each - 1) / each : 0;
-    p->row_of = calloc(p->n_threads + 1, sizeof(*p->row_of));
-    p->row_workers = calloc(p->rows + 1, sizeof(*p->row_workers));
-    p->busy = calloc((p->rows + 1) * FINE, sizeof(*p->busy));
-    if (!p->row_of || !p->row_workers || !p->busy)
-        return -1;
-    for (size_t k = 0; k < p->n_threads; k++) {
-        p->row_of[k] = p->threads[k].lane == PP_LANE_WORKER ? (int)(rank_of(p, k) / each) : -1;
-        if (p->row_of[k] >= 0)
-            p->row_workers[p->row_of[k]]++;
-    }
-    return 0;
-}
-
 struct pp_series_pass *pp_series_begin(const struct pp_source *source, const struct pp_timeline *timeline,
                                        const struct pp_tally *tally)
 {
@@ -458,7 +432,20 @@ struct pp_series_pass *pp_series_begin(const struct pp_source *source, const str
     p->timeline = timeline;
     p->tally = tally;
     p->n_threads = source->threads(source->ctx, &p->threads);
-    p->no_memory = make_rows(p) != 0;
+    /* Neighbours share a row when there are more workers than rows. */
+    for (size_t k = 0; k < p->n_threads; k++)
+        p->n_workers += p->threads[k].lane == PP_LANE_WORKER;
+    size_t each = (p->n_workers + PP_SERIES_HEAT_ROWS - 1) / PP_SERIES_HEAT_ROWS;
+    p->rows = each ? (p->n_workers + each - 1) / each : 0;
+    p->row_of = calloc(p->n_threads + 1, sizeof(*p->row_of));
+    p->row_workers = calloc(p->rows + 1, sizeof(*p->row_workers));
+    p->busy = calloc((p->rows + 1) * FINE, sizeof(*p->busy));
+    p->no_memory = !p->row_of || !p->row_workers || !p->busy;
+    for (size_t k = 0; k < p->n_threads && !p->no_memory; k++) {
+        p->row_of[k] = p->threads[k].lane == PP_LANE_WORKER ? (int)(rank_of(p, k) / each) : -1;
+        if (p->row_of[k] >= 0)
+            p->row_workers[p->row_of[k]]++;
+    }
     if (timeline->other.n)
         p->of_loader = calloc(PP_SERIES_LOADERS, sizeof(*p->of_loader));
     for (size_t i = 0; i < PP_SERIES_SLICES; i++)

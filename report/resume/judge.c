@@ -121,15 +121,6 @@ static const char *unlike_of(struct judging *j, const struct pp_resume_start *b,
 
 /* ---- a chain ---- */
 
-static const char *again_text(struct judging *j, const struct pp_resume_run *a,
-                              const struct resume_compared *c)
-{
-    for (size_t i = 0; i < a->iterations; i++)
-        if (a->iteration[i].first > c->last && a->iteration[i].first < c->from + c->compared)
-            return pp_arena_printf(&j->out->arena, "Epoch %zu", i);
-    return NULL;
-}
-
 /* "the end of epoch 1": behind so many batches. */
 static const char *until_text(struct judging *j, const struct pp_resume_run *a, size_t batches)
 {
@@ -173,7 +164,11 @@ static void fill_answer(struct judging *j, const struct pp_resume_start *s, cons
                                       ? "the ranks together have"
                                       : pp_arena_printf(&j->out->arena, "rank %lld has",
                                                         (long long)s->rank[c->rank].rank);
-    j->text[PP_RESUME_FACT_RIGHT_AGAIN] = again_text(j, control, c);
+    const char *again = NULL;
+    for (size_t i = 0; i < control->iterations && !again; i++)
+        if (control->iteration[i].first > c->last && control->iteration[i].first < c->from + c->compared)
+            again = pp_arena_printf(&j->out->arena, "Epoch %zu", i);
+    j->text[PP_RESUME_FACT_RIGHT_AGAIN] = again;
     j->text[PP_RESUME_FACT_HOW_FAILED] = s->failed;
 }
 

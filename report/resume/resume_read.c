@@ -127,22 +127,6 @@ static void note_use(void *ctx, const struct pp_use_row *u)
         g->no_memory = 1;
 }
 
-static void find_beside(struct reading *g)
-{
-    uint64_t since = 0; /* a bit for each loader: taken since the main one's batch */
-    const struct pp_use_row *last = NULL;
-    for (size_t i = 0; i < g->uses; i++) {
-        size_t of = loader_of(g, g->pid, g->use[i].loader);
-        since |= of != g->main ? UINT64_C(1) << of : 0;
-        if (of != g->main)
-            continue;
-        for (size_t k = 0; k < g->loaders && last && last->epoch == g->use[i].epoch; k++)
-            g->loader[k].beside |= since >> k & 1;
-        last = &g->use[i];
-        since = 0;
-    }
-}
-
 /* ---- recordings of `pipeprobe run` ---- */
 
 static int is_set(const struct reading *g, const char *key)
@@ -216,6 +200,18 @@ static struct iteration *iteration_of(struct reading *g, uint32_t loader, uint32
 /* Epochs are the main loader's; what is taken beside is a part of them. */
 static void find_iterations(struct reading *g)
 {
+    uint64_t since = 0; /* a bit for each loader: taken since the main one's batch */
+    const struct pp_use_row *last = NULL;
+    for (size_t i = 0; i < g->uses; i++) {
+        size_t of = loader_of(g, g->pid, g->use[i].loader);
+        since |= of != g->main ? UINT64_C(1) << of : 0;
+        if (of != g->main)
+            continue;
+        for (size_t k = 0; k < g->loaders && last && last->epoch == g->use[i].epoch; k++)
+            g->loader[k].beside |= since >> k & 1;
+        last = &g->use[i];
+        since = 0;
+    }
     for (size_t i = 0; i < g->uses && !g->no_memory; i++) {
         const struct pp_use_row *u = &g->use[i];
         if (g->loader[loader_of(g, g->pid, u->loader)].beside)
@@ -534,7 +530,6 @@ static pp_status read_source(const struct pp_source *source, struct pp_resume_ru
         choose_loaders(&g);
     READ(each_state, note_state);
     READ(each_use, note_use);
-    find_beside(&g);
     find_iterations(&g);
     if (g.used && out->finished && g.iterations)
         g.iteration[g.iterations - 1].ended = 1;
