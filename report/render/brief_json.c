@@ -83,9 +83,11 @@ static const char *outcome_of(const struct pp_report *r)
     return "unfinished";
 }
 
-static void write_recording(struct answer *a)
+static void write_verdict(struct answer *a)
 {
     const struct pp_report *r = a->r;
+    const struct pp_report_verdict *v = &r->verdict;
+    double best = r->samples_per_s;
     pp_json_put_object(&a->j, "recording");
     write_strange(a, "id", r->session);
     write_strange(a, "subject", r->subject);
@@ -93,13 +95,6 @@ static void write_recording(struct answer *a)
     write_number(a, "steady_s", r->window_s);
     write_number(a, "batches", (double)r->window_batches);
     pp_json_object_end(&a->j);
-}
-
-static void write_verdict(struct answer *a)
-{
-    const struct pp_report *r = a->r;
-    const struct pp_report_verdict *v = &r->verdict;
-    double best = r->samples_per_s;
     for (size_t i = 0; i < v->n_path; i++)
         best = fmax(best, v->path[i].samples_per_s);
     pp_json_put_str(&a->j, "state", v->l0);
@@ -245,9 +240,18 @@ static const char *stop_of(const struct pp_report *r)
     return strcmp(v->l0, "not-input-bound") == 0 ? "not-input-bound" : "no-setting-helps";
 }
 
+/* Change c1, where it is advised. */
+static const struct pp_report_fix *first_to_do(const struct pp_report *r)
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    return v->n_fixes && v->fixes[0].advice == PP_ADVICE_DO ? &v->fixes[0] : NULL;
+}
+
+/* What the answer rests on, and what another measurement would have to show for it to be wrong. */
 static void write_evidence(struct answer *a)
 {
     const struct pp_report_verdict *v = &a->r->verdict;
+    const struct pp_report_fix *f = first_to_do(a->r);
     pp_json_put_array(&a->j, "evidence");
     for (size_t i = 0; i < v->evidences && i < a->rows; i++) {
         const struct pp_report_evidence *e = &v->evidence[i];
@@ -262,20 +266,6 @@ static void write_evidence(struct answer *a)
         pp_json_object_end(&a->j);
     }
     pp_json_array_end(&a->j);
-}
-
-/* Change c1, where it is advised. */
-static const struct pp_report_fix *first_to_do(const struct pp_report *r)
-{
-    const struct pp_report_verdict *v = &r->verdict;
-    return v->n_fixes && v->fixes[0].advice == PP_ADVICE_DO ? &v->fixes[0] : NULL;
-}
-
-/* What another measurement would have to show for this answer to be wrong. */
-static void write_refuted(struct answer *a)
-{
-    const struct pp_report_verdict *v = &a->r->verdict;
-    const struct pp_report_fix *f = first_to_do(a->r);
     pp_json_put_array(&a->j, "refuted_if");
     if (f && f->low > 0) {
         pp_json_object(&a->j);
@@ -353,14 +343,12 @@ int pp_render_answer(const struct pp_report *r, const char *file, FILE *out)
         pp_json_object(&a.j);
         pp_json_put_str(&a.j, "schema", "pipeprobe.answer/1");
         pp_json_put_str(&a.j, "pipeprobe", PP_VERSION);
-        write_recording(&a);
         write_verdict(&a);
         write_trust(&a);
         write_loader(&a);
         write_changes(&a);
         pp_json_put_str(&a.j, "stop", stop_of(a.r));
         write_evidence(&a);
-        write_refuted(&a);
         write_next(&a);
         write_untrusted(&a);
         pp_json_object_end(&a.j);
@@ -519,42 +507,35 @@ static void put_fields(const struct csv *c, const char *item, const struct pp_fi
     }
 }
 
-static void put_section(struct csv *c)
+int pp_render_csv(const struct pp_report *r, FILE *out)
 {
     static const struct csv_section run = {"run", "", NULL};
     static const struct pp_value null_value = {.kind = PP_VALUE_NULL};
-    const void *in = c->report;
-    const struct pp_field *f = pp_fields_find(pp_report_fields, c->section->path, &in);
+    struct csv c = {.out = out, .report = r};
     const char *row;
     char item[256];
-    if (!in) /* rows of an object that the run has none of */
-        return;
-    if (!f) {
-        put_fields(c, "", pp_report_fields, in);
-    } else if (f->type == PP_FIELD_OBJECT) {
-        const void *object = pp_field_object(f, in);
-        if (object) {
-            put_fields(c, "", f->fields, object);
-        } else { /* the run has none */
-            c->section = &run;
-            put_row(c, "", f->key, &null_value);
-        }
-    } else if (f->type == PP_FIELD_MAP) {
-        put_map(c, NULL, f, in);
-    } else {
-        size_t n = pp_field_rows(f, in, c->report, &row);
-        for (size_t i = 0; i < n; i++, row += f->stride)
-            put_fields(c, item_of(c, f->fields, row, i, item, sizeof(item)), f->fields, row);
-    }
-}
-
-int pp_render_csv(const struct pp_report *r, FILE *out)
-{
-    struct csv c = {.out = out, .report = r};
     fputs("section,item,field,value\r\n", out);
     for (size_t i = 0; i < sizeof(sections) / sizeof(*sections); i++) {
+        const void *in = r;
+        const struct pp_field *f = pp_fields_find(pp_report_fields, sections[i].path, &in);
+        const void *object = in && f && f->type == PP_FIELD_OBJECT ? pp_field_object(f, in) : NULL;
         c.section = &sections[i];
-        put_section(&c);
+        if (!in) /* rows of an object that the run has none of */
+            continue;
+        if (!f) {
+            put_fields(&c, "", pp_report_fields, in);
+        } else if (object) {
+            put_fields(&c, "", f->fields, object);
+        } else if (f->type == PP_FIELD_OBJECT) { /* the run has none */
+            c.section = &run;
+            put_row(&c, "", f->key, &null_value);
+        } else if (f->type == PP_FIELD_MAP) {
+            put_map(&c, NULL, f, in);
+        } else {
+            size_t n = pp_field_rows(f, in, r, &row);
+            for (size_t k = 0; k < n; k++, row += f->stride)
+                put_fields(&c, item_of(&c, f->fields, row, k, item, sizeof(item)), f->fields, row);
+        }
     }
     return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }

@@ -116,14 +116,6 @@ static double capacity_of(const struct pp_report *r, const char *queue)
     return most;
 }
 
-static const struct pp_report_loader *loader_of(const struct pp_report *r, const char *row)
-{
-    for (size_t i = 0; i < r->n_loaders; i++)
-        if (r->loaders[i].row && row && strcmp(r->loaders[i].row, row) == 0)
-            return &r->loaders[i];
-    return NULL;
-}
-
 /* What a DataLoader asks of its workers ahead: num_workers x prefetch_factor. */
 static double asked_ahead(const struct pp_report_loader *l)
 {
@@ -136,8 +128,11 @@ static int put_ready(FILE *out, const struct pp_report *r)
     int drawn = 0, copies = r->n_slices && !isnan(r->slices[0].device_batches);
     for (size_t i = 0; i < r->n_loader_queues; i++) {
         const struct pp_report_loader_queue *q = &r->loader_queues[i];
-        const struct pp_report_loader *l = loader_of(r, q->row);
+        const struct pp_report_loader *l = NULL;
         char number[32];
+        for (size_t k = 0; k < r->n_loaders && !l; k++)
+            if (r->loaders[k].row && q->row && strcmp(r->loaders[k].row, q->row) == 0)
+                l = &r->loaders[k];
         snprintf(number, sizeof(number), "DataLoader %zu", l ? (size_t)(l - r->loaders) + 1 : i + 1);
         drawn += put_fill(out, r,
                           "Finished batches, not yet taken by the trainer:", l && l->at ? l->at : number,
