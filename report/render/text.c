@@ -100,7 +100,7 @@ void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_a
         {PP_ANSWER_WORDS, "How:", PP_TONE_PLAIN, PP_ANSWER_TIGHT},
         {PP_ANSWER_COMMAND, "Flags:", PP_TONE_PLAIN, PP_ANSWER_CLOSE},
         {PP_ANSWER_PYTORCH, "PyTorch:", PP_TONE_PLAIN, PP_ANSWER_WIDE},
-        {PP_ANSWER_OTHER, "Or:", PP_TONE_PLAIN, PP_ANSWER_CLOSE},
+        {PP_ANSWER_OTHER, "Or:", PP_TONE_PLAIN, PP_ANSWER_TIGHT},
         {PP_ANSWER_THEN, "Then:", PP_TONE_STRONG, PP_ANSWER_TIGHT},
     };
     const struct pp_report_verdict *v = &r->verdict;
@@ -125,8 +125,10 @@ void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_a
     for (size_t i = 0; i < r->n_proofs && i < (room == PP_ANSWER_TIGHT ? 1 : 2); i++)
         put_sentence(p, PP_TONE_PLAIN, i ? " " : "Proved:", pp_answer_proof(&r->proofs[i], text));
     put_numbers(p, r, room);
-    put_sentence(p, PP_TONE_PLAIN, "Also:",
-                 pp_answer(r, room < PP_ANSWER_CLOSE ? PP_ANSWER_FINDINGS : PP_ANSWER_FIRST_FINDING, text));
+    if (room < PP_ANSWER_TIGHT || !v->other) /* another way is worth more room than another finding */
+        put_sentence(p, PP_TONE_PLAIN, "Also:",
+                     pp_answer(r, room < PP_ANSWER_CLOSE ? PP_ANSWER_FINDINGS : PP_ANSWER_FIRST_FINDING,
+                               text));
     put_sentence(p, PP_TONE_PLAIN, "Errors:", pp_answer(r, PP_ANSWER_ERRORS, text));
     put_sentence(p, PP_TONE_PLAIN, "Lost:", pp_answer(r, PP_ANSWER_LOSSES, text));
     int close = room >= PP_ANSWER_CLOSE;

@@ -63,6 +63,7 @@ static void make_long(struct pp_report *r, char *path, char *reason)
     r->path = path;
     r->verdict.next_step = r->verdict.cause = reason;
     r->verdict.headline = "STORAGE-BOUND (latency)";
+    r->verdict.other = "num_workers=3: 610 samples/s, +33 %";
     for (size_t k = 0; k < r->n_findings; k++)
         r->findings[k].state = PP_FINDING_FOUND, r->findings[k].sentence = reason;
     for (size_t k = 0; k < 6; k++)
@@ -113,6 +114,7 @@ static void test_short_is_one_screen(void **state)
                 fail_msg("%d lines:\n%s", lines, report_text);
             assert_true(!worse || strstr(report_text, "\nINTERRUPTED after "));
             assert_true(!worse || strstr(report_text, "\nGPU:     lost during the run"));
+            assert_true(!worse || strstr(report_text, "\nOr:      num_workers=3"));
             free(report_text);
         }
         report_done(r, f);
