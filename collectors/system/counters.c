@@ -221,7 +221,8 @@ static void process_poll(void *state)
     if (o->processes && !others.ended)
         pp_store_counter(g->store, now, "subprocess_cpu_ns_total", (double)others.subprocesses_ns);
     if (getrusage(RUSAGE_SELF, &self) == 0)
-        pp_store_counter(g->store, now, "process_major_faults_total", (double)self.ru_majflt);
+        pp_store_counter(g->store, now, "process_major_faults_total",
+                         (double)self.ru_majflt + (double)others.major_faults);
     group_poll(state);
 }
 

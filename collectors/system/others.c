@@ -30,24 +30,25 @@ static int cpu_ns_of(int64_t pid, uint64_t *ns)
 struct facts {
     int64_t parent;
     uint64_t children_ns, began_ns; /* CLOCK_BOOTTIME */
+    uint64_t faults;                /* that waited for storage */
 };
 
 /* Of /proc/PID/stat; the name in parentheses may hold anything. */
 static int read_facts(int64_t pid, struct facts *f)
 {
     char text[1024];
-    unsigned long long waited_user, waited_system, began;
+    unsigned long long faults, waited_user, waited_system, began;
     long long parent;
     pp_io_text(text, sizeof(text), "/proc/%lld/stat", (long long)pid);
     const char *after = strrchr(text, ')');
     if (!after ||
         sscanf(after + 1,
-               " %*c %lld %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %llu",
-               &parent, &waited_user, &waited_system, &began) != 4)
+               " %*c %lld %*d %*d %*d %*d %*u %*u %*u %llu %*u %*u %*u %llu %llu %*d %*d %*d %*d %llu",
+               &parent, &faults, &waited_user, &waited_system, &began) != 5)
         return 0;
     double tick_ns = 1e9 / (double)sysconf(_SC_CLK_TCK);
     *f = (struct facts){parent, (uint64_t)(tick_ns * (double)(waited_user + waited_system)),
-                        (uint64_t)(tick_ns * (double)began)};
+                        (uint64_t)(tick_ns * (double)began), faults};
     return 1;
 }
 
@@ -71,8 +72,11 @@ static void look_at(struct pp_others *o, int64_t pid, int subprocess)
         int was_there = f.began_ns + TICKS_NS < o->since_ns;
         *p = (struct pp_other){.pid = pid,
                                .subprocess = 1,
+                               .faults = was_there ? f.faults : 0,
                                .before_ns = was_there ? cpu_ns + f.children_ns : 0};
     }
+    o->faults += f.faults - p->faults;
+    p->faults = f.faults;
     p->parent = f.parent;
     p->subprocess = p->subprocess && subprocess; /* what has recorded may live on without */
     p->cpu_ns = p->cpu_ns > cpu_ns ? p->cpu_ns : cpu_ns;
@@ -157,5 +161,5 @@ struct pp_others_cpu pp_others_cpu(struct pp_others *o, const int64_t *pid, size
     }
     for (int kind = 0; kind < 2; kind++)
         o->total_ns[kind] = o->total_ns[kind] > sum[kind] ? o->total_ns[kind] : sum[kind];
-    return (struct pp_others_cpu){o->total_ns[0], o->total_ns[1], ended};
+    return (struct pp_others_cpu){o->total_ns[0], o->total_ns[1], o->faults, ended};
 }

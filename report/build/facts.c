@@ -438,7 +438,8 @@ void pp_diagnosis_rule_out(const struct pp_diagnosis *d, struct pp_arena *arena,
     for (int i = 0; d->replayed && v->l1 && i < PP_WEIGHED_CAUSES; i++) {
         double weight = d->signals.metric[pp_weighed_causes[i].weight],
                gain = weight * d->signals.sensitivity;
-        if (weight < 0.1 && v->n_ruled_out < sizeof(v->ruled_out) / sizeof(*v->ruled_out))
+        int said = strcmp(pp_weighed_causes[i].name, v->l1) == 0; /* by evidence that no replay has */
+        if (weight < 0.1 && !said && v->n_ruled_out < sizeof(v->ruled_out) / sizeof(*v->ruled_out))
             v->ruled_out[v->n_ruled_out++] = pp_arena_printf(
                 arena, "%s: 25 %% less of it gains %.1f %% in the replay", pp_weighed_causes[i].name,
                 100 * gain);

@@ -313,6 +313,9 @@ static int name_op(struct pp_report *r, struct pp_arena *arena)
     int then = beside || (v->then && v->then_l1 && strcmp(v->then_l1, "transform") == 0);
     if (!op || !v->cause || r->why_no_ops)
         return 0;
+    if (asked == &pp_remedies[PP_REMEDY_READ_AHEAD] && op->low >= HALF)
+        v->next_step = pp_arena_printf(arena, "%s Its pages are touched in %s.", v->next_step,
+                                       with_place(op, ", ", "", arena));
     pp_text_share(share, CELL, op->share + (second ? second->share : 0));
     if (!now && !then) { /* another arrangement hides it, and leaves its work to do */
         if (v->then_l1 && op->low + (second ? second->low : 0) >= HALF) /* beside a cause of the input */

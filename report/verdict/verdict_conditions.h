@@ -110,6 +110,8 @@
         "one thread pins every batch (pin_memory=True). It is busy with that for {pin_busy} of the stalls", \
     .remedy = PP_REMEDY_PIN_LESS
 
+#define PAGED_IN 0.5, "more than half: a read into a buffer causes none"
+#define SOME_PAGED_IN 0.2, "a fifth: what is in memory causes none, and one fault may bring several samples"
 #define UNPICKLING \
     .said = \
         "taking a finished batch over is slow. The training thread needs {handover_time} for a batch[ of {tensors} tensors], which is {handover} of the wait", \

@@ -256,9 +256,7 @@ const struct pp_rule pp_cause_rules_replay[] = {
      .said = "reads became slower during the run, the median by {drift} times",
      .remedy = PP_REMEDY_STORAGE_CHANGE},
     /* faults of a mapped file are answered one by one, as by a link */
-    {"storage", "major-faults",
-     WHEN(AT_LEAST(W_STORAGE, LARGEST),
-          AT_LEAST(MAJOR_FAULTS, 0.5, "more than half: a read into a buffer causes none")),
+    {"storage", "major-faults", WHEN(AT_LEAST(W_STORAGE, LARGEST), AT_LEAST(MAJOR_FAULTS, PAGED_IN)),
      .said =
          "the data is mapped (mmap) and not in memory. A sample causes {major_faults} major page faults, each for a few pages",
      .remedy = PP_REMEDY_READ_AHEAD},
@@ -416,9 +414,14 @@ const struct pp_rule pp_cause_rules_replay[] = {
      .said =
          "{sample_code} is slow. It waits for threads of its own (a decoder, OpenCV, BLAS), which have {helper_part} of the workers' CPU time",
      .remedy = PP_REMEDY_SAMPLE_CODE},
+    /* A job's own code that touches what it has mapped: no read, and storage all the same. */
+    {"storage", "major-faults",
+     WHEN(OWNER(COMPUTE), AT_LEAST(BLOCKED_ELSEWHERE, MOST_TIME), AT_LEAST(MAJOR_FAULTS, SOME_PAGED_IN)),
+     .said =
+         "samples touch pages that are not in memory: a mapped file (mmap), or memory that was swapped out. {owner} is blocked for {blocked} of its time, and a sample causes {major_faults} major page faults",
+     .remedy = PP_REMEDY_READ_AHEAD},
     {"loader", "blocked",
-     WHEN(OWNER(COMPUTE), AT_LEAST(BLOCKED_ELSEWHERE, MOST_TIME),
-          BELOW(MAJOR_FAULTS, 0.5, "less than one of two samples has one: it is not paged in")),
+     WHEN(OWNER(COMPUTE), AT_LEAST(BLOCKED_ELSEWHERE, MOST_TIME), BELOW(MAJOR_FAULTS, SOME_PAGED_IN)),
      .said =
          "{owner} waits {blocked} of its time for something that is not a file read: a lock, the network or a sleep",
      .remedy = PP_REMEDY_WHAT_BLOCKS},

@@ -1,4 +1,4 @@
-/* CPU time of a program's processes while they come and go. */
+/* CPU time and page faults of a program's processes while they come and go. */
 #include "collectors/system/others.h"
 
 #include "probe/base/clock.h"
@@ -7,8 +7,12 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <fcntl.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -285,9 +289,57 @@ static void a_worker_that_ends_is_no_subprocess(void **state)
     end_both(both);
 }
 
+/* Touches the pages of a file that is not in memory. Major faults of this process, then. */
+static uint64_t touch_a_file(void)
+{
+    enum { PAGES = 64 };
+    char path[] = "faults-XXXXXX", page[4096] = "x";
+    struct rusage used;
+    int fd = mkstemp(path), ok = fd >= 0;
+    for (int i = 0; i < PAGES; i++)
+        ok &= write(fd, page, sizeof(page)) == (ssize_t)sizeof(page);
+    unlink(path);
+    ok &= fsync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0;
+    volatile const char *at = ok ? mmap(NULL, PAGES * sizeof(page), PROT_READ, MAP_PRIVATE, fd, 0)
+                                 : MAP_FAILED;
+    for (size_t i = 0; at != MAP_FAILED && i < PAGES; i++)
+        (void)at[i * sizeof(page)];
+    return getrusage(RUSAGE_SELF, &used) == 0 ? (uint64_t)used.ru_majflt : 0;
+}
+
+/* Of a process that records, also once it has ended. */
+static void page_faults_count(void **state)
+{
+    static struct pp_others o;
+    uint64_t faults;
+    int said[2];
+    (void)state;
+    pp_others_begin(&o);
+    assert_int_equal(pipe(said), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        faults = touch_a_file();
+        faults = write(said[1], &faults, sizeof(faults)) == (ssize_t)sizeof(faults);
+        pause();
+        _exit(0);
+    }
+    int64_t pid = child;
+    assert_int_equal(read(said[0], &faults, sizeof(faults)), sizeof(faults));
+    assert_int_equal(pp_others_cpu(&o, &pid, 1).major_faults, faults);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    assert_int_equal(pp_others_cpu(&o, &pid, 1).major_faults, faults);
+    if (!faults) {
+        print_message("no page fault of a file waits for storage here\n");
+        skip();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(page_faults_count),
         cmocka_unit_test(those_that_ended_count),
         cmocka_unit_test(what_a_parent_waited_for_counts_once),
         cmocka_unit_test(a_worker_is_not_counted_twice),

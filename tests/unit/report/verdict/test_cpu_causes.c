@@ -246,7 +246,7 @@ static void test_a_starved_trainer_is_not_charged_to_who_owns_the_waits(void **s
     pp_arena_free(&arena);
 }
 
-/* Workers that sleep in code of their own: not the CPUs are short, and no file is read. */
+/* Workers that wait in code of their own: not the CPUs are short, and no file is read. */
 static void test_blocked_work_is_no_want_of_cpu(void **state)
 {
     static const struct {
@@ -254,7 +254,8 @@ static void test_blocked_work_is_no_want_of_cpu(void **state)
         const char *l1, *l2;
     } rows[] = {{0.8, 0, NAN, NAN, "loader", "blocked"},
                 {0.3, 0, NAN, NAN, "transform", "augment"},
-                {0.8, 40, NAN, NAN, "transform", "augment"},
+                {0.8, 40, NAN, NAN, "storage", "major-faults"}, /* what it touches is not in memory */
+                {0.3, 40, NAN, NAN, "transform", "augment"},
                 /* a decoder's threads: they wait for a CPU, and the sample for them */
                 {0.8, 0, 0.7, 0.01, "transform", "getitem"},
                 {0.8, 0, 0.7, 0.5, "loader", "blocked"},
