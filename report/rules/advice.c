@@ -120,7 +120,7 @@ static const struct pp_op_advice op_rows[] = {
     {"scipy/ skimage/", "Use OpenCV or the device for it, on whole batches."},
     {"torch/utils/data/dataset.py:TensorDataset.", PP_ADVICE_BY_BATCH},
     {"torch/utils/data/_utils/collate.py:",
-     "Write samples into one preallocated tensor in a collate_fn of its own, or give them as arrays."},
+     "Give samples as arrays and in fewer bytes (uint8, made float on the device), or write them into one preallocated tensor in a collate_fn of its own."},
 };
 
 const char pp_op_advice_any[] = "Do its work once, for a whole batch, or offline.";
