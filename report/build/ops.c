@@ -270,10 +270,8 @@ static void name_step(struct pp_report *r, int waits, int beside, struct pp_aren
     if (r->n_step_lines > 1 && s[1].low >= PP_LARGE_LINE)
         line = pp_arena_printf(arena, "%s; then %s, %s, %s", line, s[1].callee ? s[1].callee : s[1].name,
                                s[1].place, pp_text_share(share, CELL, s[1].share));
-    /* A line that mostly waits, and takes more than waits for a CPU or for batches do, is what to change. */
-    double waits_else = isnan(v->stretched) ? r->data_wait_share : v->stretched;
-    int stands_first = s->cpu_share < HALF && s->low > waits_else &&
-                       waits_else >= pp_level_moderate->at_least;
+    /* A line that mostly waits, and takes more than the step waits for a CPU, is what to change. */
+    int stands_first = s->cpu_share < HALF && s->low > v->stretched;
     if (strcmp(v->l0, "not-input-bound") == 0)
         v->next_step = pp_arena_printf(arena, "%s %s.",
                                        stands_first ? "Batches come in time. Optimise the step itself."
