@@ -1,5 +1,7 @@
-"""planted_job.py SEED SECONDS METHOD: a Compose of six members that sleep, burn, allocate, hold the GIL in one C call or read, one of them twice as dear as
-the next; and a decoy loader that is always ready. Ends with the true shares of the members, by the clock, in this same run: a line "truth A B C D E F"."""
+"""planted_job.py SEED SECONDS METHOD [FACTOR [crowd]]: a Compose of six members that sleep, burn, allocate, hold the GIL in one C call or read, one of them twice as
+dear as the next; and a decoy loader that is always ready. FACTOR: the dearest costs so much of what it did. crowd: all
+members burn, and so does the decoy, for each batch, never waited for: it takes a CPU from the others, and FACTOR is the decoy's. Ends with the members' kinds, with their true
+shares, by the clock, in this same run, and with the rate behind the first second, in batches/s."""
 
 import os
 import random
@@ -56,21 +58,27 @@ class Data(Dataset):
         return self.transform(torch.zeros(MEMBERS))
 
 
-def main(seed, seconds, method):
+def main(seed, seconds, method, factor=1.0, crowd=False):
     chance = random.Random(seed)
     dear = chance.randrange(MEMBERS)
     cost = [0.004 if k == dear else chance.uniform(0.0003, 0.002) for k in range(MEMBERS)]
-    ops = [Op(k, chance.choice(KINDS), cost[k]) for k in range(MEMBERS)]
+    ops = [Op(k, "burn" if crowd else chance.choice(KINDS), cost[k]) for k in range(MEMBERS)]
+    hidden = Op(0, "burn", 0.003)
+    (hidden if crowd else ops[dear]).seconds *= factor
     train = iter(DataLoader(Data(ops), batch_size=8, num_workers=2, multiprocessing_context=method))
-    decoy = iter(DataLoader(Data([Op(0, "burn", 0.003)]), batch_size=4, num_workers=1, multiprocessing_context=method))
-    spent, end, step = torch.zeros(MEMBERS), time.perf_counter() + seconds, 0
-    while time.perf_counter() < end:
+    decoy = iter(DataLoader(Data([hidden]), batch_size=8 if crowd else 4, num_workers=1, multiprocessing_context=method))
+    spent, begin, step, warm = torch.zeros(MEMBERS), time.perf_counter(), 0, (0, 0)
+    while time.perf_counter() < begin + seconds:
         spent += next(train).sum(0)
         step += 1
-        if step % 10 == 0:
+        if crowd or step % 10 == 0:
             next(decoy)
+        if not warm[0] and time.perf_counter() > begin + 1:
+            warm = time.perf_counter(), step
+    print("kinds %s" % " ".join(op.kind for op in ops))
     print("truth %s" % " ".join("%.4f" % (s / spent.sum()) for s in spent))
+    print("rate %.4f" % ((step - warm[1]) / (time.perf_counter() - warm[0])))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), float(sys.argv[2]), sys.argv[3])
+    main(int(sys.argv[1]), float(sys.argv[2]), sys.argv[3], *map(float, sys.argv[4:5]), *map(bool, sys.argv[5:]))
