@@ -75,7 +75,7 @@ static void look_at(struct pp_others *o, int64_t pid, int subprocess)
                                .faults = was_there ? f.faults : 0,
                                .before_ns = was_there ? cpu_ns + f.children_ns : 0};
     }
-    o->faults += f.faults - p->faults;
+    o->faults += f.faults > p->faults ? f.faults - p->faults : 0; /* fewer: its number is another's now */
     p->faults = f.faults;
     p->parent = f.parent;
     p->subprocess = p->subprocess && subprocess; /* what has recorded may live on without */
