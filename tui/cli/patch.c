@@ -22,7 +22,7 @@ struct options {
 /* clang-format off */
 static const struct pp_opt opts[] = {
     {.name = "change", .type = PP_OPT_STRING, .offset = AT(change), .arg = "ID", .group = "Options",
-     .help = "c1, c2, ... as `pipeprobe answer` numbers them, or an argument such as\nnum_workers=4; without: the first that is advised"},
+     .help = "c1, c2, ... as `pipeprobe answer` numbers them, or an argument such as num_workers=4; without: the first that is advised"},
     {.name = "loader", .type = PP_OPT_STRING, .offset = AT(loader), .arg = "NAME",
      .help = "of several DataLoaders the one to change: its variable, or file:line"},
     {.name = "directory", .letter = 'C', .type = PP_OPT_STRING, .offset = AT(directory), .arg = "DIR", .dflt = ".",

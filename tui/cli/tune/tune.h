@@ -215,6 +215,9 @@ void tune_print_md(const struct tune_session *s, FILE *out); /* nothing of a str
 struct verify_work {
     char dataset[128];
     double samples, batch_size, drop_last; /* of the loader that is judged */
+    double epochs;                         /* that were begun */
+    double epoch_samples;                  /* taken of it in an epoch on average; in the first one so far */
+    double repeated;                       /* of what was loaded, that had been in this epoch */
     double batch_bytes;                    /* tensors of a batch, as handed over */
     double sample_ns; /* of a sample: CPU time of reading, all of decoding and transforming but the wait for a
                          CPU */
@@ -232,7 +235,7 @@ struct verify_check {
     int same;    /* or not known of one of them */
     int is_less; /* it differs because less is done, which a change of code may have meant */
 };
-enum { VERIFY_CHECKS = 7 };
+enum { VERIFY_CHECKS = 9 };
 /* All of them in a fixed order; how many differ. */
 int verify_work_compare(const struct verify_work *before, const struct verify_work *after,
                         struct verify_check check[VERIFY_CHECKS]);

@@ -24,9 +24,9 @@ struct options {
 /* clang-format off */
 static const struct pp_opt opts[] = {
     {.name = "change", .type = PP_OPT_STRING, .offset = AT(change), .arg = "ID", .group = "Options",
-     .help = "the change that was made, as `pipeprobe answer FILE` numbers it: its\nprediction stands beside what is measured"},
+     .help = "the change that was made, as `pipeprobe answer FILE` numbers it: its prediction stands beside what is measured"},
     {.name = "before", .type = PP_OPT_STRING, .offset = AT(before), .arg = "COMMAND",
-     .help = "a shell command that runs the job as it was, where more than arguments of its\nDataLoader were changed (default: the edited job with those of FILE put back)"},
+     .help = "a shell command that runs the job as it was, where more than arguments of its DataLoader were changed (default: the edited job with those of FILE put back)"},
     {.name = "yes", .letter = 'y', .type = PP_OPT_FLAG, .offset = AT(yes), .dflt = "0",
      .help = "start the job without asking; needed where there is no terminal"},
     {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "DIR",
@@ -289,7 +289,7 @@ static void print_text(const struct verify *v, FILE *out)
             fprintf(out, "Work:      %s was %s and is %s\n", v->check[i].name, v->check[i].before,
                     v->check[i].after);
     if (v->after.n && !v->differ)
-        fputs("Work:      the same: data set, its length, batch, bytes, work on a sample, step\n", out);
+        fputs("Work:      the same: data set, its length, epochs, batch, bytes, work on a sample, step\n", out);
     fprintf(out, "Outcome:   %s: %s%s%s\n", outcomes[v->outcome].code, outcomes[v->outcome].says,
             v->why[0] ? ": " : "", v->why);
     fprintf(out, "Files:     %s\n", dir ? dir : "?");

@@ -4,6 +4,7 @@
 /* Of the work of a sample and of a step: a CPU's clock, its caches and neighbours move them by less. */
 #define LEAST_OF_BEFORE 0.75
 #define SAME_BYTES 0.02 /* padded batches differ a little */
+#define SAME_SHARE 0.05
 
 const struct pp_report_loader *verify_loader_of(const struct pp_report *r)
 {
@@ -30,11 +31,12 @@ static double time_in(const struct pp_report *r, pp_phase phase, int cpu_alone)
     return ns;
 }
 
-static double batch_bytes(const struct pp_report *r)
+/* A number of a finding, whether it was found or not. */
+static double number_of(const struct pp_report *r, const char *finding, const char *name)
 {
     for (size_t i = 0; i < r->n_findings; i++)
-        for (size_t k = 0; k < r->findings[i].numbers; k++)
-            if (strcmp(r->findings[i].number[k].name, "tensor_bytes") == 0)
+        for (size_t k = 0; strcmp(r->findings[i].kind, finding) == 0 && k < r->findings[i].numbers; k++)
+            if (strcmp(r->findings[i].number[k].name, name) == 0)
                 return r->findings[i].number[k].value;
     return NAN;
 }
@@ -42,14 +44,19 @@ static double batch_bytes(const struct pp_report *r)
 void verify_work_read(const struct pp_report *r, struct verify_work *w)
 {
     const struct pp_report_loader *l = verify_loader_of(r);
-    *w = (struct verify_work){.samples = NAN, .batch_size = NAN, .drop_last = NAN, .step_ns = NAN};
+    *w = (struct verify_work){
+        .samples = NAN, .batch_size = NAN, .drop_last = NAN, .epoch_samples = NAN, .step_ns = NAN};
     if (l) {
         snprintf(w->dataset, sizeof(w->dataset), "%s", l->dataset ? l->dataset : "");
         w->samples = l->samples;
         w->batch_size = l->batch_size;
         w->drop_last = l->drop_last;
+        w->epochs = l->epochs;
+        w->epoch_samples = l->batches * l->batch_size / (l->epochs > 1 ? l->epochs - 0.5 : 1);
     }
-    w->batch_bytes = batch_bytes(r);
+    w->batch_bytes = number_of(r, "view-of-storage", "tensor_bytes");
+    w->repeated = number_of(r, "samples-repeated", "repeated_visits") /
+                  number_of(r, "samples-repeated", "visits");
     double ns = time_in(r, PP_PHASE_READ, 1) + time_in(r, PP_PHASE_DECODE, 0) +
                 time_in(r, PP_PHASE_TRANSFORM, 0);
     w->sample_ns = r->window_samples ? ns / (double)r->window_samples : NAN;
@@ -60,7 +67,7 @@ void verify_work_read(const struct pp_report *r, struct verify_work *w)
         }
 }
 
-enum kind { IS_TEXT, IS_COUNT, IS_BYTES, IS_TIME };
+enum kind { IS_TEXT, IS_COUNT, IS_BYTES, IS_TIME, IS_AT_LEAST, IS_SHARE };
 static const struct {
     const char *code, *name;
     enum kind kind;
@@ -68,6 +75,8 @@ static const struct {
 } rows[VERIFY_CHECKS] = {
     {"dataset", "data set", IS_TEXT, offsetof(struct verify_work, dataset)},
     {"samples", "its samples", IS_COUNT, offsetof(struct verify_work, samples)},
+    {"epoch", "samples of an epoch", IS_AT_LEAST, offsetof(struct verify_work, epoch_samples)},
+    {"repeated", "samples that came again in an epoch", IS_SHARE, offsetof(struct verify_work, repeated)},
     {"batch_size", "batch size", IS_COUNT, offsetof(struct verify_work, batch_size)},
     {"drop_last", "drop_last", IS_COUNT, offsetof(struct verify_work, drop_last)},
     {"batch_bytes", "bytes of a batch", IS_BYTES, offsetof(struct verify_work, batch_bytes)},
@@ -82,9 +91,10 @@ static const char *value_text(enum kind kind, const void *at, char *buf, size_t 
         snprintf(buf, size, "%s", (const char *)at);
         return buf;
     }
-    return kind == IS_BYTES  ? pp_text_bytes(buf, size, v)
-           : kind == IS_TIME ? pp_text_duration(buf, size, v)
-                             : pp_text_count(buf, size, v);
+    return kind == IS_BYTES   ? pp_text_bytes(buf, size, v)
+           : kind == IS_TIME  ? pp_text_duration(buf, size, v)
+           : kind == IS_SHARE ? pp_text_share(buf, size, v)
+                              : pp_text_count(buf, size, v);
 }
 
 static int is_same(enum kind kind, const void *before, const void *after)
@@ -95,7 +105,9 @@ static int is_same(enum kind kind, const void *before, const void *after)
     case IS_TEXT: return strcmp(before, after) == 0;
     case IS_COUNT: return isnan(a) || isnan(b) || a == b;
     case IS_BYTES: return isnan(a) || isnan(b) || fabs(b - a) <= SAME_BYTES * a;
-    case IS_TIME: return isnan(a) || isnan(b) || b >= LEAST_OF_BEFORE * a;
+    case IS_TIME:
+    case IS_AT_LEAST: return isnan(a) || isnan(b) || b >= LEAST_OF_BEFORE * a;
+    case IS_SHARE: return isnan(a) || isnan(b) || b <= a + SAME_SHARE;
     }
     return 1;
 }
@@ -104,8 +116,11 @@ int verify_work_compare(const struct verify_work *before, const struct verify_wo
                         struct verify_check check[VERIFY_CHECKS])
 {
     int differ = 0;
+    struct verify_work is = *after;
+    if (!(is.epochs > 1))
+        is.epoch_samples = NAN; /* the first one goes on: as many may come */
     for (size_t i = 0; i < VERIFY_CHECKS; i++) {
-        const void *b = (const char *)before + rows[i].at, *a = (const char *)after + rows[i].at;
+        const void *b = (const char *)before + rows[i].at, *a = (const char *)&is + rows[i].at;
         struct verify_check *c = &check[i];
         *c = (struct verify_check){.code = rows[i].code, .name = rows[i].name};
         value_text(rows[i].kind, b, c->before, sizeof(c->before));

@@ -14,7 +14,7 @@ struct job {
     struct pp_report r;
     struct pp_report_loader loader;
     struct pp_report_phase phase[4];
-    struct pp_report_finding finding;
+    struct pp_report_finding finding[2];
 };
 
 static struct pp_report_phase phase(pp_phase p, double total_ms, double delay, double cpu)
@@ -34,16 +34,20 @@ static void make_job(struct job *j)
                    .batch_size = 64,
                    .drop_last = 0,
                    .batches = 100,
+                   .epochs = 1,
                    .judged = 1},
         .phase = {phase(PP_PHASE_READ, 500, 0, 0.1), phase(PP_PHASE_DECODE, 2000, 0.2, 0.8),
                   phase(PP_PHASE_TRANSFORM, 4000, 0.2, 0.8), phase(PP_PHASE_STEP, 1000, 0, 0.5)},
-        .finding = {.kind = "view-of-storage", .number = {{"tensor_bytes", 38535168}}, .numbers = 1}};
+        .finding = {{.kind = "view-of-storage", .number = {{"tensor_bytes", 38535168}}, .numbers = 1},
+                    {.kind = "samples-repeated",
+                     .number = {{"visits", 6400}, {"repeated_visits", 0}},
+                     .numbers = 2}}};
     j->r = (struct pp_report){.loaders = &j->loader,
                               .n_loaders = 1,
                               .phases = j->phase,
                               .n_phases = 4,
-                              .findings = &j->finding,
-                              .n_findings = 1,
+                              .findings = j->finding,
+                              .n_findings = 2,
                               .window_samples = 6400};
 }
 
@@ -54,8 +58,8 @@ static const char *differing(struct job *before, struct job *after, int *is_less
     struct verify_check check[VERIFY_CHECKS];
     struct verify_work was, is;
     before->r.loaders = &before->loader, before->r.phases = before->phase,
-    before->r.findings = &before->finding;
-    after->r.loaders = &after->loader, after->r.phases = after->phase, after->r.findings = &after->finding;
+    before->r.findings = before->finding;
+    after->r.loaders = &after->loader, after->r.phases = after->phase, after->r.findings = after->finding;
     verify_work_read(&before->r, &was);
     verify_work_read(&after->r, &is);
     int n = verify_work_compare(&was, &is, check), found = 0;
@@ -82,6 +86,11 @@ static void the_same_is_the_same(void **state)
     b.phase[0] = phase(PP_PHASE_READ, 9000, 0, 0.01);
     b.phase[3] = phase(PP_PHASE_STEP, 1100, 0.2, 0.5);
     assert_string_equal(differing(&a, &b, &less), "");
+    /* Slower, its first epoch is not over; faster, it comes to a second one. */
+    b.loader.batches = 20;
+    assert_string_equal(differing(&a, &b, &less), "");
+    b.loader.batches = 1500, b.loader.epochs = 2;
+    assert_string_equal(differing(&a, &b, &less), "");
     make_job(&b);
     b.phase[2] = phase(PP_PHASE_TRANSFORM, 3400, 0.2, 0.8);
     assert_string_equal(differing(&a, &b, &less), "");
@@ -102,7 +111,9 @@ static void each_kind_of_less_is_seen(void **state)
     CHANGED(b.loader.samples = 5000, "samples", 0);
     CHANGED(b.loader.batch_size = 32, "batch_size", 0);
     CHANGED(b.loader.drop_last = 1, "drop_last", 0);
-    CHANGED(b.finding.number[0].value /= 2, "batch_bytes", 0);
+    CHANGED(b.finding[0].number[0].value /= 2, "batch_bytes", 0);
+    CHANGED(b.loader.epochs = 20, "epoch", 0); /* left after 5 batches */
+    CHANGED(b.finding[1].number[1].value = 3200, "repeated", 0);
     CHANGED(b.phase[2] = phase(PP_PHASE_TRANSFORM, 1000, 0.2, 0.8), "sample_work", 1);
     CHANGED(b.phase[1].total_ns = b.phase[2].total_ns = 0, "sample_work", 1);
     CHANGED(b.phase[3] = phase(PP_PHASE_STEP, 500, 0, 0.5), "step", 1);
