@@ -46,7 +46,7 @@ struct pp_storage {
 /* The rate of a replay as recorded: every prediction is held against the same few (whatif.c). It counts while
  * what the costs say of samples, capacity and storage is the same. */
 struct pp_base_rate {
-    double of[10];
+    double of[11];
     double samples_per_s,
         first_wait_ns; /* as the replay of these has it; samples_per_s 0: not replayed yet */
 };
@@ -171,6 +171,9 @@ struct pp_costs {
     int workers, prefetch, copy_buffers, in_order, pageable, sync_every_step;
     int in_trainer; /* num_workers=0: the training thread is the one worker, and makes a batch when it wants
                        one */
+    int rests;      /* workers of the job's own have as long nothing to do as it trains, or longer */
+    int on_demand;  /* and that is because a batch is asked of them when the trainer wants it, and no earlier
+                     */
     int inflight;   /* reads of a worker at a time; 0: not known, or a loader that has no such thing */
     struct pp_requests requests;
     int has_resources, streaming, locked; /* streaming: one thread reads for all workers (stream_reads.c);

@@ -481,6 +481,7 @@ static void split_batches(struct pp_costs_pass *p)
 
 /* A thread that hands tasks or results over has spans as well, of next to no work. */
 #define HANDS_OVER 0.02
+#define RESTS 0.9 /* of the steps' time: the first tasks of a batch begin before the wait for it */
 /* Another loader than PyTorch's tells neither how many its workers are nor how large its batches. They are
  * seen: a worker is a lane that makes something, a sample what it makes at a time. The user's word comes
  * first. */
@@ -507,6 +508,9 @@ static void count_made(struct pp_costs_pass *p)
     c->made_per_batch = (double)kept / (double)tl->window_batches * (double)(tl->end_ns - tl->start_ns) /
                         (double)(p->tl->end_ns - p->tl->start_ns);
     c->batch_size = c->batch_size > 0 ? c->batch_size : fmax(round(c->made_per_batch), 1);
+    double steps_ns = c->step_cpu_ns + c->step_blocked_ns + c->step_stretch_ns;
+    c->rests = !c->in_trainer && per(p->idle_ns, p->worker_ns) >=
+                                     RESTS * per(steps_ns, (double)(p->tl->end_ns - p->tl->start_ns));
 }
 
 void pp_costs_sum_up(struct pp_costs_pass *p)

@@ -65,9 +65,9 @@ static pp_status base_rate(const struct pp_costs *c, int which, const struct pp_
                            struct pp_base_rate *out, struct pp_err *err)
 {
     struct pp_base_rate none = {0}, *kept = c->base ? &c->base[which] : &none;
-    const double of[] = {c->others,    c->groups,           c->wanted_by_others, c->wake_part,
-                         c->bandwidth, c->reads_per_s,      c->restart_ns,       c->step_drag,
-                         (double)c->n, (double)c->n_outages};
+    const double of[] = {
+        c->others,     c->groups,    c->wanted_by_others, c->wake_part,         c->bandwidth, c->reads_per_s,
+        c->restart_ns, c->step_drag, (double)c->n,        (double)c->n_outages, c->on_demand};
     struct pp_knobs as_recorded = pp_knobs_none();
     struct pp_replay_result r;
     if (kept->samples_per_s > 0 && memcmp(kept->of, of, sizeof(of)) == 0) {
@@ -427,6 +427,7 @@ static int helpers_compete(const struct pp_costs *c)
  * replayed as 0.4 CPUs, and not as a competitor for half of the machine. The less was idle, the less is that
  * known: under a tenth of the machine they may have wanted more than they got. */
 #define ENOUGH_IDLE 0.1
+#define MUCH_FASTER 0.15 /* what a change has to gain */
 static double wanted_by_others(const struct pp_costs *c)
 {
     double idle = 1 - (c->outside_cpus + c->process_cpus) / c->online_cpus;
@@ -472,6 +473,19 @@ static pp_status fit_restart(struct pp_costs *c, struct pp_err *err)
     return st;
 }
 
+/* Workers that rest as long as it trains are ahead of the trainer, or are asked for a batch when it wants
+ * one: what comes nearer to the rate that was recorded. */
+static pp_status find_demand(struct pp_costs *c, struct pp_err *err)
+{
+    double ahead = 0, asked = 0;
+    pp_status st = c->rests ? pp_whatif_error(c, &ahead, err) : PP_OK;
+    c->on_demand = st == PP_OK && ahead >= MUCH_FASTER;
+    if (c->on_demand)
+        st = pp_whatif_error(c, &asked, err);
+    c->on_demand = c->on_demand && fabs(asked) < ahead / 2;
+    return st;
+}
+
 pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
 {
     double others = 0, groups = 0;
@@ -489,6 +503,8 @@ pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
     c->others_as_threads = c->others;
     if (c->others > 0)
         c->wake_part = c->others / (c->others + c->runnable);
+    if (st == PP_OK)
+        st = find_demand(c, err);
     if (st == PP_OK && !(c->glance && as_groups)) /* at a glance only the one that is used */
         st = fit_competition(c, &c->others, &c->others_range, err);
     others = c->others;

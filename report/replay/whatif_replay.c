@@ -250,7 +250,7 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
     step_ns = k->step_ns > 0 ? k->step_ns : fmax(step_ns - pinned_saves_ns(c, k) - warmer, 0) * step;
     return (struct pp_replay_setup){
         .workers = workers,
-        .on_demand = alone,
+        .on_demand = alone || (c->on_demand && !k->prefetch),
         .inflight = k->inflight ? k->inflight : c->inflight,
         .stream_items = c->streaming ? 2 * workers + (int)fmin(batch, 256) : 0, /* loader/dispatch.c */
         .prefetch = k->prefetch ? k->prefetch : c->prefetch,

@@ -160,6 +160,14 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
     [PP_REMEDY_PREFETCH] = {"prefetch", "a deeper prefetch",
                             "Deepen the prefetch (prefetch_factor): on average batches are made fast enough.",
                             PREFETCH, .set = "prefetch_factor={to}"},
+    [PP_REMEDY_ASK_AHEAD] =
+        {"ahead", "the next batch asked for before the step",
+         "Ask for the next batch before the step, so that it is loaded while this one trains.",
+         WORDS(
+             NULL,
+             "`ahead = [pool.submit(load, i) for i in next_batch]` before the step, `[f.result() for f in ahead]` behind it",
+             NULL, NULL),
+         .set = "prefetch=1"},
     [PP_REMEDY_OUT_OF_ORDER] =
         {"order", "batches in order of completion",
          "Deliver batches in order of completion (in_order=False), deepen the prefetch (prefetch_factor), or sort samples by size into buckets.",

@@ -114,6 +114,8 @@ enum pp_metric_from {
     X(G_FEWER, "g_fewer", "replay: gain of fewer workers", GAIN, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
     X(G_NO_WORKERS, "g_no_workers", "replay: gain of no workers", GAIN, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
     X(G_PREFETCH, "g_prefetch", "replay: gain of prefetch", GAIN, REPLAY) \
+    X(G_AHEAD, "g_ahead", "replay: gain of batches asked for ahead", GAIN, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
+    X(LEAD_AHEAD, "lead_ahead", "replay: asked for ahead vs. the best other", SHARE, REPLAY) \
     X(G_ORDER, "g_order", "replay: gain of order of completion", GAIN, REPLAY) \
     X(G_PINNED, "g_pinned", "replay: gain of pinned memory", GAIN, REPLAY) \
     X(G_PINNED_LEAST, "g_pinned_least", "replay: gain of that, at least", GAIN, REPLAY) \

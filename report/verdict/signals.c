@@ -155,7 +155,7 @@ static pp_status offer_counts(const struct pp_costs *c, struct pp_signals *s, st
         f = offer(s, PP_REMEDY_FEWER_WORKERS, 0);
         st = choose_count(c, f, &f->knobs.workers, fewer, n, err);
     }
-    if (st == PP_OK) {
+    if (st == PP_OK && !c->on_demand) {
         f = offer(s, PP_REMEDY_PREFETCH, 0);
         st = choose_count(c, f, &f->knobs.prefetch, deeper, 3, err);
     }
@@ -193,6 +193,7 @@ OFFERED(has_slow_host, many_requests(c) && m[PP_METRIC_SLOW_HOST] >= LEAST_SLOW_
 OFFERED(has_small_shards, many_requests(c) && m[PP_METRIC_SMALL_SHARDS] >= LEAST_SHARDS)
 OFFERED(keeps_order, c->in_order)
 OFFERED(has_workers, c->per_worker && !c->in_trainer)
+OFFERED(asks_late, c->on_demand)
 OFFERED(has_one_buffer, c->copy_buffers == 1)
 OFFERED(syncs_every_step, c->sync_every_step)
 OFFERED(has_other_ranks, c->n_others > 0)
@@ -258,6 +259,7 @@ static const struct {
     {PP_REMEDY_OUT_OF_ORDER, 0, keeps_order, "out-of-order", NULL},
     {PP_REMEDY_PINNED, 0, copies_pageable, "yes", NULL},
     {PP_REMEDY_KEEP_WORKERS, 0, restarts_workers, "yes", NULL},
+    {PP_REMEDY_ASK_AHEAD, 0, asks_late, "1 ahead", NULL},
     {PP_REMEDY_NO_WORKERS, 0, has_workers, "0", NULL},
     {PP_REMEDY_SAMPLER, 1, draws_long, "none", NULL},
     {PP_REMEDY_COPY_BUFFERS, 0, has_one_buffer, "2", NULL},
@@ -356,6 +358,8 @@ static void add_gains(struct pp_signals *s)
     m[PP_METRIC_G_FEWER] = gain_of(s, "fewer-workers");
     m[PP_METRIC_G_NO_WORKERS] = gain_of(s, "no-workers");
     m[PP_METRIC_G_PREFETCH] = gain_of(s, "prefetch");
+    m[PP_METRIC_G_AHEAD] = gain_of(s, "ahead");
+    m[PP_METRIC_LEAD_AHEAD] = lead_of(s, "ahead");
     m[PP_METRIC_G_ORDER] = gain_of(s, "order");
     m[PP_METRIC_G_PINNED] = gain_of(s, "pinned");
     m[PP_METRIC_G_BUFFERS] = gain_of(s, "buffers");

@@ -44,6 +44,10 @@ const struct pp_rule pp_cause_rules_replay[] = {
      .said =
          "only {stream_deliver} of {stream_workers} workers deliver. The data set has no shard for the others, or theirs has ended. {owner} keeps the rest busy",
      .remedy = PP_REMEDY_MORE_SHARDS},
+    {"loader", "on-demand", WHEN(AT_LEAST(G_AHEAD, WORTH_A_FIX), AT_LEAST(LEAD_AHEAD, OPTION_FIRST)),
+     .said =
+         "nothing is loaded ahead. A batch is asked for when training wants it: the {workers|worker rests|workers rest} while it trains, and it waits while they work",
+     .remedy = PP_REMEDY_ASK_AHEAD},
     {"loader", "view-of-storage",
      WHEN(OWNER(BIT(NONE)), AT_LEAST(HANDED_FACTOR, PP_VIEW_FACTOR, "below, less than half is for nothing"),
           AT_LEAST(HANDED, PP_VIEW_BYTES, "less is handed over in a millisecond")),

@@ -565,8 +565,8 @@ static void a_step_has_threads(void **state)
 }
 
 /* Batches of another loader have no size: each takes two threads `made` samples of 4 ms in all, beside a step
- * of 4 ms, and a third hands tasks over. */
-static struct pp_costs costs_of_another_loader(uint32_t made, double stated, pp_status expected)
+ * of 4 ms, in which they may rest, and a third hands tasks over. */
+static struct pp_costs costs_of_another_loader(uint32_t made, double stated, int rests, pp_status expected)
 {
     struct fake_run *f = calloc(1, sizeof(*f));
     struct pp_costs c;
@@ -581,6 +581,8 @@ static struct pp_costs costs_of_another_loader(uint32_t made, double stated, pp_
         uint64_t now = FAKE_T0 + b * 20 * FAKE_MS;
         fake_span(f, trainer, PP_PHASE_DATA_WAIT, now, 16 * FAKE_MS)->batch = b;
         fake_span(f, trainer, PP_PHASE_STEP, now + 16 * FAKE_MS, 4 * FAKE_MS)->batch = b;
+        for (int i = 0; rests && i < 2; i++)
+            fake_span(f, workers[i], PP_PHASE_DISPATCH_WAIT, now + 16 * FAKE_MS, 4 * FAKE_MS);
         for (uint32_t i = 0; i <= made; i++) {
             uint64_t ns = i == made ? 1000 : 4 * FAKE_MS;
             struct pp_span *s = fake_span(f, workers[i == made ? 2 : i % 2], PP_PHASE_TRANSFORM,
@@ -607,22 +609,23 @@ static void batches_without_a_size_are_what_is_made_for_them(void **state)
     const struct {
         uint32_t made;
         double stated, batch, per_s;
-        int workers;
+        int workers, rests;
     } cases[] = {
-        {8, 0, 8, 400, 2}, /* eight samples a batch, each 50 times a second */
-        {8, 8, 8, 400, 2}, /* as the user says */
-        {1, 0, 1, 50, 1},  /* whole batches, by one thread */
-        {1, 8, 8, 400, 1}, /* of which the user knows the size */
+        {8, 0, 8, 400, 2, 1}, /* eight samples a batch, each 50 times a second */
+        {8, 8, 8, 400, 2, 0}, /* as the user says */
+        {1, 0, 1, 50, 1, 0},  /* whole batches, by one thread */
+        {1, 8, 8, 400, 1, 0}, /* of which the user knows the size */
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct pp_costs c = costs_of_another_loader(cases[i].made, cases[i].stated, PP_OK);
+        struct pp_costs c = costs_of_another_loader(cases[i].made, cases[i].stated, cases[i].rests, PP_OK);
         assert_near(c.batch_size, cases[i].batch, 1e-6);
         assert_near(c.samples_per_s, cases[i].per_s, 0.01 * cases[i].per_s);
         assert_int_equal(c.workers, cases[i].workers);
         assert_int_equal(c.in_trainer, 0);
+        assert_int_equal(c.rests, cases[i].rests);
         pp_costs_free(&c);
     }
-    struct pp_costs c = costs_of_another_loader(8, 32, PP_E_USAGE);
+    struct pp_costs c = costs_of_another_loader(8, 32, 0, PP_E_USAGE);
     pp_costs_free(&c);
 }
 

@@ -109,6 +109,37 @@ static void test_the_trainer_gets_a_worker(void **state)
     pp_costs_free(&c);
 }
 
+/* Workers of the job's own that rest while it trains: nothing was made ahead where that replay gives the
+ * rate. */
+static void test_what_is_asked_for_late_can_be_asked_for_ahead(void **state)
+{
+    const struct {
+        int rests;
+        double batch_s; /* four samples of 11 ms of each worker, and a step of 44 ms */
+        int on_demand;
+    } cases[] = {{1, 0.088, 1}, {1, 0.046, 0}, {0, 0.088, 0}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct pp_costs c = made_costs_new();
+        double off;
+        struct pp_err err = {0};
+        c.rests = cases[i].rests, c.step_blocked_ns = 44e6;
+        c.samples_per_s = 8 / cases[i].batch_s;
+        assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+        struct pp_signals s = made_costs_signals(&c);
+        const struct pp_fix *ahead = pp_signals_fix(&s, "ahead");
+        assert_int_equal(c.on_demand, cases[i].on_demand);
+        assert_int_equal(ahead != NULL, cases[i].on_demand);
+        assert_int_equal(pp_signals_fix(&s, "prefetch") == NULL, cases[i].on_demand);
+        if (ahead) {
+            assert_int_equal(pp_whatif_error(&c, &off, &err), PP_OK);
+            assert_near(off, 0, 0.03);
+            assert_near(ahead->p.gain, 0.9, 0.15);
+            assert_near(made_costs_predicted(&c, "workers=4"), 8 / 0.066, 6); /* still one after the other */
+        }
+        pp_costs_free(&c);
+    }
+}
+
 /* Two reads at a time were seen. That storage serves sixteen as quickly is an assumption: it is said, and the
  * interval reaches down to storage that serves hardly more than it was seen to. */
 static void test_more_reads_than_were_seen_are_assumed(void **state)
@@ -493,6 +524,7 @@ int main(void)
         cmocka_unit_test(test_taking_a_batch_costs_the_trainer),
         cmocka_unit_test(test_a_replay_has_samples_from_all_over_the_recording),
         cmocka_unit_test(test_the_trainer_gets_a_worker),
+        cmocka_unit_test(test_what_is_asked_for_late_can_be_asked_for_ahead),
         cmocka_unit_test(test_more_reads_than_were_seen_are_assumed),
         cmocka_unit_test(test_no_change_is_no_change),
         cmocka_unit_test(test_a_batch_size_comes_with_a_step),
