@@ -307,13 +307,17 @@ static void next(struct answer *a, const char *why, const char *const *words)
 static void write_next(struct answer *a)
 {
     const struct pp_report_verdict *v = &a->r->verdict;
-    const struct pp_report_fix *f = first_to_do(a->r);
     const struct pp_report_loader *l = judged(a->r);
     char code[96];
+    size_t first = 0; /* argument that is advised, or worth a measurement */
+    while (first < v->n_fixes && !(v->fixes[first].is_argument && v->fixes[first].advice != PP_ADVICE_NO))
+        first++;
     pp_json_put_array(&a->j, "next");
-    if (f && f->is_argument && l && l->source)
-        next(a, "show the change as a diff",
-             (const char *const[]){"pipeprobe", "patch", a->file, "--change", "c1", NULL});
+    if (first < v->n_fixes && l && l->source) {
+        snprintf(code, sizeof(code), "c%zu", first + 1);
+        next(a, "show the change as a diff; pipeprobe verify then measures it",
+             (const char *const[]){"pipeprobe", "patch", a->file, "--change", code, NULL});
+    }
     if (v->l1 && v->l2 && strcmp(v->l0 ? v->l0 : "", "inconclusive") != 0) {
         snprintf(code, sizeof(code), "%s/%s", v->l1, v->l2);
         next(a, "what the cause means, and what refutes it",

@@ -3,13 +3,17 @@
 
 Per job: the start is recorded (exec, SECONDS), the script takes `path`, all of its changes at once, or leaves the job as it is where `stop` says so; then the
 grid, the start and the script's setting take turns in one process, ROUNDS times. Right: at least 90 % of the best rate of all that was measured. A job that no
-setting helps (none gains 15 %) needs a `stop`. A line per job goes to KEEP/results.tsv; jobs that are there are not run again."""
+setting helps (none gains 15 %) needs a `stop`. A line per job goes to KEEP/results.tsv; jobs that are there are not run again (measured.tsv is such a file).
+
+Then `pipeprobe verify` judges the script's setting against the start, or where that is the start the best other one of the grid. It is wrong where it says
+`fixed` or `improved` of what gained less than 3 % in the grid. KEEP/verified.tsv has a line of each."""
 import json
 import os
 import re
 import statistics
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS, PLAIN, ROUNDS = float(os.environ.get("SECONDS_EACH", 8)), float(os.environ.get("PLAIN", 2.5)), int(os.environ.get("ROUNDS", 2))
@@ -102,6 +106,41 @@ def rates(name, settings):
     return {s: statistics.median(r) for s, r in found.items()}
 
 
+def edited_to(start, setting, measured):
+    """What verify is asked about."""
+    return setting if setting != start else max((s for s in measured if s != start), key=measured.get)
+
+
+def verified(pipeprobe, name, setting):
+    """(outcome, its gain, predicted gain)"""
+    file = os.path.join(KEEP, name + ".sqlite")
+    job = [sys.executable, os.path.join(HERE, "job.py"), name, "100", setting]
+    with tempfile.TemporaryDirectory() as directory:
+        words = [pipeprobe, "verify", file, "--yes", "-q", "-d", "3s", "--max-runs", "4", "--json", "-o", os.path.join(directory, "runs"), "--", *job]
+        said = json.loads(subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
+    return [said["outcome"], *((said[key] or {}).get("gain") for key in ("measured", "predicted"))]
+
+
+def verify_all(pipeprobe, rows, only):
+    file = os.path.join(KEEP, "verified.tsv")
+    done = {line.split("\t")[0]: line.strip().split("\t") for line in open(file)} if os.path.exists(file) else {}
+    wrong = 0
+    for name, line in rows.items():
+        if not re.search(only, name):
+            continue
+        start, setting, measured = line.split("\t")[1], line.split("\t")[2], json.loads(line.split("\t")[9])
+        to = edited_to(start, setting, measured)
+        if name not in done:
+            done[name] = [name, to, *map(str, verified(pipeprobe, name, to))]
+            with open(file, "a") as kept:
+                kept.write("\t".join(done[name]) + "\n")
+        gain = measured[to] / measured[start] - 1
+        bad = done[name][2] in ("fixed", "improved") and gain < 0.03
+        wrong += bad
+        print("%-24s %-34s %-34s grid %+7.1f %% %s %s" % (name, start, to, 100 * gain, " ".join(done[name][2:4]), "WRONG" if bad else ""), flush=True)
+    print("`fixed` or `improved` where the grid has no gain of 3 %%: %d of %d" % (wrong, len(done)))
+
+
 def main():
     os.makedirs(KEEP, exist_ok=True)
     results = os.path.join(KEEP, "results.tsv")
@@ -130,6 +169,7 @@ def main():
         best = "" if part >= 0.9 else "best: " + best
         print("%-24s %-34s %-34s %7.0f%% %6.2f  %s %s %s" % (name, start, "" if setting == start else setting, 100 * part, gain, stop, cause, best))
     print("at least 90 %% of the best rate: %d of %d; `stop` where no setting gains 15 %%: %d of %d" % (right, len(rows), stops, fixed))
+    verify_all(sys.argv[1], rows, sys.argv[2] if len(sys.argv) > 2 else "")
 
 
 if __name__ == "__main__":
