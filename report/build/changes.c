@@ -280,6 +280,8 @@ void pp_changes_agree(struct pp_report *r, struct pp_arena *arena)
         struct pp_report_finding *f = &r->findings[i];
         int lockstep = strcmp(f->kind, "lockstep-waits") == 0;
         in_step |= lockstep && f->state == PP_FINDING_FOUND;
+        if (lockstep && f->next_step && v->remedy == &pp_remedies[PP_REMEDY_HOLD_LESS])
+            f->next_step = "Leave the workers as they are: more of them only wait longer for the lock.";
         if (full && lockstep && f->next_step)
             f->next_step = "Leave the workers as they are: the storage is at its limit, and more of "
                            "them get no more from it.";

@@ -71,6 +71,7 @@ static void list_ops(const struct pp_costs *c, int replayed, struct pp_arena *ar
                                     .advice = pp_op_advice_find(op->code),
                                     .judged = o->loaders[op->loader].judged,
                                     .of_batch = op->of_batch,
+                                    .is_lock = pp_costs_is_lock(op),
                                     .samples = op->n,
                                     .share = op->share,
                                     .low = op->share_low,
@@ -78,7 +79,8 @@ static void list_ops(const struct pp_costs *c, int replayed, struct pp_arena *ar
                                     .share_all = op->share_all,
                                     .cpu_share = op->n > 0 ? op->cpu / op->n : NAN};
         to->gain = to->gain_low = to->gain_high = NAN;
-        if (replayed && fmax(op->share, op->share_all) >= WORTH_REPLAYING && predicted++ < REPLAYED)
+        if (replayed && !to->is_lock && fmax(op->share, op->share_all) >= WORTH_REPLAYING &&
+            predicted++ < REPLAYED)
             predict(c, op, to);
         int followed = c->whole_batches && to->advice && strcmp(to->advice, PP_ADVICE_BY_BATCH) == 0;
         if (!(to->gain >= PP_WORTH_SAYING) || followed)
@@ -297,6 +299,20 @@ static const char *cause_of(const struct pp_report_op *op, const struct pp_repor
     return pp_cause_rules_replay[i].l2;
 }
 
+/* Where the lock is taken that workers wait for. */
+static int name_lock(struct pp_report *r, struct pp_arena *arena)
+{
+    struct pp_report_verdict *v = &r->verdict;
+    size_t lock = 0;
+    while (lock < r->n_ops && !(r->ops[lock].is_lock && r->ops[lock].judged))
+        lock++;
+    if (v->remedy != &pp_remedies[PP_REMEDY_HOLD_LESS] || lock == r->n_ops || r->why_no_ops)
+        return 0;
+    v->next_step = pp_arena_printf(arena, "%s It is taken in %s.", v->next_step,
+                                   with_place(&r->ops[lock], ", ", "", arena));
+    return 1;
+}
+
 /* 1: the op stands beside others' load, as what the job itself can do. */
 static int name_op(struct pp_report *r, struct pp_arena *arena)
 {
@@ -368,7 +384,7 @@ void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
                                        pp_text_share(share, CELL, most->share_all));
     if (!waits)
         name_step(r, 0, 0, arena);
-    int beside = name_op(r, arena);
+    int beside = !name_lock(r, arena) && name_op(r, arena);
     if (waits)
         name_step(r, 1, beside, arena);
 }

@@ -72,6 +72,7 @@ struct pp_report_op {
     const char *loader;   /* of several: whose; NULL: there is one */
     const char *advice;   /* what is faster; NULL: nothing is known */
     int judged, of_batch; /* it is of the judged loader; of collating */
+    int is_lock;          /* it waits for a lock that workers share; gain is NAN then */
     double samples;       /* stacks it was seen in */
     double share, low, high;          /* of the stall, 80 % interval */
     double share_all;                 /* of the work of all workers */

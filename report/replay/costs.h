@@ -46,7 +46,7 @@ struct pp_storage {
 /* The rate of a replay as recorded: every prediction is held against the same few (whatif.c). It counts while
  * what the costs say of samples, capacity and storage is the same. */
 struct pp_base_rate {
-    double of[11];
+    double of[12];
     double samples_per_s,
         first_wait_ns; /* as the replay of these has it; samples_per_s 0: not replayed yet */
 };
@@ -180,6 +180,11 @@ struct pp_costs {
                                              locked: the workers' decoding excludes each other, or all of
                                              their work: threads_locked, by the interpreter's lock */
     int threads_locked;
+    double lock_wait; /* or by a lock of the job's own: of the workers' time their wait for it, as stacks
+                         show; 0: none is seen */
+    double lock_held; /* then of the rest of their time, what one worker does at a time: set by
+                         pp_whatif_calibrate */
+    int lock_sleeps;  /* most of that is no CPU time */
     double bandwidth; /* bytes/s that all reads share, where the recording shows such a limit (storage.h); 0:
                          it shows none */
     double reads_per_s;        /* likewise, reads of whatever size; at most one of the two is set */
@@ -220,6 +225,9 @@ struct pp_costs {
 };
 
 /* How long a worker has it, but for waits for a CPU. */
+/* Its samples wait for a lock that workers share. */
+int pp_costs_is_lock(const struct pp_op *op);
+
 static inline float pp_cost_occupancy(const struct pp_cost_sample *x)
 {
     return x->read_blocked + x->read_cpu + x->retry_blocked + x->decode_cpu + x->decode_blocked +

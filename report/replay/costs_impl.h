@@ -31,6 +31,9 @@ void pp_stream_reads_free(struct pp_stream_reads *r);
 /* Gives each sample of c its read; a sample whose read was not recorded (it was before the window) goes. */
 void pp_stream_reads_join(struct pp_stream_reads *r, struct pp_costs *c);
 
+/* lock_wait and lock_sleeps, of c->ops and c->workers (costs_means.c). */
+void pp_costs_find_lock(struct pp_costs *c);
+
 #define A_BATCH 1.5 /* made for each batch: below it a worker makes a batch at a time */
 
 struct pp_costs_worker {

@@ -450,7 +450,7 @@ static void average(struct pp_costs_pass *p)
     /* Blocked while decoding, with more than one worker, and no quota to blame: one lock held by one of them
      * nearly all the time. */
     c->locked = c->workers > 1 && !(c->throttled_share > 0.05) &&
-                (c->threads_locked ||
+                (c->threads_locked || c->lock_wait > 0 ||
                  (c->work_blocked_ns > 0.3 * c->work_wall_ns && c->decode_busy_ns > 0.5 * c->window_ns));
 }
 
@@ -513,6 +513,41 @@ static void count_made(struct pp_costs_pass *p)
                                      RESTS * per(steps_ns, (double)(p->tl->end_ns - p->tl->start_ns));
 }
 
+/* A lock's own method, as in "SemLock.__enter__ in Birds.__getitem__": of multiprocessing, a manager,
+ * filelock. */
+int pp_costs_is_lock(const struct pp_op *op)
+{
+    static const char *const locks[] = {"Lock", "Semaphore", "Acquirer"};
+    char name[64];
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(op->name, " "), op->name);
+    const char *method = strrchr(name, '.');
+    if (op->of_batch || 2 * op->cpu > op->n || !method ||
+        (strcmp(method, ".__enter__") != 0 && strcmp(method, ".acquire") != 0))
+        return 0;
+    for (size_t i = 0; i < sizeof(locks) / sizeof(*locks); i++)
+        if (strstr(name, locks[i]))
+            return 1;
+    return 0;
+}
+
+#define MUCH_LOCKED 0.1 /* of the workers' time */
+
+void pp_costs_find_lock(struct pp_costs *c)
+{
+    double waits = 0, cpu = 0, n = 0;
+    for (size_t i = 0; i < c->ops.n_ops; i++) {
+        const struct pp_op *op = &c->ops.ops[i];
+        int counts = c->ops.loaders[op->loader].judged && !op->of_batch, is_lock = pp_costs_is_lock(op);
+        waits += counts && is_lock ? op->n : 0;
+        cpu += counts && !is_lock ? op->cpu : 0;
+        n += counts ? op->n : 0;
+    }
+    if (c->workers < 2 || !(waits >= fmax(MUCH_LOCKED * n, PP_OPS_FEWEST) && waits < n))
+        return;
+    c->lock_wait = waits / n;
+    c->lock_sleeps = cpu < 0.5 * (n - waits);
+}
+
 void pp_costs_sum_up(struct pp_costs_pass *p)
 {
     struct pp_costs *c = p->c;
@@ -532,6 +567,7 @@ void pp_costs_sum_up(struct pp_costs_pass *p)
     count_made(p);
     if (c->n)
         qsort(c->samples, c->n, sizeof(*c->samples), by_claim);
+    pp_costs_find_lock(c);
     average(p);
     split_batches(p);
     c->epoch_samples = epoch_samples(p->source, c, p->tl);

@@ -29,7 +29,8 @@ struct pp_replay_sample {
                                      storage_bytes_per_s), and the CPU part of the read */
     float work_cpu;               /* decode + transform */
     float work_blocked;           /* blocked inside decode or transform: locks, page faults */
-    float serial_cpu;   /* CPU time spent under one lock shared by all workers, part of neither above */
+    float serial_cpu;   /* CPU time spent under one lock shared by all workers, part of neither above;
+                           lock_sleeps: no CPU time */
     uint32_t bytes;     /* asked of storage; 0: it is not asked, the sample is at hand */
     uint32_t on_device; /* 1: the device's decoder takes it, behind the copy of its batch */
     uint32_t begins;    /* 1: the first of its recorded batch; with per_worker a batch begins with one, if
@@ -47,6 +48,7 @@ struct pp_replay_setup {
                      the  worker reads by itself */
     int stream_items; /* one reader of its own reads for all workers, and is at most so many samples ahead of
                          what they have finished; 0: they read by themselves */
+    int lock_sleeps;  /* who holds the lock is blocked meanwhile */
     int on_demand;    /* nothing is made ahead: a batch is begun when the trainer wants it */
     int per_worker;   /* a batch is given to a worker, in turn, or where batches have no order to the one that
                          has had fewer than prefetch for longest; workers x prefetch are given and not yet taken

@@ -78,6 +78,12 @@ static int run_for(struct sim *m, int w, double cpu_ns)
     return 1;
 }
 
+static int hold_lock(struct sim *m, int w)
+{
+    double ns = m->samples[m->workers[w].sample].serial_cpu;
+    return m->s->lock_sleeps ? sleep_until(m, w, m->agents.now + ns) : run_for(m, w, ns);
+}
+
 /* Begins a stage of a read. who: the agent that reads, for worker w. 0: it takes no time. */
 static int begin_read(struct sim *m, int stage, int who, int w, const struct pp_replay_sample *x)
 {
@@ -131,7 +137,7 @@ static int begin_stage(struct sim *m, int w)
     case W_SERIAL: /* one worker at a time: the others wait in line */
         if (m->locked && x->serial_cpu > 0)
             line_join(&m->lock_line, (size_t)w);
-        else if (!run_for(m, w, x->serial_cpu))
+        else if (!hold_lock(m, w))
             return 0;
         m->locked = 1;
         return 1;
@@ -220,7 +226,7 @@ static void end_stage(struct sim *m, int w)
         m->locked = m->lock_line.n > 0;
         if (m->locked) {
             int next = (int)line_leave(&m->lock_line);
-            pp_agents_run(&m->agents, next, m->samples[m->workers[next].sample].serial_cpu);
+            hold_lock(m, next);
         }
     }
     if (a->stage == W_COLLATE && !m->s->in_order)

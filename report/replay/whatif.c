@@ -67,7 +67,7 @@ static pp_status base_rate(const struct pp_costs *c, int which, const struct pp_
     struct pp_base_rate none = {0}, *kept = c->base ? &c->base[which] : &none;
     const double of[] = {
         c->others,     c->groups,    c->wanted_by_others, c->wake_part,         c->bandwidth, c->reads_per_s,
-        c->restart_ns, c->step_drag, (double)c->n,        (double)c->n_outages, c->on_demand};
+        c->restart_ns, c->step_drag, (double)c->n,        (double)c->n_outages, c->on_demand, c->lock_held};
     struct pp_knobs as_recorded = pp_knobs_none();
     struct pp_replay_result r;
     if (kept->samples_per_s > 0 && memcmp(kept->of, of, sizeof(of)) == 0) {
@@ -505,6 +505,9 @@ pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
         c->wake_part = c->others / (c->others + c->runnable);
     if (st == PP_OK)
         st = find_demand(c, err);
+    if (st == PP_OK && c->locked &&
+        c->lock_wait > 0) /* so much that they come to the recorded rate together */
+        st = fit(c, &c->lock_held, 1, throughput, rate_within(c), err);
     if (st == PP_OK && !(c->glance && as_groups)) /* at a glance only the one that is used */
         st = fit_competition(c, &c->others, &c->others_range, err);
     others = c->others;

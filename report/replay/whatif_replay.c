@@ -159,7 +159,12 @@ static struct pp_replay_sample replayed(const struct pp_costs *c, const struct p
                             ? 0
                             : (float)((x->decode_blocked + x->transform_blocked) * k->op_blocked),
     };
-    if (c->locked) {
+    if (c->lock_wait > 0 && c->locked) {
+        r.work_blocked = fmaxf(r.work_blocked - (float)c->lock_wait * pp_cost_occupancy(x), 0);
+        float held = k->unlocked ? 0 : (float)c->lock_held, apart = 1 - held;
+        r.serial_cpu = held * (r.read_blocked + r.read_cpu + r.work_blocked + r.work_cpu);
+        r.read_blocked *= apart, r.read_cpu *= apart, r.work_blocked *= apart, r.work_cpu *= apart;
+    } else if (c->locked) {
         float decoding = (float)(x->decode_cpu * k->decode * k->op_cpu * w->warm);
         r.work_blocked = c->threads_locked ? 0 : (float)(x->transform_blocked * k->op_blocked);
         r.serial_cpu = k->unlocked ? 0 : c->threads_locked ? r.work_cpu : decoding;
@@ -255,6 +260,7 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
         .stream_items = c->streaming ? 2 * workers + (int)fmin(batch, 256) : 0, /* loader/dispatch.c */
         .prefetch = k->prefetch ? k->prefetch : c->prefetch,
         .copy_buffers = k->copy_buffers ? k->copy_buffers : c->copy_buffers,
+        .lock_sleeps = c->lock_wait > 0 && c->lock_sleeps,
         .in_order = k->order ? k->order == 1 : c->in_order,
         .per_worker = c->per_worker,
         .drains = c->drains,
@@ -340,7 +346,9 @@ void pp_whatif_demand(const struct pp_costs *c, const struct pp_knobs *k, struct
         out->bytes += r.bytes / n;
         out->reads += (r.bytes > 0) / n;
         read_cpu_ns += r.read_cpu / n;
-        out->cpu_ns += ((double)r.read_cpu + r.work_cpu + r.serial_cpu) / n;
+        double *serial = out->setup.lock_sleeps ? &out->worker_ns : &out->cpu_ns;
+        out->cpu_ns += ((double)r.read_cpu + r.work_cpu) / n;
+        *serial += r.serial_cpu / n;
         out->serial_ns += r.serial_cpu / n;
         out->on_device += r.on_device / n;
         out->worker_ns += r.work_blocked / n;

@@ -226,6 +226,14 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "decode with `fn.decoders.*`; Python code through `fn.external_source(parallel=True)` with "
                "`py_num_workers=N`"),
          .set = "lock=none"},
+    [PP_REMEDY_HOLD_LESS] =
+        {"own-lock", "no wait for the lock: each worker has its own of what it guards",
+         "Hold the lock for less, or give each worker its own file, connection or cache, which needs no lock.",
+         WORDS(
+             NULL,
+             "what the lock guards opened in `worker_init_fn`, one for each worker; read and decode outside of `with lock:`",
+             "the same", NULL),
+         .set = "lock=none"},
     [PP_REMEDY_OTHER_LOAD] = {"cpus", "exclusive CPUs: nothing else on them, or a larger quota",
                               "Move other processes off these CPUs before changing the loader.", OTHER_LOAD,
                               .set = "other-load=none"},

@@ -106,6 +106,7 @@ enum pp_metric_from {
     X(W_STORAGE, "w_storage", "replay: weight of storage", SHARE, REPLAY, .explains = PP_EXPLAINS_ITSELF) \
     X(W_ERRORS, "w_errors", "replay: weight of retries", SHARE, REPLAY, .explains = PP_EXPLAINS_ITSELF) \
     X(W_LOCK, "w_lock", "replay: weight of a lock", SHARE, REPLAY, .explains = PP_EXPLAINS_ITSELF) \
+    X(LOCK_WAIT, "lock_wait", "workers wait for a lock that they share", SHARE, REPLAY, .explains = PP_EXPLAINS_ITSELF) \
     X(W_WORK, "w_work", "replay: weight of CPU work", SHARE, REPLAY, .explains = PP_EXPLAINS_ITSELF) \
     X(W_COPY, "w_copy", "replay: weight of copies", SHARE, REPLAY, .explains = PP_EXPLAINS_ITSELF) \
     X(W_SYNC, "w_sync", "replay: weight of device sync", SHARE, REPLAY, .explains = PP_EXPLAINS_ITSELF) \

@@ -193,6 +193,8 @@ OFFERED(has_slow_host, many_requests(c) && m[PP_METRIC_SLOW_HOST] >= LEAST_SLOW_
 OFFERED(has_small_shards, many_requests(c) && m[PP_METRIC_SMALL_SHARDS] >= LEAST_SHARDS)
 OFFERED(keeps_order, c->in_order)
 OFFERED(has_workers, c->per_worker && !c->in_trainer)
+OFFERED(has_own_lock, c->lock_wait > 0)
+OFFERED(has_no_own_lock, !(c->lock_wait > 0))
 OFFERED(asks_late, c->on_demand)
 OFFERED(has_one_buffer, c->copy_buffers == 1)
 OFFERED(syncs_every_step, c->sync_every_step)
@@ -269,7 +271,8 @@ static const struct {
     {PP_REMEDY_LESS_WORK, PP_AN_AMOUNT, NULL, "half (smaller images)", NULL},
     {PP_REMEDY_ERRORS, 1, reads_fail, "none", NULL},
     {PP_REMEDY_REMOTE_THROTTLED, 1, is_refused, "none", NULL},
-    {PP_REMEDY_LOCK, 1, NULL, "none", NULL},
+    {PP_REMEDY_LOCK, 1, has_no_own_lock, "none", NULL},
+    {PP_REMEDY_HOLD_LESS, 1, has_own_lock, "none", NULL},
     {PP_REMEDY_OTHER_LOAD, 1, NULL, "%.3g, exclusive", NULL}, /* as many CPUs: now they are exclusive */
     {PP_REMEDY_SLOW_RANK, 1, has_other_ranks, "even", NULL},
     {PP_REMEDY_GPU_DECODE, 1, may_decode_on_gpu, "nvJPEG (A100)", NULL},

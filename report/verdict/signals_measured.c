@@ -91,6 +91,7 @@ static void add_parts(const struct pp_costs *c, double *m)
     m[PP_METRIC_CONTENDED_AT] = c->outside_rose_at;
     m[PP_METRIC_THROTTLED] = c->throttled_share; /* the kernel's counter is a sum over CPUs */
     m[PP_METRIC_THROTTLED_CPU] = fmin(c->throttled_share / fmax(c->machine_cpus, 1), 1);
+    m[PP_METRIC_LOCK_WAIT] = c->lock_wait > 0 ? c->lock_wait : NAN;
     m[PP_METRIC_MAJOR_FAULTS] = c->major_faults_per_s / c->samples_per_s;
 }
 

@@ -356,6 +356,12 @@ const struct pp_rule pp_cause_rules_replay[] = {
      .remedy = PP_REMEDY_READS_IN_FLIGHT},
     {"loader", "lock", WHEN(AT_LEAST(W_LOCK, LARGEST), AT_LEAST(THREADS_LOCKED, PP_LOCKED_MUCH, LOCKED_MUCH)),
      LOCKED},
+    {"loader", "lock",
+     WHEN(AT_LEAST(W_LOCK, LARGEST),
+          AT_LEAST(LOCK_WAIT, 0.1, "a tenth of their time, of which a fix gains 11 %")),
+     .said =
+         "workers wait for a lock that they share, {lock_wait} of their time. One at a time does what it guards, and more workers only wait longer",
+     .remedy = PP_REMEDY_HOLD_LESS},
     {"loader", "lock", WHEN(AT_LEAST(W_LOCK, LARGEST)),
      .said = "workers wait for a lock in decode. They are blocked for {blocked} of {owner}",
      .remedy = PP_REMEDY_LOCK},

@@ -104,6 +104,40 @@ static void test_beside_others_the_line_comes_second(void **state)
     }
 }
 
+/* Where workers wait for a lock, the line that takes it is named, and none is to be made cheaper. */
+static void test_the_line_of_the_lock_is_named(void **state)
+{
+    for (int is_lock = 0; is_lock <= 1; is_lock++) {
+        struct pp_arena arena = {0};
+        struct pp_report_op op = {.name = "SemLock.__enter__ in Birds.__getitem__",
+                                  .place = "birds.py:9",
+                                  .word = "SemLock.__enter__",
+                                  .judged = 1,
+                                  .is_lock = is_lock,
+                                  .share = 0.7,
+                                  .low = 0.6,
+                                  .high = 0.8,
+                                  .gain = NAN};
+        struct pp_report_finding finding = {.kind = "lockstep-waits",
+                                            .state = PP_FINDING_FOUND,
+                                            .remedy = &pp_remedies[PP_REMEDY_LOCKSTEP],
+                                            .next_step = pp_remedies[PP_REMEDY_LOCKSTEP].sentence};
+        struct pp_report r = {.ops = &op, .n_ops = 1, .findings = &finding, .n_findings = 1};
+        r.verdict.l0 = "input-bound", r.verdict.l1 = "loader", r.verdict.l2 = "lock";
+        r.verdict.cause = "workers wait";
+        r.verdict.remedy = &pp_remedies[PP_REMEDY_HOLD_LESS];
+        r.verdict.next_step = "Hold it for less.";
+        pp_ops_speak(&r, &arena);
+        assert_string_equal(
+            r.verdict.next_step,
+            is_lock ? "Hold it for less. It is taken in SemLock.__enter__ in Birds.__getitem__, birds.py:9."
+                    : "Hold it for less.");
+        pp_changes_agree(&r, &arena);
+        assert_non_null(strstr(finding.next_step, "wait longer for the lock"));
+        pp_arena_free(&arena);
+    }
+}
+
 /* Two lines that cannot be told from one another stand beside another advice if surely half is theirs. */
 static void test_two_lines_share_the_stall(void **state)
 {
@@ -465,6 +499,7 @@ int main(void)
         cmocka_unit_test(test_time_that_was_not_read_has_no_gain),
         cmocka_unit_test(test_a_line_that_waits_stands_first),
         cmocka_unit_test(test_beside_others_the_line_comes_second),
+        cmocka_unit_test(test_the_line_of_the_lock_is_named),
         cmocka_unit_test(test_two_lines_share_the_stall),
         cmocka_unit_test(test_the_second_cause_has_its_word),
         cmocka_unit_test(test_the_loader_within_a_data_set_is_found),

@@ -1,5 +1,6 @@
 /* Predictions out of costs made by hand: what the laws say has to come out, and what a knob may be. */
 #include "tests/support/made_costs.h"
+#include "report/replay/costs_impl.h"
 #include "report/replay/whatif.h"
 #include "report/replay/storage.h"
 
@@ -358,6 +359,45 @@ static void test_threads_take_turns_under_a_lock(void **state)
     pp_costs_free(&c);
 }
 
+/* A lock of the job's own: what they do beside waiting for it is one at a time as far as the rate needs it.
+ */
+static void test_workers_wait_for_a_lock(void **state)
+{
+    const struct {
+        double waits;       /* of 600 looks at two workers */
+        int cpu;            /* most of what they do is computing */
+        double alone, more; /* samples/s without the lock, and of 16 workers with it */
+    } cases[] = {{300, 0, 400, 200}, {300, 1, 400, 200}, {100, 0, 240, 200}, {15, 0, 200, 1600}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct pp_costs c = made_costs_new();
+        struct pp_err err = {0};
+        struct pp_op ops[] = {{.name = "SemLock.__enter__ in Birds.__getitem__", .n = cases[i].waits},
+                              {.name = "Birds.__getitem__", .n = 600 - cases[i].waits}};
+        ops[1].cpu = cases[i].cpu ? ops[1].n : 0;
+        c.ops = (struct pp_ops){.ops = ops, .n_ops = 2, .loaders = {{.judged = 1}}, .n_loaders = 1};
+        float apart = (float)(1 - cases[i].waits / 600) * 10e6f; /* 10 ms a sample, waiting or at work */
+        for (size_t k = 0; k < c.n; k++)
+            c.samples[k] = (struct pp_cost_sample){.sample = k, .batch = (uint32_t)(k / 8)},
+            c.samples[k].transform_blocked = cases[i].cpu ? 10e6f - apart : 10e6f,
+            c.samples[k].transform_cpu = cases[i].cpu ? apart : 0;
+        c.samples_per_s = 200, c.step_blocked_ns = 1e5;
+        c.usable_cpus = c.cpus = c.online_cpus = 32;
+        pp_costs_find_lock(&c);
+        assert_near(c.lock_wait, cases[i].waits < 20 ? 0 : cases[i].waits / 600, 1e-9);
+        c.locked = c.lock_wait > 0;
+        assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+        if (c.locked)
+            assert_near(made_costs_predicted(&c, "lock=none"), cases[i].alone, 0.03 * cases[i].alone);
+        assert_near(made_costs_predicted(&c, "workers=16"), cases[i].more, 0.05 * cases[i].more);
+        c.ops = (struct pp_ops){0};
+        pp_costs_free(&c);
+    }
+    const char *const none[] = {"Birds.__enter__", "SemLock.release in A.__getitem__", "Block.forward in A"};
+    for (size_t i = 0; i < 3; i++)
+        assert_false(pp_costs_is_lock(&(struct pp_op){.name = none[i], .n = 1}));
+    assert_true(pp_costs_is_lock(&(struct pp_op){.name = "BaseFileLock.acquire in A.__getitem__", .n = 1}));
+}
+
 static void test_others_take_their_share(void **state)
 {
     struct pp_costs c = made_costs_new();
@@ -534,6 +574,7 @@ int main(void)
         cmocka_unit_test(test_slow_samples_in_step_are_no_outages),
         cmocka_unit_test(test_a_full_link_gains_nothing_from_workers),
         cmocka_unit_test(test_threads_take_turns_under_a_lock),
+        cmocka_unit_test(test_workers_wait_for_a_lock),
         cmocka_unit_test(test_others_take_their_share),
         cmocka_unit_test(test_idle_cpus_are_there_for_a_second_worker),
         cmocka_unit_test(test_a_small_load_is_no_competitor),
