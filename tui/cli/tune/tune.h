@@ -215,6 +215,7 @@ void tune_print_md(const struct tune_session *s, FILE *out); /* nothing of a str
 struct verify_work {
     char dataset[128];
     double samples, batch_size, drop_last; /* of the loader that is judged */
+    int is_cold;                           /* each worker makes few samples before it ends */
     double epochs;                         /* that were begun */
     double epoch_samples;                  /* taken of it in an epoch on average; in the first one so far */
     double repeated;                       /* of what was loaded, that had been in this epoch */

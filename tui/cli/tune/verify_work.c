@@ -5,6 +5,8 @@
 #define LEAST_OF_BEFORE 0.75
 #define SAME_BYTES 0.02 /* padded batches differ a little */
 #define SAME_SHARE 0.05
+#define SHORT_LIFE \
+    200 /* samples of a worker: of 20, each took twice the CPU time that it takes one that stays */
 
 const struct pp_report_loader *verify_loader_of(const struct pp_report *r)
 {
@@ -51,6 +53,8 @@ void verify_work_read(const struct pp_report *r, struct verify_work *w)
         w->samples = l->samples;
         w->batch_size = l->batch_size;
         w->drop_last = l->drop_last;
+        double life = l->batches * l->batch_size / fmax(l->epochs, 1) / l->num_workers;
+        w->is_cold = l->num_workers > 0 && l->persistent_workers == 0 && life < SHORT_LIFE;
         w->epochs = l->epochs;
         w->epoch_samples = l->batches * l->batch_size / (l->epochs > 1 ? l->epochs - 0.5 : 1);
     }
@@ -119,6 +123,8 @@ int verify_work_compare(const struct verify_work *before, const struct verify_wo
     struct verify_work is = *after;
     if (!(is.epochs > 1))
         is.epoch_samples = NAN; /* the first one goes on: as many may come */
+    if (is.is_cold != before->is_cold)
+        is.sample_ns = NAN; /* what a new process makes costs more: pages are copied, caches filled */
     for (size_t i = 0; i < VERIFY_CHECKS; i++) {
         const void *b = (const char *)before + rows[i].at, *a = (const char *)&is + rows[i].at;
         struct verify_check *c = &check[i];

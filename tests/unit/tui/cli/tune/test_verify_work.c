@@ -129,7 +129,15 @@ static void the_unknown_accuses_nobody(void **state)
     b.loader.samples = NAN;
     b.r.window_samples = 0;
     assert_string_equal(differing(&a, &b, &less), "");
-    make_job(&b);
+    /* Workers that stay cost less than new ones of each epoch. */
+    make_job(&a), make_job(&b);
+    a.loader.num_workers = b.loader.num_workers = 8, b.loader.persistent_workers = 1;
+    a.loader.epochs = b.loader.epochs = 20;
+    b.phase[2] = phase(PP_PHASE_TRANSFORM, 1000, 0.2, 0.8);
+    assert_string_equal(differing(&a, &b, &less), "");
+    a.loader.epochs = 2, b.loader.epochs = 2; /* 400 samples of each */
+    assert_string_equal(differing(&a, &b, &less), "sample_work");
+    make_job(&a), make_job(&b);
     b.r.n_phases = 3; /* a job without steps */
     assert_string_equal(differing(&a, &b, &less), "");
 }
