@@ -137,6 +137,10 @@ static void the_unknown_accuses_nobody(void **state)
     assert_string_equal(differing(&a, &b, &less), "");
     a.loader.epochs = 2, b.loader.epochs = 2; /* 400 samples of each */
     assert_string_equal(differing(&a, &b, &less), "sample_work");
+    /* What a batch's hand-over costs a step goes with it. */
+    make_job(&a), make_job(&b);
+    a.phase[3] = phase(PP_PHASE_STEP, 78, 0, 0.5), b.phase[3] = phase(PP_PHASE_STEP, 58, 0, 0.5);
+    assert_string_equal(differing(&a, &b, &less), "");
     make_job(&a), make_job(&b);
     b.r.n_phases = 3; /* a job without steps */
     assert_string_equal(differing(&a, &b, &less), "");
