@@ -3,7 +3,7 @@
 
 BAD began with too few workers or batches: a job runs for SECONDS under `exec --tune`; what it ended with, what it began with and SETTINGS, which are all that
 a loader that runs can have, then take turns without it, ROUNDS times. Right: at least 95 % of the best rate, after three decisions or fewer. NOTHING gains
-nothing: SECONDS under `exec --tune` and under `exec` in turns. Right: at least 0.98 of the rate. An idle machine is needed."""
+nothing: SECONDS under `exec --tune` and under `exec` in turns. Right: at least 0.98 of the rate. SETS: "bad nothing". An idle machine is needed."""
 import os
 import re
 import statistics
@@ -29,16 +29,17 @@ def recorded(pipeprobe, name, start, *options):
     file = os.path.join(KEEP, "live.sqlite")
     words = [pipeprobe, "exec", *options, "-o", file, "--force", "--", sys.executable, os.path.join(HERE, "job.py"), name, str(SECONDS), start]
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True)
-    sql = "SELECT value FROM meta WHERE section = 'loader_change' AND (value LIKE '%why=kept' OR value LIKE '%why=undone') ORDER BY key"
+    sql = "SELECT value FROM meta WHERE section = 'loader_change' AND (value LIKE '%why=kept%' OR value LIKE '%why=undone%') ORDER BY key"
     rows = subprocess.check_output(["sqlite3", file, sql], text=True).splitlines()
-    kept = [re.sub(r".*(num_workers=\d+) (prefetch_factor=\d+).*", r"\1,\2", row) for row in rows if row.endswith("kept")]
+    kept = [re.sub(r".*(num_workers=\d+) (prefetch_factor=\d+).*", r"\1,\2", row) for row in rows if "why=kept" in row]
     return float(re.search(r"rate ([0-9.]+)", done.stdout).group(1)), kept[-1] if kept else start, len(rows)
 
 
 def main():
     only = sys.argv[2] if len(sys.argv) > 2 else ""
     os.makedirs(KEEP, exist_ok=True)
-    right, judged = 0, [job for job in BAD if re.search(only, job[0])]
+    sets = os.environ.get("SETS", "bad nothing").split()
+    right, judged = 0, [job for job in BAD if "bad" in sets and re.search(only, job[0])]
     for name, start in judged:
         assert name in JOBS
         _, end, decisions = recorded(sys.argv[1], name, start, "--tune")
@@ -48,7 +49,7 @@ def main():
         right += part >= 0.95 and decisions <= 3
         print("%-24s %-34s -> %-34s %3.0f%% of %s, %d decisions" % (name, start, end, 100 * part, best, decisions), flush=True)
     print("at least 95 %% of the best rate within 3 decisions: %d of %d" % (right, len(judged)))
-    right, judged = 0, [job for job in NOTHING if re.search(only, job[0])]
+    right, judged = 0, [job for job in NOTHING if "nothing" in sets and re.search(only, job[0])]
     for name, start in judged:
         parts = [recorded(sys.argv[1], name, start, "--tune")[0] / recorded(sys.argv[1], name, start)[0] for _ in range(ROUNDS)]
         right += statistics.median(parts) >= 0.98
