@@ -3,6 +3,7 @@
  * whole. A page of a list without either that index or headers of version 2 has to be decoded to know its
  * rows. */
 #include "probe/base/array.h"
+#include "probe/base/bytes.h"
 #include "probe/base/clock.h"
 #include "probe/columns/parquet_page.h"
 
@@ -514,7 +515,9 @@ static void parquet_close(struct pp_table *t)
         free(atomic_load_explicit(&p->list[i], memory_order_relaxed));
     free(p->list);
     free(p->footer);
-    pp_parquet_meta_free(&p->meta);
+    free(p->meta.leaf);
+    free(p->meta.group);
+    free(p->meta.chunk);
 }
 
 static const struct pp_table_ops parquet_ops = {
@@ -541,8 +544,21 @@ pp_status pp_parquet_open(const struct pp_table_place *place, struct pp_table **
     r.offset = place->size - sizeof(tail);
     if (st == PP_OK)
         st = read_bytes(&at, &r, err);
-    if (st == PP_OK)
-        st = pp_parquet_tail(r.data, place->size, place->path, &size, err);
+    if (st == PP_OK) {
+        size = pp_le32(r.data);
+        if (memcmp(r.data + 4, "PARE", 4) == 0)
+            st = pp_fail(
+                err, PP_E_UNSUPPORTED,
+                "%s is encrypted, which is not read: record your own loader with 'pipeprobe exec -- python "
+                "train.py'",
+                place->path);
+        else if (memcmp(r.data + 4, "PAR1", 4) != 0)
+            st = pp_fail(err, PP_E_CORRUPT, "%s is truncated, or no Parquet file: it does not end in PAR1",
+                         place->path);
+        else if (size == 0 || size > place->size - PP_PARQUET_TAIL || size > PP_PARQUET_FOOTER)
+            st = pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer claims %zu of its %llu bytes",
+                         place->path, size, (unsigned long long)place->size);
+    }
     if (st == PP_OK && !(p->footer = malloc(size)))
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the footer of %s", place->path);
     r = (struct pp_read){.offset = r.offset - size, .size = size, .buf = p->footer, .cap = size};

@@ -1,28 +1,7 @@
 #include "probe/columns/parquet_page.h"
-#include "probe/base/bytes.h"
 #include "probe/columns/thrift.h"
 
 enum { DEEPEST = 16, REQUIRED = 0, OPTIONAL = 1, REPEATED = 2, NO_TYPE = -1, MOST_CHUNKS = 1 << 22 };
-
-pp_status pp_parquet_tail(const uint8_t *tail, uint64_t file_size, const char *path, size_t *size,
-                          struct pp_err *err)
-{
-    uint32_t n = pp_le32(tail);
-    if (memcmp(tail + 4, "PARE", 4) == 0)
-        return pp_fail(
-            err, PP_E_UNSUPPORTED,
-            "%s is encrypted, which is not read: record your own loader with 'pipeprobe exec -- python "
-            "train.py'",
-            path);
-    if (memcmp(tail + 4, "PAR1", 4) != 0)
-        return pp_fail(err, PP_E_CORRUPT, "%s is truncated, or no Parquet file: it does not end in PAR1",
-                       path);
-    if (n == 0 || n > file_size - PP_PARQUET_TAIL || n > PP_PARQUET_FOOTER)
-        return pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer claims %u of its %llu bytes", path, n,
-                       (unsigned long long)file_size);
-    *size = n;
-    return PP_OK;
-}
 
 /* ---- schema ---- */
 
@@ -31,8 +10,7 @@ struct element {
     int type, repetition, converted;
     int32_t type_length;
     uint32_t children;
-    const uint8_t *name;
-    size_t name_size;
+    struct pp_thrift_text name;
     int logical;    /* field of LogicalType; 0: none */
     int bits, sign; /* of its INTEGER */
 };
@@ -73,19 +51,13 @@ static void read_logical(struct pp_thrift *t, int type, void *out)
     }
 }
 
-static void read_name(struct pp_thrift *t, int type, void *out)
-{
-    struct element *e = out;
-    e->name = pp_thrift_bytes(t, type, &e->name_size);
-}
-
 static void read_element(struct pp_thrift *t, struct element *e)
 {
     static const struct pp_thrift_row rows[] = {
         {PP_THRIFT_ROW(1, NUMBER, struct element, type)},
         {PP_THRIFT_ROW(2, NUMBER, struct element, type_length)},
         {PP_THRIFT_ROW(3, NUMBER, struct element, repetition)},
-        {.id = 4, .into = PP_THRIFT_CALL, .call = read_name},
+        {PP_THRIFT_ROW(4, TEXT, struct element, name)},
         {PP_THRIFT_ROW(5, SIZE, struct element, children)},
         {PP_THRIFT_ROW(6, NUMBER, struct element, converted)},
         {.id = 10, .into = PP_THRIFT_CALL, .call = read_logical},
@@ -113,27 +85,10 @@ struct walk {
     int no_memory;
 };
 
-/* Width and sign as Arrow gives them: an INT32 may be declared to hold 8 bits. */
-static void set_integer(const struct element *e, unsigned stored, struct pp_column *c)
-{
-    int bits = (int)stored * 8, sign = 1;
-    if (e->logical == LOGICAL_INTEGER) {
-        bits = e->bits;
-        sign = e->sign;
-    } else if (e->converted >= CONVERTED_UINT_8 && e->converted <= CONVERTED_INT_64) {
-        bits = 8 << (e->converted - CONVERTED_UINT_8) % 4;
-        sign = e->converted - CONVERTED_UINT_8 >= 4;
-    }
-    if (bits != 8 && bits != 16 && bits != 32 && bits != 64)
-        bits = (int)stored * 8;
-    c->width = (unsigned)bits / 8 > stored ? stored : (unsigned)bits / 8;
-    c->number = sign ? PP_COLUMN_SIGNED : PP_COLUMN_UNSIGNED;
-    c->kind = PP_COLUMN_NUMBER;
-}
-
 /* Kind, number and width of a column; what it is in words where it cannot be read, else NULL. */
 static const char *set_leaf(const struct element *e, struct pp_parquet_leaf *l, struct pp_column *c)
 {
+    int bits, sign = 1;
     l->type = (enum pp_parquet_type)e->type;
     c->number = PP_COLUMN_FLOAT;
     switch (l->type) {
@@ -144,8 +99,19 @@ static const char *set_leaf(const struct element *e, struct pp_parquet_leaf *l, 
         break;
     case PP_PARQUET_INT32:
     case PP_PARQUET_INT64:
-        l->width = l->type == PP_PARQUET_INT32 ? 4 : 8;
-        set_integer(e, l->width, c);
+        /* Width and sign as Arrow gives them: an INT32 may be declared to hold 8 bits. */
+        bits = l->type == PP_PARQUET_INT32 ? 32 : 64;
+        l->width = (uint32_t)bits / 8;
+        if (e->logical == LOGICAL_INTEGER) {
+            bits = e->bits == 8 || e->bits == 16 || e->bits == 32 ? e->bits : bits;
+            sign = e->sign;
+        } else if (e->converted >= CONVERTED_UINT_8 && e->converted <= CONVERTED_INT_64) {
+            bits = 8 << (e->converted - CONVERTED_UINT_8) % 4;
+            sign = e->converted - CONVERTED_UINT_8 >= 4;
+        }
+        c->width = (unsigned)bits / 8 > l->width ? l->width : (unsigned)bits / 8;
+        c->number = sign ? PP_COLUMN_SIGNED : PP_COLUMN_UNSIGNED;
+        c->kind = PP_COLUMN_NUMBER;
         break;
     case PP_PARQUET_FLOAT:
     case PP_PARQUET_DOUBLE:
@@ -220,8 +186,8 @@ static void walk_children(struct walk *w, const struct level *up, uint32_t child
             memcpy(own.name, up->name, sizeof(own.name));
         } else {
             size_t n = up->name[0] ? (size_t)snprintf(own.name, sizeof(own.name), "%s.", up->name) : 0;
-            for (size_t k = 0; k < e.name_size && n + 1 < sizeof(own.name); k++)
-                own.name[n++] = (char)(e.name[k] ? e.name[k] : '?');
+            for (size_t k = 0; k < e.name.size && n + 1 < sizeof(own.name); k++)
+                own.name[n++] = (char)(e.name.at[k] ? e.name.at[k] : '?');
             own.name[n < sizeof(own.name) ? n : sizeof(own.name) - 1] = '\0';
         }
         own.definition += e.repetition != REQUIRED;
@@ -243,47 +209,14 @@ static void walk_children(struct walk *w, const struct level *up, uint32_t child
     }
 }
 
-static pp_status read_schema(struct walk *w, int type, struct pp_err *err)
-{
-    int element;
-    struct element root;
-    const struct level top = {.name = ""};
-    const char *path = w->table->place.path;
-    w->left = pp_thrift_list(&w->t, type, &element);
-    if (element != PP_THRIFT_STRUCT || w->left < 2 || w->meta->leaf)
-        return pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer has no schema", path);
-    if (w->left > PP_TABLE_COLUMNS * 4)
-        return pp_fail(err, PP_E_UNSUPPORTED, "%s has %zu fields: up to %d are read", path, w->left,
-                       PP_TABLE_COLUMNS * 4);
-    w->meta->leaf = calloc(PP_TABLE_COLUMNS, sizeof(*w->meta->leaf));
-    if (!w->meta->leaf)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the schema of %s", path);
-    read_element(&w->t, &root);
-    w->left--;
-    walk_children(w, &top, root.children, 0);
-    if (w->no_memory && w->table->columns == PP_TABLE_COLUMNS)
-        return pp_fail(err, PP_E_UNSUPPORTED, "%s has more than %d columns", path, PP_TABLE_COLUMNS);
-    if (w->no_memory)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the schema of %s", path);
-    if (w->t.bad || w->left || w->table->columns == 0)
-        return pp_fail(err, PP_E_CORRUPT, "%s is damaged: its schema is not whole", path);
-    return PP_OK;
-}
-
 /* ---- row groups ---- */
 
 /* What a chunk's metadata say, before they are checked. */
 struct raw_chunk {
-    int codec, is_encrypted, is_elsewhere, meta;
+    int codec, is_encrypted, meta;
+    struct pp_thrift_text path; /* of another file that it lies in */
     int64_t values, packed, data_at, dictionary_at, index_at, index_bytes;
 };
-
-static void read_file_path(struct pp_thrift *t, int type, void *out)
-{
-    size_t size;
-    pp_thrift_bytes(t, type, &size);
-    ((struct raw_chunk *)out)->is_elsewhere = size > 0;
-}
 
 static const struct pp_thrift_row column_meta_rows[] = {
     {PP_THRIFT_ROW(4, NUMBER, struct raw_chunk, codec)},
@@ -295,7 +228,7 @@ static const struct pp_thrift_row column_meta_rows[] = {
 };
 
 static const struct pp_thrift_row column_chunk_rows[] = {
-    {.id = 1, .into = PP_THRIFT_CALL, .call = read_file_path},
+    {PP_THRIFT_ROW(1, TEXT, struct raw_chunk, path)},
     {PP_THRIFT_ROW(3, FIELDS, struct raw_chunk, meta), .fields = column_meta_rows},
     {PP_THRIFT_ROW(4, NUMBER, struct raw_chunk, index_at)},
     {PP_THRIFT_ROW(5, NUMBER, struct raw_chunk, index_bytes)},
@@ -310,8 +243,9 @@ static int is_within(int64_t at, int64_t bytes, uint64_t size)
     return at >= 4 && bytes >= 0 && (uint64_t)at <= size && (uint64_t)bytes <= size - (uint64_t)at;
 }
 
-static pp_status check_chunk(const struct pp_table *t, size_t column, const struct raw_chunk *raw,
-                             struct pp_parquet_chunk *c, struct pp_err *err)
+/* The chunks of one group: of the columns that are used. */
+static pp_status read_columns(struct pp_thrift *t, int type, const struct pp_table *table,
+                              struct pp_parquet_chunk *chunk, struct pp_err *err)
 {
     /* by the number of the codec in the file; -1: not read */
     static const struct {
@@ -320,48 +254,14 @@ static pp_status check_chunk(const struct pp_table *t, size_t column, const stru
     } codecs[] = {{"", PP_CODEC_NONE}, {"", PP_CODEC_SNAPPY},     {"", PP_CODEC_GZIP}, {"LZO", -1},
                   {"Brotli", -1},      {"", PP_CODEC_LZ4_HADOOP}, {"", PP_CODEC_ZSTD}, {"", PP_CODEC_LZ4}};
     enum { CODECS = sizeof(codecs) / sizeof(*codecs) };
-    const char *name = t->column[column].name;
-    int is_known = raw->codec >= 0 && raw->codec < CODECS;
-    int64_t begin = raw->dictionary_at > 0 && raw->dictionary_at < raw->data_at ? raw->dictionary_at
-                                                                                : raw->data_at;
-    if (raw->is_encrypted || raw->is_elsewhere)
-        return pp_fail(err, PP_E_UNSUPPORTED, "column %s of %s %s, which is not read", name, t->place.path,
-                       raw->is_encrypted ? "is encrypted" : "lies in another file");
-    if (!is_known || codecs[raw->codec].codec < 0)
-        return pp_fail(
-            err, PP_E_UNSUPPORTED,
-            "column %s of %s is compressed by %s, which is not read: write it with Zstandard, Snappy, gzip or "
-            "LZ4, or record your own loader with 'pipeprobe exec -- python train.py'",
-            name, t->place.path, is_known ? codecs[raw->codec].name : "an unknown codec");
-    if (!raw->meta || raw->values < 0 || !is_within(begin, raw->packed, t->place.size) ||
-        raw->data_at - begin > raw->packed)
-        return pp_fail(err, PP_E_CORRUPT, "%s is damaged: column %s does not lie within the file",
-                       t->place.path, name);
-    *c = (struct pp_parquet_chunk){.begin = (uint64_t)begin,
-                                   .end = (uint64_t)(begin + raw->packed),
-                                   .data_at = (uint64_t)raw->data_at,
-                                   .dictionary_at = begin == raw->data_at ? 0 : (uint64_t)begin,
-                                   .values = (uint64_t)raw->values,
-                                   .codec = (enum pp_codec)codecs[raw->codec].codec};
-    if (raw->index_at > 0 && raw->index_bytes > 0 && raw->index_bytes <= 64 << 20 &&
-        is_within(raw->index_at, raw->index_bytes, t->place.size)) {
-        c->index_at = (uint64_t)raw->index_at;
-        c->index_bytes = (uint32_t)raw->index_bytes;
-    }
-    return PP_OK;
-}
-
-/* The chunks of one group: of the columns that are used. */
-static pp_status read_columns(struct pp_thrift *t, int type, const struct pp_table *table,
-                              struct pp_parquet_chunk *chunk, struct pp_err *err)
-{
     int element;
     size_t n = pp_thrift_list(t, type, &element);
-    pp_status st = PP_OK;
+    const struct pp_table_place *file = &table->place;
     if (element != PP_THRIFT_STRUCT || n != table->columns)
         t->bad = 1;
-    for (size_t i = 0; i < n && !t->bad && st == PP_OK; i++) {
+    for (size_t i = 0; i < n && !t->bad; i++) {
         struct raw_chunk raw = {0};
+        const char *name = table->column[i].name;
         size_t k = 0;
         while (k < table->n_used && table->used[k] != i)
             k++;
@@ -370,10 +270,36 @@ static pp_status read_columns(struct pp_thrift *t, int type, const struct pp_tab
             continue;
         }
         pp_thrift_read(t, column_chunk_rows, &raw);
-        if (!t->bad)
-            st = check_chunk(table, i, &raw, &chunk[k], err);
+        if (t->bad)
+            break;
+        int is_known = raw.codec >= 0 && raw.codec < CODECS;
+        int64_t begin = raw.dictionary_at > 0 && raw.dictionary_at < raw.data_at ? raw.dictionary_at
+                                                                                 : raw.data_at;
+        if (raw.is_encrypted || raw.path.size)
+            return pp_fail(err, PP_E_UNSUPPORTED, "column %s of %s %s, which is not read", name, file->path,
+                           raw.is_encrypted ? "is encrypted" : "lies in another file");
+        if (!is_known || codecs[raw.codec].codec < 0)
+            return pp_fail(
+                err, PP_E_UNSUPPORTED,
+                "column %s of %s is compressed by %s, which is not read: write it with Zstandard, Snappy, gzip or "
+                "LZ4, or record your own loader with 'pipeprobe exec -- python train.py'",
+                name, file->path, is_known ? codecs[raw.codec].name : "an unknown codec");
+        if (!raw.meta || raw.values < 0 || !is_within(begin, raw.packed, file->size) ||
+            raw.data_at - begin > raw.packed)
+            return pp_fail(err, PP_E_CORRUPT, "%s is damaged: column %s does not lie within the file",
+                           file->path, name);
+        int has_index = raw.index_at > 0 && raw.index_bytes > 0 && raw.index_bytes <= 64 << 20 &&
+                        is_within(raw.index_at, raw.index_bytes, file->size);
+        chunk[k] = (struct pp_parquet_chunk){.begin = (uint64_t)begin,
+                                             .end = (uint64_t)(begin + raw.packed),
+                                             .data_at = (uint64_t)raw.data_at,
+                                             .dictionary_at = begin == raw.data_at ? 0 : (uint64_t)begin,
+                                             .values = (uint64_t)raw.values,
+                                             .index_at = has_index ? (uint64_t)raw.index_at : 0,
+                                             .index_bytes = has_index ? (uint32_t)raw.index_bytes : 0,
+                                             .codec = (enum pp_codec)codecs[raw.codec].codec};
     }
-    return st;
+    return PP_OK;
 }
 
 static pp_status fail_groups(const struct pp_table *t, struct pp_err *err)
@@ -420,20 +346,41 @@ pp_status pp_parquet_schema(const uint8_t *footer, size_t size, struct pp_table 
                             struct pp_err *err)
 {
     struct walk w = {.t = {.at = footer, .end = footer + size}, .table = t, .meta = m};
-    int id = 0, type;
+    const struct level top = {.name = ""};
+    const char *path = t->place.path;
+    struct element root;
+    int id = 0, type, element;
     pp_status st = PP_OK;
     while (st == PP_OK && (type = pp_thrift_field(&w.t, &id))) {
-        if (id == 2)
-            st = read_schema(&w, type, err);
-        else if (id == 4)
+        if (id == 4)
             st = read_groups(&w.t, type, t, m, err);
         else if (id == 8)
-            st = pp_fail(err, PP_E_UNSUPPORTED, "%s is encrypted, which is not read", t->place.path);
-        else
+            st = pp_fail(err, PP_E_UNSUPPORTED, "%s is encrypted, which is not read", path);
+        else if (id != 2)
             pp_thrift_skip(&w.t, type);
+        if (id != 2)
+            continue;
+        w.left = pp_thrift_list(&w.t, type, &element);
+        if (element != PP_THRIFT_STRUCT || w.left < 2 || m->leaf)
+            return pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer has no schema", path);
+        if (w.left > PP_TABLE_COLUMNS * 4)
+            return pp_fail(err, PP_E_UNSUPPORTED, "%s has %zu fields: up to %d are read", path, w.left,
+                           PP_TABLE_COLUMNS * 4);
+        m->leaf = calloc(PP_TABLE_COLUMNS, sizeof(*m->leaf));
+        if (!m->leaf)
+            return pp_fail(err, PP_E_NO_MEMORY, "no memory for the schema of %s", path);
+        read_element(&w.t, &root);
+        w.left--;
+        walk_children(&w, &top, root.children, 0);
+        if (w.no_memory && t->columns == PP_TABLE_COLUMNS)
+            return pp_fail(err, PP_E_UNSUPPORTED, "%s has more than %d columns", path, PP_TABLE_COLUMNS);
+        if (w.no_memory)
+            return pp_fail(err, PP_E_NO_MEMORY, "no memory for the schema of %s", path);
+        if (w.t.bad || w.left || t->columns == 0)
+            return pp_fail(err, PP_E_CORRUPT, "%s is damaged: its schema is not whole", path);
     }
     if (st == PP_OK && (w.t.bad || !m->leaf || !m->group))
-        st = pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer is not whole", t->place.path);
+        st = pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer is not whole", path);
     if (st == PP_OK && m->groups)
         t->rows = m->group[m->groups - 1].first + m->group[m->groups - 1].rows;
     return st;
@@ -463,14 +410,6 @@ pp_status pp_parquet_chunks(const uint8_t *footer, size_t size, const struct pp_
         if (m->chunk[i].end == 0 && m->group[i / n].rows)
             st = fail_groups(t, err);
     return st;
-}
-
-void pp_parquet_meta_free(struct pp_parquet_meta *m)
-{
-    free(m->leaf);
-    free(m->group);
-    free(m->chunk);
-    *m = (struct pp_parquet_meta){0};
 }
 
 /* ---- pages ---- */

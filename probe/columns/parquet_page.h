@@ -58,17 +58,13 @@ enum {
     PP_PARQUET_PAGES = 1 << 20 /* of a chunk */
 };
 
-/* The size of the footer that ends the file, from its last 8 bytes. PP_E_CORRUPT, PP_E_UNSUPPORTED. */
-pp_status pp_parquet_tail(const uint8_t *tail, uint64_t file_size, const char *path, size_t *size,
-                          struct pp_err *err);
-
-/* Columns of t, and leaves and groups of m. Free with pp_parquet_meta_free, also after a failure. */
+/* Columns of t, and leaves and groups of m, whose three arrays are the caller's to free, also after a
+ * failure. */
 pp_status pp_parquet_schema(const uint8_t *footer, size_t size, struct pp_table *t, struct pp_parquet_meta *m,
                             struct pp_err *err);
 /* The chunks of the used columns of t, from the same footer. */
 pp_status pp_parquet_chunks(const uint8_t *footer, size_t size, const struct pp_table *t,
                             struct pp_parquet_meta *m, struct pp_err *err);
-void pp_parquet_meta_free(struct pp_parquet_meta *m);
 
 /* ---- pages ---- */
 

@@ -119,6 +119,11 @@ void pp_thrift_read(struct pp_thrift *t, const struct pp_thrift_row *rows, void 
             pp_thrift_skip(t, type);
             v = 1;
             break;
+        case PP_THRIFT_TEXT: {
+            struct pp_thrift_text *text = (struct pp_thrift_text *)((char *)out + row->at);
+            text->at = pp_thrift_bytes(t, type, &text->size);
+            continue;
+        }
         case PP_THRIFT_FIELDS:
             pp_thrift_begin(t, type);
             pp_thrift_read(t, row->fields, out);
@@ -131,27 +136,16 @@ void pp_thrift_read(struct pp_thrift *t, const struct pp_thrift_row *rows, void 
     }
 }
 
-static void skip(struct pp_thrift *t, int type, int depth);
-
-static void skip_many(struct pp_thrift *t, size_t n, const int element[2], int depth)
+void pp_thrift_skip(struct pp_thrift *t, int type)
 {
-    for (size_t i = 0; i < n && !t->bad; i++)
-        for (int k = 0; k < 2 && element[k]; k++)
-            if (element[k] <= PP_THRIFT_FALSE)
-                take_byte(t); /* outside of a field a bool is a byte */
-            else
-                skip(t, element[k], depth);
-}
-
-static void skip(struct pp_thrift *t, int type, int depth)
-{
-    size_t size;
+    size_t size, many = 0; /* elements that follow */
     uint8_t kinds;
     int element[2] = {0, 0}, id = 0, field;
-    if (depth == DEEPEST || t->bad) {
+    if (t->depth == DEEPEST || t->bad) {
         spoil(t);
         return;
     }
+    t->depth++;
     switch (type) {
     case PP_THRIFT_TRUE:
     case PP_THRIFT_FALSE: break;
@@ -167,29 +161,26 @@ static void skip(struct pp_thrift *t, int type, int depth)
         break;
     case PP_THRIFT_BINARY: pp_thrift_bytes(t, type, &size); break;
     case PP_THRIFT_LIST:
-    case PP_THRIFT_SET:
-        size = pp_thrift_list(t, type, &element[0]);
-        skip_many(t, size, element, depth + 1);
-        break;
+    case PP_THRIFT_SET: many = pp_thrift_list(t, type, &element[0]); break;
     case PP_THRIFT_MAP:
-        size = take_varint(t);
-        kinds = size && !t->bad ? take_byte(t) : 0;
+        many = take_varint(t);
+        kinds = many && !t->bad ? take_byte(t) : 0;
         element[0] = kinds >> 4;
         element[1] = kinds & 15;
-        if (size && (size > (size_t)(t->end - t->at) || !element[0] || !element[1]))
+        if (many && (many > (size_t)(t->end - t->at) || !element[0] || !element[1]))
             spoil(t);
-        else
-            skip_many(t, size, element, depth + 1);
         break;
     case PP_THRIFT_STRUCT:
         while ((field = pp_thrift_field(t, &id)))
-            skip(t, field, depth + 1);
+            pp_thrift_skip(t, field);
         break;
     default: spoil(t);
     }
-}
-
-void pp_thrift_skip(struct pp_thrift *t, int type)
-{
-    skip(t, type, 0);
+    for (size_t i = 0; i < many && !t->bad; i++)
+        for (int k = 0; k < 2 && element[k]; k++)
+            if (element[k] <= PP_THRIFT_FALSE)
+                take_byte(t); /* outside of a field a bool is a byte */
+            else
+                pp_thrift_skip(t, element[k]);
+    t->depth--;
 }

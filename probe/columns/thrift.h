@@ -9,6 +9,12 @@
 struct pp_thrift {
     const uint8_t *at, *end;
     int bad;
+    int depth; /* of what is skipped */
+};
+
+struct pp_thrift_text {
+    const uint8_t *at; /* within the bytes that are read */
+    size_t size;
 };
 
 enum pp_thrift_type {
@@ -38,6 +44,7 @@ struct pp_thrift_row {
         PP_THRIFT_SIZE,   /* an integer that is not negative, and of 4 bytes fits an int32_t */
         PP_THRIFT_FLAG,   /* a bool */
         PP_THRIFT_SEEN,   /* passed over: 1 */
+        PP_THRIFT_TEXT,   /* binary or string: a struct pp_thrift_text */
         PP_THRIFT_FIELDS, /* a struct, whose fields go by `fields` into the same struct of ours: the id */
         PP_THRIFT_CALL    /* what `call` does with it */
     } into;
