@@ -67,12 +67,6 @@ size_t pp_flat_vector(const struct pp_flat *f, size_t vector, size_t bytes, size
     return n <= (f->size - *first) / bytes ? n : 0;
 }
 
-/* The table that element i of a vector of tables refers to. */
-static size_t flat_element(const struct pp_flat *f, size_t first, size_t i)
-{
-    return follow(f, first + i * 4);
-}
-
 /* ---- messages ---- */
 
 enum { MESSAGE_KIND = 1, MESSAGE_HEADER = 2, MESSAGE_BODY = 3 };
@@ -207,14 +201,14 @@ static void count_field(struct walk *w, size_t field, int depth)
     w->s->buffers += types[type].buffers;
     size_t first, n = pp_flat_vector(w->f, pp_flat_refer(w->f, field, FIELD_CHILDREN), 4, &first);
     for (size_t i = 0; i < n && !w->bad && !w->no; i++)
-        count_field(w, flat_element(w->f, first, i), depth + 1);
+        count_field(w, follow(w->f, first + i * 4), depth + 1);
 }
 
 /* A list of numbers: its own offsets, and the data of its child. */
 static void set_list(struct walk *w, size_t field, int type, struct pp_column *c, struct pp_arrow_leaf *l)
 {
     size_t first, n = pp_flat_vector(w->f, pp_flat_refer(w->f, field, FIELD_CHILDREN), 4, &first);
-    size_t child = n == 1 ? flat_element(w->f, first, 0) : 0;
+    size_t child = n == 1 ? follow(w->f, first) : 0;
     int of = (int)(uint8_t)flat_number(w->f, child, FIELD_TYPE, 1, 0);
     size_t details = pp_flat_refer(w->f, child, FIELD_DETAILS);
     int64_t size = flat_number(w->f, pp_flat_refer(w->f, field, FIELD_DETAILS), 0, 4, 0);
@@ -308,7 +302,7 @@ static void walk_field(struct walk *w, const struct level *up, size_t field, int
     w->s->buffers += types[type].buffers;
     n = pp_flat_vector(f, pp_flat_refer(f, field, FIELD_CHILDREN), 4, &first);
     for (size_t i = 0; i < n && !w->bad && !w->no_memory && !w->no; i++)
-        walk_field(w, &own, flat_element(f, first, i), depth + 1);
+        walk_field(w, &own, follow(f, first + i * 4), depth + 1);
 }
 
 pp_status pp_arrow_schema(const struct pp_flat *f, size_t header, struct pp_table *t,
@@ -324,7 +318,7 @@ pp_status pp_arrow_schema(const struct pp_flat *f, size_t header, struct pp_tabl
         return pp_fail(err, PP_E_UNSUPPORTED, "%s was written by a big-endian machine, which is not read",
                        t->place.path);
     for (size_t i = 0; i < n && !w.bad && !w.no_memory && !w.no; i++)
-        walk_field(&w, &top, flat_element(f, first, i), 0);
+        walk_field(&w, &top, follow(f, first + i * 4), 0);
     if (w.no)
         return pp_fail(
             err, PP_E_UNSUPPORTED,

@@ -130,35 +130,28 @@ int pp_codec_unpack(enum pp_codec codec, const uint8_t *in, size_t in_size, uint
 
 /* ---- encodings of pages: the hybrid ---- */
 
-static int next_run(struct pp_runs *r)
-{
-    uint64_t head;
-    unsigned bytes = (r->width + 7) / 8;
-    if (!pp_varint_get(&r->at, r->end, &head) || head >> 1 == 0)
-        return -1;
-    if (head & 1) {
-        if (head >> 1 > UINT64_MAX / 64)
-            return -1;
-        r->packed = (head >> 1) * 8;
-        r->bits = 0;
-        r->n_bits = 0;
-        return 0;
-    }
-    if ((size_t)(r->end - r->at) < bytes)
-        return -1;
-    r->run = head >> 1;
-    r->value = 0;
-    for (unsigned i = 0; i < bytes; i++)
-        r->value |= (uint32_t)*r->at++ << 8 * i;
-    return 0;
-}
-
 int pp_runs_take(struct pp_runs *r, uint32_t *out, size_t n)
 {
     const uint64_t mask = ((uint64_t)1 << r->width) - 1;
     while (n > 0) {
-        if (r->run == 0 && r->packed == 0 && next_run(r) != 0)
-            return -1;
+        if (r->run == 0 && r->packed == 0) {
+            uint64_t head;
+            unsigned bytes = (r->width + 7) / 8;
+            if (!pp_varint_get(&r->at, r->end, &head) || head >> 1 == 0)
+                return -1;
+            if (head & 1 ? head >> 1 > UINT64_MAX / 64 : (size_t)(r->end - r->at) < bytes)
+                return -1;
+            if (head & 1) {
+                r->packed = (head >> 1) * 8;
+                r->bits = 0;
+                r->n_bits = 0;
+            } else {
+                r->run = head >> 1;
+                r->value = 0;
+                for (unsigned i = 0; i < bytes; i++)
+                    r->value |= (uint32_t)*r->at++ << 8 * i;
+            }
+        }
         uint64_t left = r->run ? r->run : r->packed;
         size_t now = left < n ? (size_t)left : n;
         if (r->run) {

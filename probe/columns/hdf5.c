@@ -169,11 +169,6 @@ struct hdf5 {
     int no_memory, interrupted;
 };
 
-static struct hdf5 *hdf5_of(const struct pp_table *t)
-{
-    return (struct hdf5 *)t;
-}
-
 /* ---- what is there ---- */
 
 /* Kind, number and width of a column from its type; what it is in words otherwise. */
@@ -192,32 +187,12 @@ static const char *set_number(h5_id type, struct pp_column *c)
     return NULL;
 }
 
-/* Where the data are: within the file, in chunks or not. */
-static const char *set_layout(struct leaf *l, h5_id data, size_t type_size)
-{
-    unsigned long long chunk[H5_DIMS] = {0};
-    h5_id how = h5.H5Dget_create_plist(data);
-    int layout = how >= 0 ? h5.H5Pget_layout(how) : -1;
-    const char *other = NULL;
-    if (layout < 0 || layout == H5_VIRTUAL || h5.H5Pget_external_count(how) != 0)
-        other = "data in other files";
-    else if (layout == H5_CHUNKED && h5.H5Pget_chunk(how, H5_DIMS, chunk) == l->rank && chunk[0] > 0) {
-        l->chunk_rows = chunk[0];
-        l->chunk_bytes = type_size;
-        for (int i = 0; i < l->rank; i++)
-            if (__builtin_mul_overflow(l->chunk_bytes, chunk[i] ? chunk[i] : 1, &l->chunk_bytes))
-                l->chunk_bytes = UINT64_MAX, i = l->rank;
-    }
-    if (how >= 0)
-        h5.H5Pclose(how);
-    return other;
-}
-
 /* Kind, rows and layout of a dataset; what it is in words where it cannot be read, else NULL. */
 static const char *describe_data(struct leaf *l, h5_id data, struct pp_column *c)
 {
     h5_id space = h5.H5Dget_space(data), type = h5.H5Dget_type(data);
     const char *other = "of a shape that is not read";
+    h5_id how = -1;
     l->rank = space >= 0 ? h5.H5Sget_simple_extent_ndims(space) : -1;
     if (type < 0 || l->rank < 1 || l->rank >= H5_DIMS ||
         h5.H5Sget_simple_extent_dims(space, l->dims, NULL) != l->rank)
@@ -244,11 +219,26 @@ static const char *describe_data(struct leaf *l, h5_id data, struct pp_column *c
     }
     if (c->kind == PP_COLUMN_BYTES)
         c->width = 0;
-    if (!other)
-        other = set_layout(l, data, h5.H5Tget_size(type));
+    /* Where the data are: within the file, in chunks or not. */
+    unsigned long long chunk[H5_DIMS] = {0};
+    int layout = -1;
+    if (!other && (how = h5.H5Dget_create_plist(data)) >= 0)
+        layout = h5.H5Pget_layout(how);
+    if (!other && (layout < 0 || layout == H5_VIRTUAL || h5.H5Pget_external_count(how) != 0))
+        other = "data in other files";
+    else if (!other && layout == H5_CHUNKED && h5.H5Pget_chunk(how, H5_DIMS, chunk) == l->rank &&
+             chunk[0] > 0) {
+        l->chunk_rows = chunk[0];
+        l->chunk_bytes = h5.H5Tget_size(type);
+        for (int i = 0; i < l->rank; i++)
+            if (__builtin_mul_overflow(l->chunk_bytes, chunk[i] ? chunk[i] : 1, &l->chunk_bytes))
+                l->chunk_bytes = UINT64_MAX, i = l->rank;
+    }
     if (!other && (l->row_bytes == 0 || l->row_bytes > LARGEST_ROW))
         other = "rows of more than 512 MiB, or of none";
 out:
+    if (how >= 0)
+        h5.H5Pclose(how);
     if (space >= 0)
         h5.H5Sclose(space);
     if (type >= 0)
@@ -331,12 +321,23 @@ static void count_rows(struct hdf5 *h)
 
 /* ---- values ---- */
 
-static int read_row(struct leaf *l, uint64_t row, unsigned width, struct pp_value *out)
+static pp_status hdf5_value(struct pp_table *t, uint64_t row, size_t column, const struct pp_read_context *c,
+                            struct pp_value *out, struct pp_err *err)
 {
+    struct hdf5 *h = (struct hdf5 *)t;
+    struct leaf *l = &h->leaf[t->used[column]];
+    const struct pp_column *col = &t->column[t->used[column]];
+    *out = (struct pp_value){.pages = t->place.pages, .release = pp_value_free};
+    out->size = l->row_bytes;
+    out->hold = calloc(1, (size_t)l->row_bytes + sizeof(struct h5_vlen));
+    if (!out->hold)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a row of %s", t->place.path);
     unsigned long long start[H5_DIMS] = {row}, count[H5_DIMS];
-    uint64_t began_ns = pp_now_ns(), chunk = l->chunk_rows ? row / l->chunk_rows : 0;
+    uint64_t chunk = l->chunk_rows ? row / l->chunk_rows : 0;
     memcpy(count, l->dims, sizeof(count));
     count[0] = 1;
+    lock_library();
+    uint64_t began_ns = pp_now_ns();
     h5_id mem = h5.H5Screate_simple(l->rank, count, NULL);
     int failed = mem < 0 || h5.H5Sselect_hyperslab(l->space, 0, start, NULL, count, NULL) < 0 ||
                  h5.H5Dread(l->data, l->type, mem, l->space, 0, out->hold) < 0;
@@ -349,7 +350,7 @@ static int read_row(struct leaf *l, uint64_t row, unsigned width, struct pp_valu
     if (!failed && (l->is_vlen || l->is_string)) {
         struct h5_vlen *v = out->hold;
         const void *from = l->is_string ? *(void **)out->hold : v->p;
-        size_t size = l->is_string ? (from ? strlen(from) : 0) : v->n * (width ? width : 1);
+        size_t size = l->is_string ? (from ? strlen(from) : 0) : v->n * (col->width ? col->width : 1);
         uint8_t *copy = size <= LARGEST_ROW ? malloc(size + 1) : NULL;
         if (copy && size)
             memcpy(copy, from, size);
@@ -361,22 +362,6 @@ static int read_row(struct leaf *l, uint64_t row, unsigned width, struct pp_valu
     }
     if (mem >= 0)
         h5.H5Sclose(mem);
-    return failed;
-}
-
-static pp_status hdf5_value(struct pp_table *t, uint64_t row, size_t column, const struct pp_read_context *c,
-                            struct pp_value *out, struct pp_err *err)
-{
-    struct hdf5 *h = hdf5_of(t);
-    struct leaf *l = &h->leaf[t->used[column]];
-    const struct pp_column *col = &t->column[t->used[column]];
-    *out = (struct pp_value){.pages = t->place.pages, .release = pp_value_free};
-    out->size = l->row_bytes;
-    out->hold = calloc(1, (size_t)l->row_bytes + sizeof(struct h5_vlen));
-    if (!out->hold)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a row of %s", t->place.path);
-    lock_library();
-    int failed = read_row(l, row, col->width, out);
     unlock_library();
     if (failed) {
         pp_value_release(out);
@@ -396,7 +381,7 @@ static pp_status hdf5_value(struct pp_table *t, uint64_t row, size_t column, con
 
 static pp_status hdf5_use(struct pp_table *t, struct pp_err *err)
 {
-    struct hdf5 *h = hdf5_of(t);
+    struct hdf5 *h = (struct hdf5 *)t;
     int failed = 0;
     lock_library();
     for (size_t i = 0; i < t->n_used; i++) {
@@ -413,7 +398,7 @@ static pp_status hdf5_use(struct pp_table *t, struct pp_err *err)
 /* A chunk is unpacked whole, whatever is wanted of it. */
 static uint64_t hdf5_chunk_bytes(const struct pp_table *t, size_t column)
 {
-    return hdf5_of(t)->leaf[t->used[column]].chunk_bytes;
+    return ((const struct hdf5 *)t)->leaf[t->used[column]].chunk_bytes;
 }
 
 static uint64_t hdf5_footprint(const struct pp_table *t)
@@ -423,7 +408,7 @@ static uint64_t hdf5_footprint(const struct pp_table *t)
 
 static void hdf5_close(struct pp_table *t)
 {
-    struct hdf5 *h = hdf5_of(t);
+    struct hdf5 *h = (struct hdf5 *)t;
     int is_open = h->file >= 0;
     if (is_open)
         lock_library();

@@ -104,13 +104,6 @@ static const char *one_level(struct decoding *d, uint8_t most, uint32_t given, u
 
 /* ---- rows ---- */
 
-static int has_rows_flags(struct pp_parquet_page *p)
-{
-    if (!p->row)
-        p->row = calloc((size_t)p->rows + 1, 1);
-    return p->row != NULL;
-}
-
 /* Values stand without nulls; from the last one on each moves to its row. */
 static const char *spread(struct decoding *d)
 {
@@ -120,7 +113,7 @@ static const char *spread(struct decoding *d)
     p->rows = d->entries;
     if (d->values == d->entries)
         return NULL;
-    if (!has_rows_flags(p))
+    if (!(p->row = calloc((size_t)p->rows + 1, 1)))
         return NO_MEMORY(&d->status);
     for (uint32_t row = d->entries; row-- > 0;) {
         int is_null = d->definition[row] != d->in->leaf->max_definition;
@@ -142,7 +135,7 @@ static const char *cut_lists(struct decoding *d)
     for (uint32_t i = 0; i < d->entries; i++)
         p->rows += d->repetition[i] == 0;
     p->start = malloc(((size_t)p->rows + 1) * sizeof(*p->start));
-    if (!p->start || !has_rows_flags(p))
+    if (!p->start || !(p->row = calloc((size_t)p->rows + 1, 1)))
         return NO_MEMORY(&d->status);
     for (uint32_t i = 0; i < d->entries; i++) {
         uint8_t definition = d->definition ? d->definition[i] : l->max_definition;
@@ -185,51 +178,43 @@ static void free_page(struct pp_page *base)
     free(p);
 }
 
-static const char *decode(struct decoding *d)
-{
-    const struct pp_parquet_page_head *h = d->in->head;
-    const struct pp_parquet_leaf *l = d->in->leaf;
-    uint32_t plain = 0;
-    const char *why = check_head(d->in, &d->status);
-    if (!why && h->type == PP_PARQUET_DATA_2) {
-        if (h->definition_bytes > PP_PARQUET_BODY || h->repetition_bytes > PP_PARQUET_BODY)
-            return DAMAGED(&d->status, "is shorter than its levels");
-        plain = h->definition_bytes + h->repetition_bytes;
-    }
-    if (!why)
-        why = unpack(d->in, plain, &d->page->raw, &d->status);
-    if (why)
-        return why;
-    d->at = d->page->raw;
-    d->left = h->unpacked;
-    d->entries = d->values = h->values;
-    why = one_level(d, l->max_repetition, h->repetition_bytes, &d->repetition);
-    if (!why)
-        why = one_level(d, l->max_definition, h->definition_bytes, &d->definition);
-    if (why)
-        return why;
-    for (uint32_t i = 0; d->definition && i < d->entries; i++)
-        d->values -= d->definition[i] != l->max_definition;
-    struct pp_parquet_values v = {
-        .body = d->in, .at = d->at, .left = d->left, .n = d->values, .room = d->entries};
-    why = pp_parquet_values_take(&v, d->page, &d->status);
-    if (!why)
-        why = l->max_repetition ? cut_lists(d) : spread(d);
-    if (!why && h->type == PP_PARQUET_DATA_2 && h->rows != d->page->rows)
-        why = DAMAGED(&d->status, "holds another number of rows than its header says");
-    return why;
-}
-
 const char *pp_parquet_page_decode(const struct pp_parquet_body *in, struct pp_parquet_page **out,
                                    pp_status *status)
 {
+    const struct pp_parquet_page_head *h = in->head;
+    const struct pp_parquet_leaf *l = in->leaf;
+    uint32_t plain = 0;
     struct pp_parquet_page *p = calloc(1, sizeof(*p));
     struct decoding d = {.in = in, .page = p, .status = PP_OK};
     *out = NULL;
     if (!p)
         return NO_MEMORY(status);
     p->base.free = free_page;
-    const char *why = decode(&d);
+    const char *why = check_head(in, &d.status);
+    if (!why && h->type == PP_PARQUET_DATA_2) {
+        plain = h->definition_bytes + h->repetition_bytes;
+        if (h->definition_bytes > PP_PARQUET_BODY || h->repetition_bytes > PP_PARQUET_BODY)
+            why = DAMAGED(&d.status, "is shorter than its levels");
+    }
+    if (!why)
+        why = unpack(in, plain, &p->raw, &d.status);
+    d.at = p->raw;
+    d.left = h->unpacked;
+    d.entries = d.values = h->values;
+    if (!why)
+        why = one_level(&d, l->max_repetition, h->repetition_bytes, &d.repetition);
+    if (!why)
+        why = one_level(&d, l->max_definition, h->definition_bytes, &d.definition);
+    for (uint32_t i = 0; !why && d.definition && i < d.entries; i++)
+        d.values -= d.definition[i] != l->max_definition;
+    const struct pp_parquet_values v = {
+        .body = in, .at = d.at, .left = d.left, .n = d.values, .room = d.entries};
+    if (!why)
+        why = pp_parquet_values_take(&v, p, &d.status);
+    if (!why)
+        why = l->max_repetition ? cut_lists(&d) : spread(&d);
+    if (!why && h->type == PP_PARQUET_DATA_2 && h->rows != p->rows)
+        why = DAMAGED(&d.status, "holds another number of rows than its header says");
     free(d.definition);
     free(d.repetition);
     *status = d.status;
@@ -242,7 +227,7 @@ const char *pp_parquet_page_decode(const struct pp_parquet_body *in, struct pp_p
         p->raw = NULL;
     }
     uint64_t each = p->span ? sizeof(*p->span) : in->column->width;
-    p->base.bytes = sizeof(*p) + (p->raw ? in->head->unpacked : 0) + (uint64_t)in->head->values * each +
+    p->base.bytes = sizeof(*p) + (p->raw ? h->unpacked : 0) + (uint64_t)h->values * each +
                     (p->start ? (uint64_t)p->rows * 5 : 0);
     *out = p;
     return NULL;

@@ -77,60 +77,53 @@ static const char *delta_length(const struct pp_parquet_values *v, struct pp_par
     return why;
 }
 
-/* The bytes that a value shares with the one before, and its own: put together in memory of their own. */
-static const char *join_prefixes(const struct pp_parquet_values *v, struct pp_parquet_page *p,
-                                 const int64_t *size, const uint8_t *at, pp_status *status)
-{
-    const int64_t *prefix = size, *own = size + v->n;
-    uint64_t total = 0;
-    for (uint32_t i = 0; i < v->n; i++) {
-        uint64_t before = i ? (uint64_t)prefix[i - 1] + (uint64_t)own[i - 1] : 0;
-        if ((uint64_t)prefix[i] > before)
-            return pp_parquet_fail(status, PP_E_CORRUPT, "shares more bytes with a value than it has");
-        total += (uint64_t)prefix[i] + (uint64_t)own[i];
-        if (total > PP_PARQUET_BODY)
-            return pp_parquet_fail(status, PP_E_UNSUPPORTED,
-                                   "unpacks to more than 512 MiB, which is the most that is read");
-    }
-    uint8_t *joined = malloc((size_t)total + 1), *to = joined;
-    if (!joined)
-        return NO_MEMORY(status);
-    for (uint32_t i = 0; i < v->n; i++) {
-        size_t shared = (size_t)prefix[i], n = (size_t)own[i];
-        if (shared)
-            memmove(to, joined + p->span[i - 1].at, shared);
-        if (n)
-            memcpy(to + shared, at, n);
-        p->span[i] = (struct pp_parquet_span){(uint32_t)(to - joined), (uint32_t)(shared + n)};
-        to += shared + n;
-        at += n;
-    }
-    free(p->raw);
-    p->raw = joined;
-    p->bytes = joined;
-    return NULL;
-}
-
-/* DELTA_BYTE_ARRAY: sizes of the shared prefixes, then the rest as DELTA_LENGTH_BYTE_ARRAY. */
+/* DELTA_BYTE_ARRAY: sizes of the bytes that a value shares with the one before, then its own as
+ * DELTA_LENGTH_BYTE_ARRAY: put together in memory of their own. */
 static const char *delta_prefix(const struct pp_parquet_values *v, struct pp_parquet_page *p,
                                 pp_status *status)
 {
     const uint8_t *at = v->at;
     size_t left = v->left;
-    uint64_t sum = 0;
+    uint64_t sum = 0, total = 0;
     const char *why = NULL;
-    int64_t *size = malloc(((size_t)v->n * 2 + 1) * sizeof(*size));
-    if (!size)
+    uint8_t *joined = NULL;
+    int64_t *shared = malloc(((size_t)v->n * 2 + 1) * sizeof(*shared));
+    if (!shared)
         return NO_MEMORY(status);
-    if (take_sizes(&at, &left, size, v->n) != 0 || take_sizes(&at, &left, size + v->n, v->n) != 0)
+    int64_t *own = shared + v->n;
+    if (take_sizes(&at, &left, shared, v->n) != 0 || take_sizes(&at, &left, own, v->n) != 0)
         why = TOO_SHORT(status);
     for (uint32_t i = 0; !why && i < v->n; i++)
-        sum += (uint64_t)size[v->n + i];
+        sum += (uint64_t)own[i];
     if (!why && sum > left)
         why = TOO_SHORT(status);
-    if (!why)
-        why = join_prefixes(v, p, size, at, status);
-    free(size);
+    for (uint32_t i = 0; !why && i < v->n; i++) {
+        total += (uint64_t)shared[i] + (uint64_t)own[i];
+        if (shared[i] > (i ? shared[i - 1] + own[i - 1] : 0))
+            why = pp_parquet_fail(status, PP_E_CORRUPT, "shares more bytes with a value than it has");
+        else if (total > PP_PARQUET_BODY)
+            why = pp_parquet_fail(status, PP_E_UNSUPPORTED,
+                                  "unpacks to more than 512 MiB, which is the most that is read");
+    }
+    if (!why && !(joined = malloc((size_t)total + 1)))
+        why = NO_MEMORY(status);
+    uint8_t *to = joined;
+    for (uint32_t i = 0; !why && i < v->n; i++) {
+        size_t before = (size_t)shared[i], n = (size_t)own[i];
+        if (before)
+            memmove(to, joined + p->span[i - 1].at, before);
+        if (n)
+            memcpy(to + before, at, n);
+        p->span[i] = (struct pp_parquet_span){(uint32_t)(to - joined), (uint32_t)(before + n)};
+        to += before + n;
+        at += n;
+    }
+    if (!why) {
+        free(p->raw);
+        p->raw = joined;
+        p->bytes = joined;
+    }
+    free(shared);
     return why;
 }
 
