@@ -54,8 +54,8 @@ static pp_status look(struct pp_dataset_place *p, struct pp_listing *listing, st
     if (pp_storage_request_bytes(p->storage) && st != PP_OK && st != PP_E_NOT_FOUND)
         return pp_fail(err, st, "%s", missing->text);
     /* Files that their format tells by their names are not opened for a look. */
-    if (p->info.kind == PP_PLACE_OBJECT && !pp_is_shard_spec(p->spec) && !pp_has_image_extension(p->spec) &&
-        !pp_has_suffix(p->spec, ".bin .npy"))
+    if (p->info.kind == PP_PLACE_OBJECT && !pp_is_shard_spec(p->spec) &&
+        pp_image_kind_by_name(p->spec) == PP_IMAGE_KINDS && !pp_has_suffix(p->spec, ".bin .npy"))
         p->foreign = pp_foreign_look(p->storage, NULL, p->spec);
     if (p->info.kind != PP_PLACE_DIRECTORY)
         return PP_OK;

@@ -38,11 +38,6 @@ struct columns {
     size_t chosen;        /* that table */
 };
 
-static struct columns *columns_of(const struct pp_dataset *d)
-{
-    return (struct columns *)d;
-}
-
 /* ---- samples ---- */
 
 static const struct pp_column *part_of(const struct columns *c, size_t part)
@@ -118,7 +113,7 @@ static pp_status append_value(struct row *row, size_t part, struct pp_sample *s,
 static pp_status columns_read(const struct pp_dataset *d, uint64_t index,
                               const struct pp_read_context *context, struct pp_sample *s, struct pp_err *err)
 {
-    const struct columns *c = columns_of(d);
+    const struct columns *c = (const struct columns *)d;
     size_t i = pp_last_at(c->first, c->names.n, sizeof(*c->first), index), parts = c->choice.parts;
     struct row row = {.c = c, .table = c->table[i], .number = index - c->first[i], .context = context};
     pp_status st = PP_OK;
@@ -159,14 +154,14 @@ static pp_status columns_read(const struct pp_dataset *d, uint64_t index,
 
 static void columns_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size)
 {
-    const struct columns *c = columns_of(d);
+    const struct columns *c = (const struct columns *)d;
     size_t i = pp_last_at(c->first, c->names.n, sizeof(*c->first), index);
     snprintf(buf, size, "%s:%llu", c->names.path[i], (unsigned long long)(index - c->first[i]));
 }
 
 static void columns_describe(const struct pp_dataset *d, char *buf, size_t size)
 {
-    const struct columns *c = columns_of(d);
+    const struct columns *c = (const struct columns *)d;
     char samples[32], files[32];
     pp_text_counted(samples, sizeof(samples), (double)d->len, "row", "rows");
     pp_text_counted(files, sizeof(files), (double)c->names.n, "file", "files");
@@ -180,7 +175,7 @@ static void columns_describe(const struct pp_dataset *d, char *buf, size_t size)
 
 static uint64_t columns_footprint(const struct pp_dataset *d)
 {
-    const struct columns *c = columns_of(d);
+    const struct columns *c = (const struct columns *)d;
     uint64_t bytes = sizeof(*c) + malloc_usable_size(c->table) + malloc_usable_size(c->first) +
                      malloc_usable_size(c->names.path) + (c->pages ? pp_pages_footprint(c->pages) : 0);
     for (size_t i = 0; i < c->names.n; i++)
@@ -190,7 +185,7 @@ static uint64_t columns_footprint(const struct pp_dataset *d)
 
 static void columns_close(struct pp_dataset *d)
 {
-    struct columns *c = columns_of(d);
+    struct columns *c = (struct columns *)d;
     pp_pages_destroy(c->pages); /* before the tables that its pages are of */
     for (size_t i = 0; c->table && i < c->names.n; i++)
         pp_table_close(c->table[i]);
@@ -306,13 +301,35 @@ static pp_status open_table(void *ctx, uint64_t i, struct pp_err *err)
     return st;
 }
 
-static pp_status use_columns(struct columns *c, const char *feature, const char *spec, struct pp_err *err)
+static pp_status columns_open(struct pp_dataset_place *place, struct pp_dataset **out, struct pp_err *err)
 {
-    while (c->chosen + 1 < c->names.n && c->table[c->chosen]->rows == 0)
+    struct columns *c = calloc(1, sizeof(*c));
+    if (!c)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
+    c->base.ops = &columns_ops;
+    *out = &c->base;
+    c->kind = place->format->kind;
+    c->keep_open = pp_storage_flags(place->storage) & PP_STORAGE_LOCAL ? pp_each_descriptors() : UINT64_MAX;
+    pp_status st = pp_shard_names(place->storage, place->spec, &c->kind->files, &c->names, err);
+    if (st == PP_OK)
+        st = pp_pages_create(KEEP_PAGES, &c->pages, err);
+    if (st != PP_OK)
+        return st;
+    size_t n = c->names.n;
+    c->table = calloc(n, sizeof(*c->table));
+    c->first = calloc(n, sizeof(*c->first));
+    if (!c->table || !c->first)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu files", n);
+    const struct pp_each each = {
+        .n = n, .piece = open_table, .ctx = c, .opts = place->opts, .what = "reading what the files hold"};
+    st = pp_each_run(&each, err);
+    if (st != PP_OK)
+        return st;
+    while (c->chosen + 1 < n && c->table[c->chosen]->rows == 0)
         c->chosen++;
     const struct pp_table *first = c->table[c->chosen];
-    pp_status st = choose_columns(first, feature, spec, &c->choice, err);
-    for (size_t i = 0; st == PP_OK && i < c->names.n; i++) {
+    st = choose_columns(first, place->options->feature, place->spec, &c->choice, err);
+    for (size_t i = 0; st == PP_OK && i < n; i++) {
         struct pp_table *t = c->table[i];
         c->first[i] = c->base.len;
         c->base.len += t->rows;
@@ -338,37 +355,10 @@ static pp_status use_columns(struct columns *c, const char *feature, const char 
         st = t->ops->use ? t->ops->use(t, err) : PP_OK;
     }
     if (st == PP_OK && c->base.len == 0)
-        st = pp_fail(err, PP_E_EMPTY, "no sample in %s: its %zu file%s no rows", spec, c->names.n,
-                     c->names.n == 1 ? " holds" : "s hold");
+        st = pp_fail(err, PP_E_EMPTY, "no sample in %s: its %zu file%s no rows", place->spec, n,
+                     n == 1 ? " holds" : "s hold");
     c->base.content = c->choice.content;
     return st;
-}
-
-static pp_status columns_open(struct pp_dataset_place *place, struct pp_dataset **out, struct pp_err *err)
-{
-    struct columns *c = calloc(1, sizeof(*c));
-    if (!c)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
-    c->base.ops = &columns_ops;
-    *out = &c->base;
-    c->kind = place->format->kind;
-    c->keep_open = pp_storage_flags(place->storage) & PP_STORAGE_LOCAL ? pp_each_descriptors() : UINT64_MAX;
-    struct pp_each each = {.piece = open_table,
-                           .ctx = c,
-                           .opts = place->opts,
-                           .what = "reading what the files hold"};
-    pp_status st = pp_shard_names(place->storage, place->spec, &c->kind->files, &c->names, err);
-    if (st == PP_OK)
-        st = pp_pages_create(KEEP_PAGES, &c->pages, err);
-    if (st != PP_OK)
-        return st;
-    c->table = calloc(c->names.n, sizeof(*c->table));
-    c->first = calloc(c->names.n, sizeof(*c->first));
-    if (!c->table || !c->first)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu files", c->names.n);
-    each.n = c->names.n;
-    st = pp_each_run(&each, err);
-    return st == PP_OK ? use_columns(c, place->options->feature, place->spec, err) : st;
 }
 
 /* ---- the formats ---- */

@@ -29,11 +29,6 @@ struct folder {
     struct pp_names class_names;
 };
 
-static struct folder *folder_of(const struct pp_dataset *d)
-{
-    return (struct folder *)d;
-}
-
 static const struct folder_dir *dir_of(const struct folder *f, uint64_t index)
 {
     return &f->dir[pp_last_at(&f->dir->first, f->n_dirs, sizeof(*f->dir), index)];
@@ -48,7 +43,7 @@ static int relative_path(const struct folder_dir *dir, uint64_t index, char *buf
 static pp_status folder_read(const struct pp_dataset *d, uint64_t index,
                              const struct pp_read_context *context, struct pp_sample *s, struct pp_err *err)
 {
-    const struct folder *f = folder_of(d);
+    const struct folder *f = (const struct folder *)d;
     const struct folder_dir *dir = dir_of(f, index);
     char rel[PATH_MAX];
 
@@ -73,7 +68,7 @@ static pp_status folder_read(const struct pp_dataset *d, uint64_t index,
 
 static void folder_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size)
 {
-    const struct folder *f = folder_of(d);
+    const struct folder *f = (const struct folder *)d;
     int n = snprintf(buf, size, "%s/", f->root);
     if (n >= 0 && (size_t)n < size)
         relative_path(dir_of(f, index), index, buf + n, size - (size_t)n);
@@ -81,10 +76,11 @@ static void folder_path(const struct pp_dataset *d, uint64_t index, char *buf, s
 
 static void folder_describe(const struct pp_dataset *d, char *buf, size_t size)
 {
+    const struct folder *f = (const struct folder *)d;
     char files[32], classes[32];
     pp_text_counted(files, sizeof(files), (double)d->len, "file", "files");
-    pp_text_counted(classes, sizeof(classes), (double)folder_of(d)->class_names.n, "class", "classes");
-    if (folder_of(d)->flat)
+    pp_text_counted(classes, sizeof(classes), (double)f->class_names.n, "class", "classes");
+    if (f->flat)
         snprintf(buf, size, "image folder, %s without class directories (every label is -1)", files);
     else
         snprintf(buf, size, "image folder, %s in %s", files, classes);
@@ -97,7 +93,7 @@ static uint64_t names_footprint(const struct pp_names *names)
 
 static uint64_t folder_footprint(const struct pp_dataset *d)
 {
-    const struct folder *f = folder_of(d);
+    const struct folder *f = (const struct folder *)d;
     uint64_t bytes = sizeof(*f) + malloc_usable_size(f->dir) + malloc_usable_size(f->root) +
                      names_footprint(&f->class_names);
     for (size_t i = 0; i < f->n_dirs; i++)
@@ -107,7 +103,7 @@ static uint64_t folder_footprint(const struct pp_dataset *d)
 
 static void folder_close(struct pp_dataset *d)
 {
-    struct folder *f = folder_of(d);
+    struct folder *f = (struct folder *)d;
     for (size_t i = 0; i < f->n_dirs; i++) {
         free(f->dir[i].rel);
         pp_names_free(&f->dir[i].images);
@@ -120,7 +116,7 @@ static void folder_close(struct pp_dataset *d)
 
 static int64_t folder_label(const struct pp_dataset *d, uint64_t index)
 {
-    return dir_of(folder_of(d), index)->label;
+    return dir_of((const struct folder *)d, index)->label;
 }
 
 static const struct pp_dataset_ops folder_ops = {
@@ -333,7 +329,7 @@ static int folder_probe(const struct pp_dataset_place *place, struct pp_err *why
 {
     if (place->info.kind == PP_PLACE_DIRECTORY)
         return 50;
-    if (pp_has_image_extension(place->spec))
+    if (pp_image_kind_by_name(place->spec) != PP_IMAGE_KINDS)
         pp_fail(why, PP_E_USAGE, "%s is a single image: name the directory that holds the images",
                 place->spec);
     return 0;

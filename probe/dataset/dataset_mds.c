@@ -27,11 +27,6 @@ struct mds {
 };
 #define NONE SIZE_MAX
 
-static struct mds *mds_of(const struct pp_dataset *d)
-{
-    return (struct mds *)d;
-}
-
 /* ---- samples ---- */
 
 static size_t shard_of(const struct mds *m, uint64_t index)
@@ -101,7 +96,7 @@ static pp_status read_record(const struct request *q, struct pp_sample *s, struc
 static pp_status mds_read(const struct pp_dataset *d, uint64_t index, const struct pp_read_context *context,
                           struct pp_sample *s, struct pp_err *err)
 {
-    struct mds *m = mds_of(d);
+    struct mds *m = (struct mds *)d;
     size_t i = shard_of(m, index);
     struct request q = {.shard = &m->index.shard[i],
                         .number = index - m->index.shard[i].first,
@@ -156,7 +151,7 @@ static pp_status mds_read(const struct pp_dataset *d, uint64_t index, const stru
 
 static void mds_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size)
 {
-    const struct mds *m = mds_of(d);
+    const struct mds *m = (const struct mds *)d;
     size_t i = shard_of(m, index);
     const struct pp_mds_shard *s = &m->index.shard[i];
     snprintf(buf, size, "%s:%llu", m->packed[i] ? s->packed : s->raw, (unsigned long long)(index - s->first));
@@ -164,7 +159,7 @@ static void mds_path(const struct pp_dataset *d, uint64_t index, char *buf, size
 
 static void mds_describe(const struct pp_dataset *d, char *buf, size_t size)
 {
-    const struct mds *m = mds_of(d);
+    const struct mds *m = (const struct mds *)d;
     char samples[32], shards[32];
     pp_text_counted(samples, sizeof(samples), (double)d->len, "sample", "samples");
     pp_text_counted(shards, sizeof(shards), (double)m->index.shards, "shard", "shards");
@@ -174,7 +169,7 @@ static void mds_describe(const struct pp_dataset *d, char *buf, size_t size)
 
 static uint64_t mds_footprint(const struct pp_dataset *d)
 {
-    const struct mds *m = mds_of(d);
+    const struct mds *m = (const struct mds *)d;
     uint64_t bytes = sizeof(*m) + malloc_usable_size(m->index.shard) + malloc_usable_size(m->packed) +
                      pp_mds_tables_footprint(m->tables);
     for (size_t i = 0; i < m->index.shards; i++)
@@ -184,7 +179,7 @@ static uint64_t mds_footprint(const struct pp_dataset *d)
 
 static void mds_close(struct pp_dataset *d)
 {
-    struct mds *m = mds_of(d);
+    struct mds *m = (struct mds *)d;
     pp_mds_spool_close(m->spool);
     pp_mds_tables_close(m->tables);
     pp_mds_index_free(&m->index);
@@ -284,32 +279,6 @@ static pp_status find_shard(void *ctx, uint64_t i, struct pp_err *err)
         s->packed ? s->packed : s->raw, (unsigned long long)i + 1, m->index.shards);
 }
 
-static pp_status find_shards(struct mds *m, const struct pp_dataset_opts *opts, const char *index_dir,
-                             struct pp_err *err)
-{
-    size_t n = m->index.shards;
-    int any = 0;
-    struct finding f = {.m = m, .bytes = calloc(n, sizeof(*f.bytes))};
-    const struct pp_each each = {
-        .n = n, .piece = find_shard, .ctx = &f, .opts = opts, .what = "looking for shards"};
-    m->packed = calloc(n, 1);
-    pp_status st = m->packed && f.bytes ? pp_each_run(&each, err)
-                                        : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu shards", n);
-    for (size_t i = 0; st == PP_OK && i < n; i++) {
-        const struct pp_mds_shard *s = &m->index.shard[i];
-        if (f.bytes[i] != s->bytes && f.bytes[i] != PP_SIZE_UNKNOWN)
-            pp_warn(&m->base.warnings, "%s has %llu bytes instead of the %llu of the index", s->raw,
-                    (unsigned long long)f.bytes[i], (unsigned long long)s->bytes);
-        any |= m->packed[i];
-    }
-    free(f.bytes);
-    if (st == PP_OK && any)
-        st = pp_mds_spool_open(m->storage, &m->index, index_dir, &m->spool, err);
-    if (st == PP_OK && m->remote)
-        st = pp_mds_tables_open(m->storage, &m->index, m->packed, &m->tables, err);
-    return st;
-}
-
 static pp_status mds_open(struct pp_dataset_place *place, struct pp_dataset **out, struct pp_err *err)
 {
     struct mds *m = calloc(1, sizeof(*m));
@@ -341,9 +310,31 @@ static pp_status mds_open(struct pp_dataset_place *place, struct pp_dataset **ou
     if (st == PP_OK && m->index.samples == 0)
         st = pp_fail(err, PP_E_EMPTY, "no sample in %s: its %zu shards are empty", place->spec,
                      m->index.shards);
-    if (st == PP_OK)
-        st = find_shards(m, place->opts, place->options->shards.index_dir, err);
     m->base.len = m->index.samples;
+    if (st != PP_OK)
+        return st;
+    int any = 0; /* is packed */
+    struct finding f = {.m = m, .bytes = calloc(m->index.shards, sizeof(*f.bytes))};
+    const struct pp_each each = {.n = m->index.shards,
+                                 .piece = find_shard,
+                                 .ctx = &f,
+                                 .opts = place->opts,
+                                 .what = "looking for shards"};
+    m->packed = calloc(m->index.shards, 1);
+    st = m->packed && f.bytes ? pp_each_run(&each, err)
+                              : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu shards", m->index.shards);
+    for (size_t i = 0; st == PP_OK && i < m->index.shards; i++) {
+        const struct pp_mds_shard *s = &m->index.shard[i];
+        if (f.bytes[i] != s->bytes && f.bytes[i] != PP_SIZE_UNKNOWN)
+            pp_warn(&m->base.warnings, "%s has %llu bytes instead of the %llu of the index", s->raw,
+                    (unsigned long long)f.bytes[i], (unsigned long long)s->bytes);
+        any |= m->packed[i];
+    }
+    free(f.bytes);
+    if (st == PP_OK && any)
+        st = pp_mds_spool_open(m->storage, &m->index, place->options->shards.index_dir, &m->spool, err);
+    if (st == PP_OK && m->remote)
+        st = pp_mds_tables_open(m->storage, &m->index, m->packed, &m->tables, err);
     return st;
 }
 

@@ -26,14 +26,9 @@ struct shards {
     int stream;
 };
 
-static struct shards *shards_of(const struct pp_dataset *d)
-{
-    return (struct shards *)d;
-}
-
 const struct pp_shard_names *pp_shards_of(const struct pp_dataset *d)
 {
-    return &shards_of(d)->names;
+    return &((const struct shards *)d)->names;
 }
 
 static const struct shard *shard_of(const struct shards *s, uint64_t index)
@@ -44,7 +39,7 @@ static const struct shard *shard_of(const struct shards *s, uint64_t index)
 static pp_status shards_read(const struct pp_dataset *d, uint64_t index,
                              const struct pp_read_context *context, struct pp_sample *s, struct pp_err *err)
 {
-    const struct shards *all = shards_of(d);
+    const struct shards *all = (const struct shards *)d;
     const struct shard *shard = shard_of(all, index);
     const struct pp_shard_entry *e = &shard->index.entry[index - shard->first];
     const char *key = shard->index.keys + e->key, *path = all->names.path[shard - all->shard];
@@ -94,7 +89,7 @@ static pp_status shards_read(const struct pp_dataset *d, uint64_t index,
 
 static void shards_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size)
 {
-    const struct shards *all = shards_of(d);
+    const struct shards *all = (const struct shards *)d;
     const struct shard *shard = shard_of(all, index);
     const struct pp_shard_entry *e = &shard->index.entry[index - shard->first];
     const char *key = shard->index.keys + e->key, *path = all->names.path[shard - all->shard];
@@ -108,7 +103,7 @@ static void shards_describe(const struct pp_dataset *d, char *buf, size_t size)
 {
     char samples[32], shards[32];
     pp_text_counted(samples, sizeof(samples), (double)d->len, "sample", "samples");
-    pp_text_counted(shards, sizeof(shards), (double)shards_of(d)->names.n, "shard", "shards");
+    pp_text_counted(shards, sizeof(shards), (double)pp_shards_of(d)->n, "shard", "shards");
     if (d->len == 0)
         snprintf(buf, size, "%s, %s to be streamed (not indexed)", d->format->name, shards);
     else
@@ -117,7 +112,7 @@ static void shards_describe(const struct pp_dataset *d, char *buf, size_t size)
 
 static uint64_t shards_footprint(const struct pp_dataset *d)
 {
-    const struct shards *s = shards_of(d);
+    const struct shards *s = (const struct shards *)d;
     uint64_t bytes = sizeof(*s) + malloc_usable_size(s->shard) + malloc_usable_size(s->names.path);
     for (size_t i = 0; i < s->names.n; i++)
         bytes += malloc_usable_size(s->names.path[i]) + malloc_usable_size(s->shard[i].index.bytes);
@@ -126,7 +121,7 @@ static uint64_t shards_footprint(const struct pp_dataset *d)
 
 static void shards_close(struct pp_dataset *d)
 {
-    struct shards *s = shards_of(d);
+    struct shards *s = (struct shards *)d;
     for (size_t i = 0; s->shard && i < s->names.n; i++) {
         pp_shard_index_free(&s->shard[i].index);
         pp_object_close(&s->shard[i].file);
@@ -138,7 +133,7 @@ static void shards_close(struct pp_dataset *d)
 
 static int64_t shards_label(const struct pp_dataset *d, uint64_t index)
 {
-    const struct shard *shard = shard_of(shards_of(d), index);
+    const struct shard *shard = shard_of((const struct shards *)d, index);
     return shard->index.entry[index - shard->first].label;
 }
 

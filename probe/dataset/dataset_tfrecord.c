@@ -227,78 +227,60 @@ pp_status pp_tf_example_image(const uint8_t *record, size_t size, const char *fe
 
 /* ---- the index ---- */
 
-struct walk {
-    const struct pp_object *shard;
-    const char *path;
-    uint64_t size, at; /* of the file; of the next record */
-    uint8_t block[WALK_BLOCK];
-    uint64_t block_at;
-    size_t block_size;
-    struct pp_shard_entry *entry;
-    size_t cap;
-    struct pp_shard_header header;
-};
-
-static pp_status walk_records(struct walk *w, struct pp_err *err)
-{
-    struct pp_shard_header *h = &w->header;
-    uint64_t length;
-    h->defect = w->size == 0 ? PP_SHARD_NO_BYTES : PP_SHARD_SOUND;
-    while (w->at < w->size) {
-        uint64_t left = w->size - w->at;
-        h->defect_at = w->at;
-        h->defect = PP_SHARD_TRUNCATED;
-        if (left < PP_TFRECORD_HEAD)
-            return PP_OK;
-        if (w->at < w->block_at || w->at + PP_TFRECORD_HEAD > w->block_at + w->block_size) {
-            struct pp_read r = {.name = w->path, .offset = w->at, .size = WALK_BLOCK, .buf = w->block};
-            pp_status st = pp_object_read_at(w->shard, &r, err);
-            if (st != PP_OK)
-                return st;
-            w->block_at = w->at;
-            w->block_size = r.got;
-            if (r.got < PP_TFRECORD_HEAD)
-                return pp_fail(err, PP_E_IO, "%s became shorter while it was indexed", w->path);
-        }
-        if (!pp_tfrecord_head(w->block + (w->at - w->block_at), &length)) {
-            h->defect = PP_SHARD_DAMAGED;
-            return PP_OK;
-        }
-        left -= PP_TFRECORD_HEAD;
-        if (length > left || left - length < PP_TFRECORD_TAIL)
-            return PP_OK;
-        if (length > MOST_RECORD) {
-            h->left_out++;
-        } else {
-            if (h->entries == MOST_RECORDS)
-                return pp_fail(err, PP_E_UNSUPPORTED, "%s holds more than %d records: split it into shards",
-                               w->path, MOST_RECORDS);
-            if (!pp_grow(&w->entry, &w->cap, h->entries + 1, sizeof(*w->entry)))
-                return pp_fail(err, PP_E_NO_MEMORY, "no memory for the index of %s", w->path);
-            w->entry[h->entries++] = (struct pp_shard_entry){.offset = w->at + PP_TFRECORD_HEAD,
-                                                             .size = (uint32_t)length,
-                                                             .label = -1};
-        }
-        w->at += PP_TFRECORD_HEAD + length + PP_TFRECORD_TAIL;
-        h->defect = PP_SHARD_SOUND;
-    }
-    return PP_OK;
-}
-
+/* One walk over the lengths of the records; a block is kept for those that follow in it. */
 static pp_status build_index(const struct pp_object *shard, const char *path, const struct pp_place_info *id,
                              struct pp_shard_index *out, struct pp_err *err)
 {
-    struct walk w = {.shard = shard,
-                     .path = path,
-                     .size = id->size,
-                     .header = {.shard_size = id->size, .shard_mtime_ns = id->version, .key_bytes = 1}};
+    struct pp_shard_header h = {.shard_size = id->size, .shard_mtime_ns = id->version, .key_bytes = 1};
+    struct pp_shard_entry *entry = NULL;
+    uint8_t block[WALK_BLOCK];
+    uint64_t at = 0, block_at = 0, length;
+    size_t block_size = 0, cap = 0;
+    pp_status st = PP_OK;
     *out = (struct pp_shard_index){0};
-    pp_status st = walk_records(&w, err);
-    if (st == PP_OK && w.header.entries == 0)
-        w.header.key_bytes = 0;
+    h.defect = id->size == 0 ? PP_SHARD_NO_BYTES : PP_SHARD_SOUND;
+    while (st == PP_OK && at < id->size) {
+        uint64_t left = id->size - at;
+        h.defect_at = at;
+        h.defect = PP_SHARD_TRUNCATED;
+        if (left < PP_TFRECORD_HEAD)
+            break;
+        if (at < block_at || at + PP_TFRECORD_HEAD > block_at + block_size) {
+            struct pp_read r = {.name = path, .offset = at, .size = WALK_BLOCK, .buf = block};
+            st = pp_object_read_at(shard, &r, err);
+            block_at = at;
+            block_size = r.got;
+            if (st == PP_OK && r.got < PP_TFRECORD_HEAD)
+                st = pp_fail(err, PP_E_IO, "%s became shorter while it was indexed", path);
+            if (st != PP_OK)
+                break;
+        }
+        if (!pp_tfrecord_head(block + (at - block_at), &length)) {
+            h.defect = PP_SHARD_DAMAGED;
+            break;
+        }
+        left -= PP_TFRECORD_HEAD;
+        if (length > left || left - length < PP_TFRECORD_TAIL)
+            break;
+        if (length > MOST_RECORD)
+            h.left_out++;
+        else if (h.entries == MOST_RECORDS)
+            st = pp_fail(err, PP_E_UNSUPPORTED, "%s holds more than %d records: split it into shards", path,
+                         MOST_RECORDS);
+        else if (!pp_grow(&entry, &cap, h.entries + 1, sizeof(*entry)))
+            st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the index of %s", path);
+        else
+            entry[h.entries++] = (struct pp_shard_entry){.offset = at + PP_TFRECORD_HEAD,
+                                                         .size = (uint32_t)length,
+                                                         .label = -1};
+        at += PP_TFRECORD_HEAD + length + PP_TFRECORD_TAIL;
+        h.defect = PP_SHARD_SOUND;
+    }
+    if (h.entries == 0)
+        h.key_bytes = 0;
     if (st == PP_OK)
-        st = pp_shard_index_make(&w.header, w.entry, "", out, err);
-    free(w.entry);
+        st = pp_shard_index_make(&h, entry, "", out, err);
+    free(entry);
     return st;
 }
 

@@ -22,11 +22,6 @@ struct tokens {
     uint64_t sequences; /* of a Megatron index; 0: there is none */
 };
 
-static struct tokens *tokens_of(const struct pp_dataset *d)
-{
-    return (struct tokens *)d;
-}
-
 static uint64_t offset_of(const struct tokens *t, uint64_t index)
 {
     return t->data_offset + index * t->stride * (unsigned)t->token_bytes;
@@ -35,7 +30,7 @@ static uint64_t offset_of(const struct tokens *t, uint64_t index)
 static pp_status tokens_read(const struct pp_dataset *d, uint64_t index,
                              const struct pp_read_context *context, struct pp_sample *s, struct pp_err *err)
 {
-    const struct tokens *t = tokens_of(d);
+    const struct tokens *t = (const struct tokens *)d;
     struct pp_read r = {.name = t->path,
                         .context = context,
                         .offset = offset_of(t, index),
@@ -62,12 +57,13 @@ static pp_status tokens_read(const struct pp_dataset *d, uint64_t index,
 
 static void tokens_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size)
 {
-    snprintf(buf, size, "%s@%llu", tokens_of(d)->path, (unsigned long long)offset_of(tokens_of(d), index));
+    const struct tokens *t = (const struct tokens *)d;
+    snprintf(buf, size, "%s@%llu", t->path, (unsigned long long)offset_of(t, index));
 }
 
 static void tokens_describe(const struct pp_dataset *d, char *buf, size_t size)
 {
-    const struct tokens *t = tokens_of(d);
+    const struct tokens *t = (const struct tokens *)d;
     char tokens[32], windows[32];
     pp_text_count(tokens, sizeof(tokens), (double)t->count);
     pp_text_count(windows, sizeof(windows), (double)d->len);
@@ -80,12 +76,12 @@ static void tokens_describe(const struct pp_dataset *d, char *buf, size_t size)
 
 static uint64_t tokens_footprint(const struct pp_dataset *d)
 {
-    return sizeof(struct tokens) + malloc_usable_size(tokens_of(d)->path);
+    return sizeof(struct tokens) + malloc_usable_size(((const struct tokens *)d)->path);
 }
 
 static void tokens_close(struct pp_dataset *d)
 {
-    struct tokens *t = tokens_of(d);
+    struct tokens *t = (struct tokens *)d;
     pp_object_close(&t->file);
     free(t->path);
 }

@@ -21,11 +21,6 @@ int pp_has_suffix(const char *name, const char *suffixes)
     return 0;
 }
 
-int pp_has_image_extension(const char *name)
-{
-    return pp_image_kind_by_name(name) != PP_IMAGE_KINDS;
-}
-
 size_t pp_read_head(const struct pp_storage *s, const struct pp_object *dir, const char *name, uint8_t *head,
                     size_t size)
 {
@@ -107,7 +102,8 @@ static pp_status sort_entry(void *ctx, const struct pp_entry *e, struct pp_err *
 {
     const struct lister *l = ctx;
     struct pp_listing *out = l->out;
-    int failed, is_image = pp_has_image_extension(e->name), is_directory = e->kind == PP_ENTRY_DIRECTORY;
+    int failed, is_image = pp_image_kind_by_name(e->name) != PP_IMAGE_KINDS,
+                is_directory = e->kind == PP_ENTRY_DIRECTORY;
     struct pp_place_info info;
     if (e->kind == PP_ENTRY_UNTOLD && !is_image)
         is_directory = pp_storage_stat(l->dir->storage, l->dir, e->name, "stat", &info, NULL) == PP_OK &&

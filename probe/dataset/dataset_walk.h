@@ -67,7 +67,6 @@ pp_status pp_walk_tree(const struct pp_object *root, const char *top, atomic_uin
 size_t pp_read_head(const struct pp_storage *s, const struct pp_object *dir, const char *name, uint8_t *head,
                     size_t size);
 
-int pp_has_image_extension(const char *name); /* torchvision's IMG_EXTENSIONS, in any case */
 /* Whether name ends in one of the words of suffixes: ".jpg .jpeg". ASCII case ignored. */
 int pp_has_suffix(const char *name, const char *suffixes);
 

@@ -43,6 +43,6 @@ enum pp_image_kind {
     PP_IMAGE_NETPBM,
     PP_IMAGE_KINDS
 };
-/* PP_IMAGE_KINDS: not an image by its name. */
+/* By torchvision's IMG_EXTENSIONS, in any case. PP_IMAGE_KINDS: not an image by its name. */
 enum pp_image_kind pp_image_kind_by_name(const char *name);
 const char *pp_image_kind_name(enum pp_image_kind kind); /* "WebP"; the decoder's name where there is one */

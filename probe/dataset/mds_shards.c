@@ -84,34 +84,6 @@ static pp_status read_file(const struct parsing *p, const json_t *file, char **o
     return asprintf(out, "%s/%s", p->dir, name) < 0 ? (*out = NULL, fail_memory(p, err)) : PP_OK;
 }
 
-static pp_status read_shard(struct parsing *p, const json_t *json, size_t i, struct pp_err *err)
-{
-    struct pp_mds_shard *s = &p->out->shard[i];
-    const char *format = json_string_value(json_object_get(json, "format"));
-    const json_t *raw = json_object_get(json, "raw_data");
-    json_int_t samples = json_integer_value(json_object_get(json, "samples")),
-               bytes = json_integer_value(json_object_get(raw, "bytes"));
-    if (!format || strcmp(format, "mds") != 0)
-        return pp_fail(err, PP_E_UNSUPPORTED, "%s: shard %zu has the format %.20s: \"mds\" is read", p->name,
-                       i, format ? format : "of no name");
-    pp_status st = read_file(p, raw, &s->raw, err);
-    if (st == PP_OK)
-        st = read_file(p, json_object_get(json, "zip_data"), &s->packed, err);
-    if (st == PP_OK && (!s->raw || samples < 0 || samples > UINT32_MAX / 4 - 2 || bytes < (samples + 2) * 4 ||
-                        bytes > UINT32_MAX))
-        st = pp_fail(err, PP_E_CORRUPT,
-                     "%s: shard %zu has no name, no samples, or no size that could hold them", p->name, i);
-    if (st != PP_OK)
-        return st;
-    s->samples = (uint32_t)samples;
-    s->bytes = (uint64_t)bytes;
-    s->first = p->out->samples;
-    s->begin = p->out->bytes;
-    p->out->samples += s->samples;
-    p->out->bytes += s->bytes;
-    return read_columns(p, json, i, err);
-}
-
 pp_status pp_mds_index_parse(const uint8_t *text, size_t size, const char *dir, const char *name,
                              struct pp_mds_index *out, struct pp_err *err)
 {
@@ -137,8 +109,33 @@ pp_status pp_mds_index_parse(const uint8_t *text, size_t size, const char *dir, 
         st = fail_memory(&p, err);
     else
         out->shards = n;
-    for (size_t i = 0; st == PP_OK && i < n; i++)
-        st = read_shard(&p, json_array_get(shards, i), i, err);
+    for (size_t i = 0; st == PP_OK && i < n; i++) {
+        struct pp_mds_shard *s = &out->shard[i];
+        const json_t *json = json_array_get(shards, i), *raw = json_object_get(json, "raw_data");
+        const char *format = json_string_value(json_object_get(json, "format"));
+        json_int_t samples = json_integer_value(json_object_get(json, "samples")),
+                   bytes = json_integer_value(json_object_get(raw, "bytes"));
+        if (!format || strcmp(format, "mds") != 0)
+            st = pp_fail(err, PP_E_UNSUPPORTED, "%s: shard %zu has the format %.20s: \"mds\" is read", name,
+                         i, format ? format : "of no name");
+        if (st == PP_OK)
+            st = read_file(&p, raw, &s->raw, err);
+        if (st == PP_OK)
+            st = read_file(&p, json_object_get(json, "zip_data"), &s->packed, err);
+        if (st == PP_OK && (!s->raw || samples < 0 || samples > UINT32_MAX / 4 - 2 ||
+                            bytes < (samples + 2) * 4 || bytes > UINT32_MAX))
+            st = pp_fail(err, PP_E_CORRUPT,
+                         "%s: shard %zu has no name, no samples, or no size that could hold them", name, i);
+        if (st != PP_OK)
+            break;
+        s->samples = (uint32_t)samples;
+        s->bytes = (uint64_t)bytes;
+        s->first = out->samples;
+        s->begin = out->bytes;
+        out->samples += s->samples;
+        out->bytes += s->bytes;
+        st = read_columns(&p, json, i, err);
+    }
     json_decref(root);
     return st;
 }

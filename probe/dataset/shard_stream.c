@@ -279,8 +279,9 @@ static struct ledger_entry *ledger_of(const struct shard_stream *st, uint64_t nu
     return &st->ledger[number % (2 * st->capacity + 1)];
 }
 
-static int wants(const struct shard_stream *st)
+int pp_stream_wants(const struct pp_stream *base)
 {
+    const struct shard_stream *st = (const struct shard_stream *)base;
     return st->opts.leased && st->reader.at.position >= st->reader.shards && st->reader.late == PP_OK;
 }
 
@@ -292,7 +293,7 @@ static pp_status next_held(struct shard_stream *st, struct held **out, struct pp
     while (s == PP_OK && st->n_held < st->capacity) {
         struct place place;
         struct held *h = &st->held[st->n_held];
-        if (wants(st))
+        if (pp_stream_wants(&st->base))
             s = st->draining ? PP_END : PP_E_INTERRUPTED;
         else
             s = read_next(&st->reader, &h->sample, &place, err);
@@ -422,11 +423,6 @@ const uint64_t *pp_stream_order(const struct pp_stream *base)
     return ((const struct shard_stream *)base)->order;
 }
 
-int pp_stream_wants(const struct pp_stream *base)
-{
-    return wants((const struct shard_stream *)base);
-}
-
 pp_status pp_stream_add(struct pp_stream *base, uint64_t shard, struct pp_err *err)
 {
     struct shard_stream *st = (struct shard_stream *)base;
@@ -446,15 +442,13 @@ void pp_stream_drain(struct pp_stream *base, int on)
 
 uint64_t pp_stream_at(const struct pp_stream *base)
 {
-    const struct shard_stream *st = (const struct shard_stream *)base;
-    return wants(st) ? UINT64_MAX : st->reader.at.position;
+    return pp_stream_wants(base) ? UINT64_MAX : ((const struct shard_stream *)base)->reader.at.position;
 }
 
 void pp_stream_leave(struct pp_stream *base)
 {
-    struct shard_stream *st = (struct shard_stream *)base;
-    if (!wants(st))
-        leave_shard(&st->reader);
+    if (!pp_stream_wants(base))
+        leave_shard(&((struct shard_stream *)base)->reader);
 }
 
 static void stream_close(struct pp_stream *base)

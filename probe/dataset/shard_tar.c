@@ -90,26 +90,6 @@ static pp_status fail_archive(struct pp_tar *t, const char *what, struct pp_err 
     return pp_fail(err, PP_E_CORRUPT, "%s %s: %s", t->path, what, why ? why : "no reason given");
 }
 
-/* A compressed file gives its bytes from front to back alone: a walk that starts later goes over what lies
- * before. */
-static pp_status open_packed(struct pp_tar *t, const struct pp_tar_file *file, enum pp_packed kind,
-                             struct pp_err *err)
-{
-    if (!file->in_order)
-        return pp_fail(
-            err, PP_E_UNSUPPORTED,
-            "%s is compressed (%s): random access needs an uncompressed tar. Read it in order with --stream, or unpack it first (%s); images do not get smaller by it",
-            t->path, pp_packed_name(kind), kind == PP_PACKED_GZIP ? "gunzip" : "unzstd");
-    pp_status st = pp_unpack_open(file->shard, file->path, kind, t->block, &t->unpack, err);
-    if (st == PP_OK && t->kept)
-        pp_unpack_take(t->unpack, &t->last, &t->buf);
-    t->from = t->start;
-    t->start = t->at = t->last_end = 0;
-    t->file_size = UINT64_MAX;
-    t->kept = 0;
-    return st;
-}
-
 /* What the file is, by how it begins: its first block, which is kept, or a few bytes where the walk starts
  * elsewhere. A request to a remote storage each, and the answer has the size too. */
 static pp_status read_beginning(struct pp_tar *t, const struct pp_tar_file *file, struct pp_err *err)
@@ -142,13 +122,29 @@ static pp_status read_beginning(struct pp_tar *t, const struct pp_tar_file *file
         st = pp_object_info(file->shard, file->path, &info, err);
     t->file_size = info.size;
     t->kept = t->start == 0;
+    enum pp_packed kind = st == PP_OK ? pp_packed_kind(t->last.data, t->last.got) : PP_PACKED_NOT;
+    if (kind == PP_PACKED_NOT)
+        return st;
+    /* A compressed file gives its bytes from front to back alone: a walk that starts later goes over what
+     * lies before. */
+    if (!file->in_order)
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "%s is compressed (%s): random access needs an uncompressed tar. Read it in order with --stream, or unpack it first (%s); images do not get smaller by it",
+            t->path, pp_packed_name(kind), kind == PP_PACKED_GZIP ? "gunzip" : "unzstd");
+    st = pp_unpack_open(file->shard, file->path, kind, t->block, &t->unpack, err);
+    if (st == PP_OK && t->kept)
+        pp_unpack_take(t->unpack, &t->last, &t->buf);
+    t->from = t->start;
+    t->start = t->at = t->last_end = 0;
+    t->file_size = UINT64_MAX;
+    t->kept = 0;
     return st;
 }
 
 pp_status pp_tar_open(const struct pp_tar_file *file, uint64_t start, size_t block, struct pp_tar **out,
                       struct pp_err *err)
 {
-    enum pp_packed kind = PP_PACKED_NOT;
     pp_status st;
     struct pp_tar *t = calloc(1, sizeof(*t));
     *out = NULL;
@@ -160,9 +156,7 @@ pp_status pp_tar_open(const struct pp_tar_file *file, uint64_t start, size_t blo
     t->start = t->at = t->last_end = start;
     t->block = block;
     st = read_beginning(t, file, err);
-    if (st == PP_OK && (kind = pp_packed_kind(t->last.data, t->last.got)) != PP_PACKED_NOT)
-        st = open_packed(t, file, kind, err);
-    else if (st == PP_OK && start > t->file_size)
+    if (st == PP_OK && start > t->file_size)
         st = pp_fail(
             err, PP_E_CORRUPT,
             "%s has %llu bytes and cannot be resumed at byte %llu: it is not the shard of the saved cursor",

@@ -123,44 +123,14 @@ static int take_dictionary(struct text *t, struct header *h)
     return h->has_descr && h->has_order && h->has_shape;
 }
 
-static pp_status fit_items(const struct header *h, uint64_t file_size, const char *name, struct pp_npy *out,
-                           struct pp_err *err)
+pp_status pp_npy_parse(const uint8_t *data, size_t size, uint64_t file_size, const char *name,
+                       struct pp_npy *out, struct pp_err *err)
 {
     /* numpy always writes the byte order, so "=u2" and "u2" do not occur */
     static const struct {
         const char *descr;
         int bytes;
-    } types[] = {{"<u2", 2}, {"<u4", 4}, {"<i4", 4}};
-    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-        if (strcmp(h->descr, types[i].descr) == 0)
-            out->item_bytes = types[i].bytes;
-    if (!out->item_bytes)
-        return pp_fail(
-            err, PP_E_UNSUPPORTED,
-            "%s holds items of type %s; tokens are little-endian uint16, uint32 or int32 (<u2, <u4, <i4): save it with "
-            "astype('uint16') or astype('uint32')",
-            name, h->descr);
-    /* A one-dimensional array is the same in both orders; numpy writes False for it, others may not. */
-    if (h->dims != 1 && h->fortran)
-        return pp_fail(err, PP_E_UNSUPPORTED,
-                       "%s is stored in Fortran order; save it flat, with numpy.save(file, array.ravel())",
-                       name);
-    if (h->dims != 1)
-        return pp_fail(err, PP_E_UNSUPPORTED,
-                       "%s has %u dimensions; tokens are one flat array: save array.ravel()", name, h->dims);
-    out->items = h->shape[0];
-    uint64_t held = (file_size - out->data_offset) / (unsigned)out->item_bytes;
-    if (out->items > held)
-        return pp_fail(
-            err, PP_E_CORRUPT,
-            "the header of %s claims %llu tokens of %d bytes, but the file holds %llu: it is truncated or still being written",
-            name, (unsigned long long)out->items, out->item_bytes, (unsigned long long)held);
-    return PP_OK;
-}
-
-pp_status pp_npy_parse(const uint8_t *data, size_t size, uint64_t file_size, const char *name,
-                       struct pp_npy *out, struct pp_err *err)
-{
+    } items[] = {{"<u2", 2}, {"<u4", 4}, {"<i4", 4}};
     struct header h;
     *out = (struct pp_npy){0};
     if (size < 6 || memcmp(data, "\x93NUMPY", 6) != 0)
@@ -188,7 +158,31 @@ pp_status pp_npy_parse(const uint8_t *data, size_t size, uint64_t file_size, con
             err, PP_E_CORRUPT,
             "the .npy header of %s is damaged: it is not a dictionary of descr, fortran_order and shape",
             name);
-    return fit_items(&h, file_size, name, out, err);
+    for (size_t i = 0; i < sizeof(items) / sizeof(*items); i++)
+        if (strcmp(h.descr, items[i].descr) == 0)
+            out->item_bytes = items[i].bytes;
+    if (!out->item_bytes)
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "%s holds items of type %s; tokens are little-endian uint16, uint32 or int32 (<u2, <u4, <i4): save it with "
+            "astype('uint16') or astype('uint32')",
+            name, h.descr);
+    /* A one-dimensional array is the same in both orders; numpy writes False for it, others may not. */
+    if (h.dims != 1 && h.fortran)
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "%s is stored in Fortran order; save it flat, with numpy.save(file, array.ravel())",
+                       name);
+    if (h.dims != 1)
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "%s has %u dimensions; tokens are one flat array: save array.ravel()", name, h.dims);
+    out->items = h.shape[0];
+    uint64_t held = (file_size - out->data_offset) / (unsigned)out->item_bytes;
+    if (out->items > held)
+        return pp_fail(
+            err, PP_E_CORRUPT,
+            "the header of %s claims %llu tokens of %d bytes, but the file holds %llu: it is truncated or still being written",
+            name, (unsigned long long)out->items, out->item_bytes, (unsigned long long)held);
+    return PP_OK;
 }
 
 /* ---- Megatron-LM ---- */
