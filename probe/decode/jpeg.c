@@ -174,10 +174,18 @@ struct jpeg {
     int max_scans;
 };
 
-static pp_status status_of_message(int code)
+static _Noreturn void give_up(struct jpeg *j, pp_status status)
 {
-    switch (code) {
-    case JERR_OUT_OF_MEMORY: return PP_E_NO_MEMORY;
+    j->status = status;
+    longjmp(j->on_error, 1);
+}
+
+static void error_exit(j_common_ptr cinfo)
+{
+    struct jpeg *j = (struct jpeg *)cinfo;
+    cinfo->err->format_message(cinfo, j->reason);
+    switch (cinfo->err->msg_code) {
+    case JERR_OUT_OF_MEMORY: give_up(j, PP_E_NO_MEMORY);
     case JERR_ARITH_NOTIMPL:
     case JERR_BAD_PRECISION:
     case JERR_CCIR601_NOTIMPL:
@@ -187,21 +195,9 @@ static pp_status status_of_message(int code)
     case JERR_IMAGE_TOO_BIG:
     case JERR_NOTIMPL:
     case JERR_NOT_COMPILED:
-    case JERR_SOF_UNSUPPORTED: return PP_E_UNSUPPORTED;
-    default: return PP_E_CORRUPT;
+    case JERR_SOF_UNSUPPORTED: give_up(j, PP_E_UNSUPPORTED);
+    default: give_up(j, PP_E_CORRUPT);
     }
-}
-
-static _Noreturn void give_up(struct jpeg *j, pp_status status)
-{
-    j->status = status;
-    longjmp(j->on_error, 1);
-}
-
-static void error_exit(j_common_ptr cinfo)
-{
-    cinfo->err->format_message(cinfo, ((struct jpeg *)cinfo)->reason);
-    give_up((struct jpeg *)cinfo, status_of_message(cinfo->err->msg_code));
 }
 
 /* Warnings (extraneous bytes, a scan that ends early but properly) are accepted, as PIL does; nothing is ever
@@ -323,31 +319,6 @@ static void read_header(struct jpeg *j)
     jpeg_read_header(&j->cinfo, TRUE);
 }
 
-static int orientation_of(const struct jpeg_decompress_struct *cinfo)
-{
-    static const uint8_t signature[6] = "Exif\0";
-    for (jpeg_saved_marker_ptr m = cinfo->marker_list; m; m = m->next) {
-        /* The first such marker counts, with five bytes of signature, as in PIL. */
-        if (m->marker == JPEG_APP0 + 1 && m->data_length >= 5 && memcmp(m->data, signature, 5) == 0)
-            return m->data_length > 6 ? pp_exif_orientation(m->data + 6, m->data_length - 6) : 1;
-    }
-    return 1;
-}
-
-/* Blocks of all components; *fewest: of the one that has fewest. */
-static uint64_t count_blocks(const struct jpeg_decompress_struct *cinfo, uint64_t *fewest)
-{
-    uint64_t all = 0;
-    *fewest = UINT64_MAX;
-    for (int i = 0; i < cinfo->num_components; i++) {
-        const jpeg_component_info *c = &cinfo->comp_info[i];
-        uint64_t blocks = (uint64_t)c->width_in_blocks * c->height_in_blocks;
-        all += blocks;
-        *fewest = blocks < *fewest ? blocks : *fewest;
-    }
-    return all;
-}
-
 static pp_status open_image(void *state, const struct pp_encoded *in, struct pp_image_info *info,
                             struct pp_err *err)
 {
@@ -358,17 +329,26 @@ static pp_status open_image(void *state, const struct pp_encoded *in, struct pp_
         return pp_fail(err, j->status, "cannot read the JPEG header: %s", j->reason);
     j->max_scans = MAX_SCANS;
     read_header(j);
-    uint64_t fewest, blocks = count_blocks(&j->cinfo, &fewest),
-                     scans = blocks ? MAX_VISITS / blocks : MAX_SCANS;
-    j->max_scans = scans > MAX_SCANS ? MAX_SCANS : scans < LARGE_MAX_SCANS ? LARGE_MAX_SCANS : (int)scans;
-    *info = (struct pp_image_info){
-        .width = (int)j->cinfo.image_width,
-        .height = (int)j->cinfo.image_height,
-        .channels = j->cinfo.num_components,
-        .progressive = j->cinfo.progressive_mode,
-        .orientation = orientation_of(&j->cinfo),
-    };
     const struct jpeg_decompress_struct *c = &j->cinfo;
+    uint64_t blocks = 0, fewest = UINT64_MAX; /* of all components; of the one that has fewest */
+    for (int i = 0; i < c->num_components; i++) {
+        uint64_t n = (uint64_t)c->comp_info[i].width_in_blocks * c->comp_info[i].height_in_blocks;
+        blocks += n;
+        fewest = n < fewest ? n : fewest;
+    }
+    uint64_t scans = blocks ? MAX_VISITS / blocks : MAX_SCANS;
+    j->max_scans = scans > MAX_SCANS ? MAX_SCANS : scans < LARGE_MAX_SCANS ? LARGE_MAX_SCANS : (int)scans;
+    /* The first such marker counts, with five bytes of signature, as in PIL. */
+    jpeg_saved_marker_ptr m = c->marker_list;
+    while (m && (m->marker != JPEG_APP0 + 1 || m->data_length < 5 || memcmp(m->data, "Exif", 5) != 0))
+        m = m->next;
+    *info = (struct pp_image_info){
+        .width = (int)c->image_width,
+        .height = (int)c->image_height,
+        .channels = c->num_components,
+        .progressive = c->progressive_mode,
+        .orientation = m && m->data_length > 6 ? pp_exif_orientation(m->data + 6, m->data_length - 6) : 1,
+    };
     pp_status status = pp_image_check_size(c->image_width, c->image_height, err);
     if (status != PP_OK)
         return status;
@@ -400,24 +380,17 @@ static int has_end_marker(const struct jpeg_source_mgr *src)
     return 0;
 }
 
-/* A progressive image whose later scans are missing: libjpeg smooths its blocks by their neighbours', and
- * does so differently at the edge of a region (libjpeg-turbo 2.1.5). */
-static int smooths_blocks(const struct jpeg_decompress_struct *c)
-{
-    for (int i = 0; c->progressive_mode && c->coef_bits && i < c->num_components; i++) {
-        for (int k = 0; k < DCTSIZE2; k++) {
-            if (c->coef_bits[i][k] != 0)
-                return 1;
-        }
-    }
-    return 0;
-}
-
-/* Columns to decode for the crop: whole iMCUs with one more on each side. */
+/* Columns to decode for the crop: whole iMCUs with one more on each side. All, of a progressive image whose
+ * later scans are missing: libjpeg smooths its blocks by their neighbours', and does so differently at the
+ * edge of a region (libjpeg-turbo 2.1.5). */
 static void columns_with_margin(const struct jpeg_decompress_struct *c, struct pp_rect crop, JDIMENSION *x,
                                 JDIMENSION *width)
 {
-    if (smooths_blocks(c)) {
+    int smooths = 0;
+    for (int i = 0; c->progressive_mode && c->coef_bits && i < c->num_components; i++)
+        for (int k = 0; k < DCTSIZE2; k++)
+            smooths |= c->coef_bits[i][k] != 0;
+    if (smooths) {
         *x = 0;
         *width = c->output_width;
         return;

@@ -40,19 +40,17 @@ static const char *check_frame(const uint8_t *p, size_t length)
     return p[7] == 3 && p[8] == 'R' && p[11] == 'G' && p[14] == 'B' ? "not YCbCr" : NULL;
 }
 
-static const char *check_scan(const uint8_t *p, size_t length, const struct seen *s)
-{
-    size_t components = (size_t)s->components;
-    if (!s->components || !s->huffman || !s->quantisation)
-        return "without tables";
-    if (length < 3 || p[2] != components)
-        return "several scans";
-    const uint8_t *band = p + 3 + 2 * components;
-    return length == 6 + 2 * components && band[0] == 0 && band[1] == 63 && band[2] == 0 ? NULL : damaged;
-}
-
 static const char *check_segment(int marker, const uint8_t *p, size_t length, struct seen *s)
 {
+    if (marker == SOS) {
+        size_t components = (size_t)s->components;
+        if (!s->components || !s->huffman || !s->quantisation)
+            return "without tables";
+        if (length < 3 || p[2] != components)
+            return "several scans";
+        const uint8_t *band = p + 3 + 2 * components;
+        return length == 6 + 2 * components && band[0] == 0 && band[1] == 63 && band[2] == 0 ? NULL : damaged;
+    }
     if (marker == SOF0) {
         const char *odd = s->components ? damaged : check_frame(p, length);
         s->components = odd ? 0 : p[7];
@@ -99,7 +97,7 @@ const char *pp_jpeg_not_plain(const uint8_t *data, size_t size)
         size_t length = 0;
         const char *odd = next_segment(&p, end, &marker, &length);
         if (!odd)
-            odd = marker == SOS ? check_scan(p, length, &seen) : check_segment(marker, p, length, &seen);
+            odd = check_segment(marker, p, length, &seen);
         if (odd)
             return odd;
         p += length;
@@ -125,31 +123,29 @@ const char *pp_jpeg_not_plain(const uint8_t *data, size_t size)
 
 /* ---- sampling ---- */
 
-/* p: the length field of a frame that check_frame finds nothing odd in. */
-static enum pp_jpeg_sampling sampling_of(const uint8_t *p)
+enum pp_jpeg_sampling pp_jpeg_sampling(const uint8_t *data, size_t size)
 {
     static const struct {
         int luma;
         enum pp_jpeg_sampling sampling;
     } rows[] = {{0x11, PP_JPEG_444}, {0x21, PP_JPEG_422}, {0x22, PP_JPEG_420}, {0x12, PP_JPEG_440}};
-    if (p[7] == 1)
-        return PP_JPEG_GRAY;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && p[12] == 0x11 && p[15] == 0x11; i++)
-        if (p[9] == rows[i].luma)
-            return rows[i].sampling;
-    return PP_JPEG_OTHER;
-}
-
-enum pp_jpeg_sampling pp_jpeg_sampling(const uint8_t *data, size_t size)
-{
     const uint8_t *p = data + 2, *end = data + size;
     int marker = 0;
     size_t length = 0;
     if (size < 2)
         return PP_JPEG_OTHER;
-    for (; !next_segment(&p, end, &marker, &length) && marker != SOS; p += length)
-        if (marker == SOF0)
-            return check_frame(p, length) ? PP_JPEG_OTHER : sampling_of(p);
+    do { /* to the frame */
+        p += length;
+        if (next_segment(&p, end, &marker, &length) || marker == SOS)
+            return PP_JPEG_OTHER;
+    } while (marker != SOF0);
+    if (check_frame(p, length))
+        return PP_JPEG_OTHER;
+    if (p[7] == 1)
+        return PP_JPEG_GRAY;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && p[12] == 0x11 && p[15] == 0x11; i++)
+        if (p[9] == rows[i].luma)
+            return rows[i].sampling;
     return PP_JPEG_OTHER;
 }
 

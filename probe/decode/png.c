@@ -92,21 +92,6 @@ static void reader_begin(struct reader *r, const struct png *p)
     png_set_user_limits(r->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
 }
 
-/* The eXIf chunk, found without libpng so that it is bounded by the file alone. */
-static int orientation_of(const uint8_t *data, size_t size)
-{
-    size_t at = SIGNATURE_BYTES;
-    while (size - at >= CHUNK_OVERHEAD) {
-        size_t length = pp_be32(data + at);
-        if (length > size - at - CHUNK_OVERHEAD)
-            break;
-        if (memcmp(data + at + 4, "eXIf", 4) == 0)
-            return pp_exif_orientation(data + at + 8, length);
-        at += length + CHUNK_OVERHEAD;
-    }
-    return 1;
-}
-
 static pp_status open_image(void *state, const struct pp_encoded *in, struct pp_image_info *info,
                             struct pp_err *err)
 {
@@ -121,8 +106,18 @@ static pp_status open_image(void *state, const struct pp_encoded *in, struct pp_
         .width = (int)png_get_image_width(r.png, r.info),
         .height = (int)png_get_image_height(r.png, r.info),
         .channels = png_get_channels(r.png, r.info),
-        .orientation = orientation_of(p->in.data, p->in.size),
+        .orientation = 1,
     };
+    /* The eXIf chunk, found without libpng so that it is bounded by the file alone. */
+    for (size_t at = SIGNATURE_BYTES, length; r.size - at >= CHUNK_OVERHEAD; at += length + CHUNK_OVERHEAD) {
+        length = pp_be32(r.data + at);
+        if (length > r.size - at - CHUNK_OVERHEAD)
+            break;
+        if (memcmp(r.data + at + 4, "eXIf", 4) == 0) {
+            info->orientation = pp_exif_orientation(r.data + at + 8, length);
+            break;
+        }
+    }
     uint64_t width = png_get_image_width(r.png, r.info), height = png_get_image_height(r.png, r.info);
     pp_status status = pp_image_check_size(width, height, err);
     if (status != PP_OK)
@@ -174,54 +169,47 @@ static convert_row *choose_conversion(struct reader *r)
                                                                              : convert_indexed;
 }
 
-/* Room for the region's RGBX rows, then for libpng's own: one row, or the region's where interlaced. */
-static uint8_t *reserve(struct reader *r, struct pp_buffer *buf, size_t stride, size_t rows,
-                        size_t source_bytes)
+static pp_status decode_region(void *state, struct pp_rect crop, struct pp_buffer *buf, struct pp_pixels *out,
+                               struct pp_err *err)
 {
-    if (pp_buffer_reserve(buf, stride * rows + source_bytes) != 0) {
-        r->status = PP_E_NO_MEMORY;
-        png_error(r->png, "no memory for the decoded region");
-    }
-    return buf->data + stride * rows;
-}
-
-static pp_status region_with(struct reader *r, struct png *p, struct pp_rect crop, struct pp_buffer *buf,
-                             struct pp_pixels *out, struct pp_err *err)
-{
-    size_t stride = pp_memory_aligned((size_t)crop.width * 4);
+    struct png *p = state;
+    struct reader r;
     pp_image_arena_reset(p->arena);
-    if (setjmp(r->on_error))
-        return pp_fail(err, r->status, "cannot decode the PNG: %s", r->reason);
-    reader_begin(r, p);
-    png_read_info(r->png, r->info);
+    if (setjmp(r.on_error))
+        return pp_fail(err, r.status, "cannot decode the PNG: %s", r.reason);
+    reader_begin(&r, p);
+    png_read_info(r.png, r.info);
     /* PIL starts a palette as a grey ramp and fills in what the file has. */
     png_colorp colours;
     int n = 0;
     for (int i = 0; i < 256; i++)
-        memset(r->palette[i], i, 3);
-    if (png_get_color_type(r->png, r->info) == PNG_COLOR_TYPE_PALETTE &&
-        png_get_PLTE(r->png, r->info, &colours, &n))
+        memset(r.palette[i], i, 3);
+    if (png_get_color_type(r.png, r.info) == PNG_COLOR_TYPE_PALETTE &&
+        png_get_PLTE(r.png, r.info, &colours, &n))
         for (int i = 0; i < n && i < 256; i++) {
-            r->palette[i][0] = colours[i].red;
-            r->palette[i][1] = colours[i].green;
-            r->palette[i][2] = colours[i].blue;
+            r.palette[i][0] = colours[i].red;
+            r.palette[i][1] = colours[i].green;
+            r.palette[i][2] = colours[i].blue;
         }
-    convert_row *convert = choose_conversion(r);
-    int passes = png_set_interlace_handling(r->png);
-    png_read_update_info(r->png, r->info);
+    convert_row *convert = choose_conversion(&r);
+    int passes = png_set_interlace_handling(r.png);
+    png_read_update_info(r.png, r.info);
 
-    int height = (int)png_get_image_height(r->png, r->info);
-    size_t row_bytes = png_get_rowbytes(r->png, r->info),
-           pixel_bytes = row_bytes / png_get_image_width(r->png, r->info);
-    size_t kept_rows = passes > 1 ? (size_t)crop.height : 1;
-    uint8_t *rows = reserve(r, buf, stride, (size_t)crop.height, row_bytes * kept_rows);
+    /* Room for the region's RGBX rows, then for libpng's own: one row, or the region's where interlaced. */
+    int height = (int)png_get_image_height(r.png, r.info);
+    size_t row_bytes = png_get_rowbytes(r.png, r.info),
+           pixel_bytes = row_bytes / png_get_image_width(r.png, r.info),
+           kept_rows = passes > 1 ? (size_t)crop.height : 1,
+           stride = pp_memory_aligned((size_t)crop.width * 4), size = stride * (size_t)crop.height;
+    if (pp_buffer_reserve(buf, size + row_bytes * kept_rows) != 0)
+        return pp_fail(err, PP_E_NO_MEMORY, "cannot decode the PNG: no memory for the decoded region");
     for (int pass = 0; pass < passes; pass++) {
         for (int y = 0; y < height; y++) {
             int wanted = y >= crop.y && y < crop.y + crop.height;
-            uint8_t *row = rows + (passes > 1 && wanted ? (size_t)(y - crop.y) * row_bytes : 0);
-            png_read_row(r->png, wanted ? row : NULL, NULL);
+            uint8_t *row = buf->data + size + (passes > 1 && wanted ? (size_t)(y - crop.y) * row_bytes : 0);
+            png_read_row(r.png, wanted ? row : NULL, NULL);
             if (pass == passes - 1 && wanted)
-                convert(r, row + (size_t)crop.x * pixel_bytes, pixel_bytes,
+                convert(&r, row + (size_t)crop.x * pixel_bytes, pixel_bytes,
                         buf->data + (size_t)(y - crop.y) * stride, crop.width);
         }
     }
@@ -230,13 +218,6 @@ static pp_status region_with(struct reader *r, struct png *p, struct pp_rect cro
                               .height = crop.height,
                               .stride = stride};
     return PP_OK;
-}
-
-static pp_status decode_region(void *state, struct pp_rect crop, struct pp_buffer *buf, struct pp_pixels *out,
-                               struct pp_err *err)
-{
-    struct reader r;
-    return region_with(&r, state, crop, buf, out, err);
 }
 
 static enum pp_decode_accept accepts(const uint8_t *data, size_t size)

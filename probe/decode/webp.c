@@ -24,25 +24,6 @@ struct webp {
     WebPBitstreamFeatures features;
 };
 
-/* The EXIF chunk, found without libwebp so that it is bounded by the file alone. Some writers put the name of
- * the JPEG segment before the block. */
-static int orientation_of(const uint8_t *data, size_t size)
-{
-    size_t at = RIFF_HEADER;
-    while (size > at && size - at >= CHUNK_HEADER) {
-        size_t length = pp_le32(data + at + 4);
-        const uint8_t *body = data + at + CHUNK_HEADER;
-        if (length > size - at - CHUNK_HEADER)
-            break;
-        if (memcmp(data + at, "EXIF", 4) == 0) {
-            size_t skip = length >= 6 && memcmp(body, "Exif\0\0", 6) == 0 ? 6 : 0;
-            return pp_exif_orientation(body + skip, length - skip);
-        }
-        at += CHUNK_HEADER + length + (length & 1);
-    }
-    return 1;
-}
-
 static pp_status fail_decode(VP8StatusCode why, struct pp_err *err)
 {
     switch (why) {
@@ -72,7 +53,21 @@ static pp_status open_image(void *state, const struct pp_encoded *in, struct pp_
     *info = (struct pp_image_info){.width = w->features.width,
                                    .height = w->features.height,
                                    .channels = w->features.has_alpha ? 4 : 3,
-                                   .orientation = orientation_of(in->data, in->size)};
+                                   .orientation = 1};
+    /* The EXIF chunk, found without libwebp so that it is bounded by the file alone. Some writers put the
+     * name of the JPEG segment before the block. */
+    size_t at = RIFF_HEADER, length;
+    for (; in->size > at && in->size - at >= CHUNK_HEADER; at += CHUNK_HEADER + length + (length & 1)) {
+        const uint8_t *chunk = in->data + at, *body = chunk + CHUNK_HEADER;
+        length = pp_le32(chunk + 4);
+        if (length > in->size - at - CHUNK_HEADER)
+            break;
+        if (memcmp(chunk, "EXIF", 4) == 0) {
+            size_t skip = length >= 6 && memcmp(body, "Exif\0\0", 6) == 0 ? 6 : 0;
+            info->orientation = pp_exif_orientation(body + skip, length - skip);
+            break;
+        }
+    }
     return PP_OK;
 }
 
