@@ -56,13 +56,12 @@ void pp_lease_leave(struct pp_lease *l)
 
 #ifdef WITHOUT_gpu_decode
 #include "probe/device/cuda_decode.h"
-UNREACHED(pp_cuda_decode_close)
-UNREACHED(pp_cuda_decode_finish)
-UNREACHED(pp_cuda_decode_pixels)
-UNREACHED(pp_cuda_decode_settle)
-UNREACHED(pp_cuda_decode_start)
-UNREACHED(pp_cuda_decode_trim)
-UNREACHED(pp_cuda_decode_wait)
+UNREACHED(pp_device_decode_finish)
+UNREACHED(pp_device_decode_pixels)
+UNREACHED(pp_device_decode_settle)
+UNREACHED(pp_device_decode_start)
+UNREACHED(pp_device_decode_trim)
+UNREACHED(pp_device_decode_wait)
 pp_status pp_cuda_decode_make(struct pp_cuda_decode *c, const struct pp_cuda_driver *cu, pp_cu_module module,
                               size_t flights, const struct pp_device_decode_opts *opts, struct pp_err *err)
 {

@@ -7,7 +7,6 @@
  * take a core from the workers under test. The primary context is used, and made current by every call, for
  * the loader's threads come and go. */
 #include "probe/device/cuda_decode.h"
-#include "probe/device/ops.h"
 
 #include "probe/base/err.h"
 
@@ -16,62 +15,27 @@ __asm__(".pushsection .rodata\n.global pp_kernel_ptx\n.hidden pp_kernel_ptx\n"
         "pp_kernel_ptx: .incbin \"probe/device/kernel.ptx\"\n.byte 0\n.popsection");
 extern const char pp_kernel_ptx[];
 
-#define MAX_COPY_BUFFERS 64
 #define DEFAULT_COPY_BUFFERS 2
 
-/* Where one batch lies on the device, as it was copied and normalised, and when that is done. */
-struct target {
-    pp_cu_pointer at, normalized;
-    size_t size;
-    pp_cu_event copied;
-};
-
-struct cuda {
-    struct pp_device base;
-    struct pp_cuda_driver cu;
-    pp_cu_device device;
-    pp_cu_context context;
-    pp_cu_stream copy_stream, step_stream;
-    pp_cu_event stepped;
-    pp_cu_module module;
-    struct pp_cuda_step step;
-    struct pp_cuda_normalize normalize;
-    struct pp_cuda_decode decode;
-    struct target target[MAX_COPY_BUFFERS];
-    int n_targets, pageable, sync_copies;
-    uint64_t copies; /* started so far; the copy lane's */
-    char name[256], pci_bus_id[20];
-};
-
-static struct cuda *of(struct pp_device *d)
-{
-    return (struct cuda *)d;
-}
-
-static pp_cu_result enter(const struct cuda *c)
-{
-    return c->cu.cuCtxSetCurrent(c->context);
-}
-
-static void free_target(const struct cuda *c, struct target *t)
+static void free_target(const struct pp_cuda *c, struct pp_cuda_target *t)
 {
     if (t->at)
         c->cu.cuMemFree_v2(t->at);
     if (t->normalized)
         c->cu.cuMemFree_v2(t->normalized);
-    *t = (struct target){.copied = t->copied};
+    *t = (struct pp_cuda_target){.copied = t->copied};
 }
 
 static void cuda_close(struct pp_device *d)
 {
-    struct cuda *c = of(d);
+    struct pp_cuda *c = (struct pp_cuda *)d;
     const struct pp_cuda_driver *cu = &c->cu;
-    int is_there = c->context && enter(c) == 0;
+    int is_there = c->context && pp_cuda_enter(c) == 0;
     if (is_there)
         cu->cuCtxSynchronize();
     pp_cuda_decode_free(&c->decode); /* of a device that is lost too: much of it is memory of the host */
     if (is_there) {
-        for (int i = 0; i < MAX_COPY_BUFFERS; i++) {
+        for (int i = 0; i < PP_CUDA_TARGETS; i++) {
             free_target(c, &c->target[i]);
             if (c->target[i].copied)
                 cu->cuEventDestroy_v2(c->target[i].copied);
@@ -97,7 +61,7 @@ static void cuda_close(struct pp_device *d)
 
 static void cuda_info(const struct pp_device *d, struct pp_device_info *out)
 {
-    const struct cuda *c = (const struct cuda *)d;
+    const struct pp_cuda *c = (const struct pp_cuda *)d;
     out->name = c->name;
     out->pinned = !c->pageable;
     out->note = c->step.note[0] ? c->step.note : NULL;
@@ -107,10 +71,10 @@ static void cuda_info(const struct pp_device *d, struct pp_device_info *out)
 
 static pp_status cuda_alloc(struct pp_device *d, size_t size, void **out, struct pp_err *err)
 {
-    struct cuda *c = of(d);
+    struct pp_cuda *c = (struct pp_cuda *)d;
     if (c->pageable)
         return pp_pages_map(size, out, err);
-    pp_cu_result rc = enter(c);
+    pp_cu_result rc = pp_cuda_enter(c);
     if (rc == 0)
         rc = c->cu.cuMemHostAlloc(out, size, PP_CU_HOST_PORTABLE);
     if (rc == 0)
@@ -121,15 +85,15 @@ static pp_status cuda_alloc(struct pp_device *d, size_t size, void **out, struct
 
 static void cuda_free(struct pp_device *d, void *p, size_t size)
 {
-    struct cuda *c = of(d);
+    struct pp_cuda *c = (struct pp_cuda *)d;
     if (c->pageable)
         pp_pages_unmap(p, size);
-    else if (p && enter(c) == 0)
+    else if (p && pp_cuda_enter(c) == 0)
         c->cu.cuMemFreeHost(p);
 }
 
 /* Batches are of one size but for short ones, so a target grows in the first round at most. */
-static pp_status grow(struct cuda *c, struct target *t, size_t size, struct pp_err *err)
+pp_status pp_cuda_reserve(struct pp_cuda *c, struct pp_cuda_target *t, size_t size, struct pp_err *err)
 {
     if (t->size >= size)
         return PP_OK;
@@ -144,7 +108,7 @@ static pp_status grow(struct cuda *c, struct target *t, size_t size, struct pp_e
 }
 
 /* A blocking copy is done when its call returns; a normalisation never is. */
-static int has_event(const struct cuda *c)
+static int has_event(const struct pp_cuda *c)
 {
     return !c->sync_copies || c->normalize.kernel;
 }
@@ -153,12 +117,12 @@ static int has_event(const struct cuda *c)
 static pp_status cuda_copy_start(struct pp_device *d, const void *src, size_t size, uint64_t *ticket,
                                  struct pp_err *err)
 {
-    struct cuda *c = of(d);
-    struct target *t = &c->target[c->copies % (uint64_t)c->n_targets];
+    struct pp_cuda *c = (struct pp_cuda *)d;
+    struct pp_cuda_target *t = &c->target[c->copies % (uint64_t)c->n_targets];
     pp_cu_stream stream = c->sync_copies ? NULL : c->copy_stream;
-    pp_cu_result rc = enter(c);
+    pp_cu_result rc = pp_cuda_enter(c);
     if (rc == 0) {
-        pp_status st = grow(c, t, size, err);
+        pp_status st = pp_cuda_reserve(c, t, size, err);
         if (st != PP_OK)
             return st;
     }
@@ -179,8 +143,8 @@ static pp_status cuda_copy_start(struct pp_device *d, const void *src, size_t si
  * enough. */
 static pp_status cuda_copy_wait(struct pp_device *d, uint64_t ticket, struct pp_err *err)
 {
-    struct cuda *c = of(d);
-    pp_cu_result rc = has_event(c) ? enter(c) : 0;
+    struct pp_cuda *c = (struct pp_cuda *)d;
+    pp_cu_result rc = has_event(c) ? pp_cuda_enter(c) : 0;
     if (rc == 0 && has_event(c))
         rc = c->cu.cuEventSynchronize(c->target[ticket % (uint64_t)c->n_targets].copied);
     return pp_cuda_check(&c->cu, rc, err, PP_CUDA_LOST, "copying a batch to the device failed");
@@ -188,8 +152,8 @@ static pp_status cuda_copy_wait(struct pp_device *d, uint64_t ticket, struct pp_
 
 static pp_status cuda_step_start(struct pp_device *d, uint64_t ns, struct pp_err *err)
 {
-    struct cuda *c = of(d);
-    pp_cu_result rc = enter(c);
+    struct pp_cuda *c = (struct pp_cuda *)d;
+    pp_cu_result rc = pp_cuda_enter(c);
     if (rc == 0)
         rc = pp_cuda_step_launch(&c->step, ns);
     if (rc == 0)
@@ -199,8 +163,8 @@ static pp_status cuda_step_start(struct pp_device *d, uint64_t ns, struct pp_err
 
 static pp_status cuda_step_wait(struct pp_device *d, struct pp_err *err)
 {
-    struct cuda *c = of(d);
-    pp_cu_result rc = enter(c);
+    struct pp_cuda *c = (struct pp_cuda *)d;
+    pp_cu_result rc = pp_cuda_enter(c);
     if (rc == 0)
         rc = c->cu.cuEventSynchronize(c->stepped);
     return pp_cuda_check(&c->cu, rc, err, PP_CUDA_LOST, "the step's kernel failed");
@@ -208,47 +172,38 @@ static pp_status cuda_step_wait(struct pp_device *d, struct pp_err *err)
 
 static pp_status cuda_sync(struct pp_device *d, struct pp_err *err)
 {
-    struct cuda *c = of(d);
-    pp_cu_result rc = enter(c);
+    struct pp_cuda *c = (struct pp_cuda *)d;
+    pp_cu_result rc = pp_cuda_enter(c);
     if (rc == 0)
         rc = c->cu.cuCtxSynchronize();
     return pp_cuda_check(&c->cu, rc, err, PP_CUDA_LOST, "waiting for the device failed");
 }
 
-/* ---- decoding (decode.h): the targets and their tickets are those of the copies ---- */
+/* ---- decoding (decode.h): what is under way is in cuda_decode.c ---- */
 
 struct pp_device_parser {
-    struct cuda *device;
+    struct pp_cuda *device;
     pp_nvjpeg_stream header;
     pp_nvjpeg_params params; /* NULL: images are decoded as a whole */
 };
 
-static size_t flight_of(const struct cuda *c, uint64_t ticket)
-{
-    return ticket % (uint64_t)c->n_targets;
-}
-
-static pp_status enter_to_decode(const struct cuda *c, struct pp_err *err)
-{
-    return pp_cuda_check(&c->cu, enter(c), err, PP_CUDA_LOST, "decoding on the device failed");
-}
-
 pp_status pp_device_decode_open(struct pp_device *d, const struct pp_device_decode_opts *opts,
                                 struct pp_err *err)
 {
-    struct cuda *c = of(d);
+    struct pp_cuda *c = (struct pp_cuda *)d;
     if (d->ops != &pp_device_cuda)
         return pp_fail(err, PP_E_UNSUPPORTED,
                        "the %s device decodes nothing; JPEG is decoded on a CUDA device%s%s", d->ops->kind,
                        d->passed_over[0] ? ": " : "", d->passed_over);
-    pp_status st = enter_to_decode(c, err);
+    pp_status st = pp_cuda_check(&c->cu, pp_cuda_enter(c), err, PP_CUDA_LOST,
+                                 "decoding on the device failed");
     return st == PP_OK ? pp_cuda_decode_make(&c->decode, &c->cu, c->module, (size_t)c->n_targets, opts, err)
                        : st;
 }
 
 void pp_device_decode_info(const struct pp_device *d, struct pp_device_decode_info *out)
 {
-    const struct pp_cuda_decode *c = &((const struct cuda *)d)->decode;
+    const struct pp_cuda_decode *c = &((const struct pp_cuda *)d)->decode;
     *out = (struct pp_device_decode_info){.library = c->nv.library,
                                           .backend = pp_nvjpeg_backend_name(c->choice.backend),
                                           .note = c->choice.passed_over[0] ? c->choice.passed_over : NULL,
@@ -272,14 +227,14 @@ void pp_device_parser_destroy(struct pp_device_parser *p)
 
 pp_status pp_device_parser_create(struct pp_device *d, struct pp_device_parser **out, struct pp_err *err)
 {
-    struct cuda *c = of(d);
+    struct pp_cuda *c = (struct pp_cuda *)d;
     const struct pp_nvjpeg *nv = &c->decode.nv;
     pp_nvjpeg_handle h = c->decode.choice.handle;
     struct pp_device_parser *p = calloc(1, sizeof(*p));
     if (!p)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for nvJPEG to parse headers");
     p->device = c;
-    int failed = enter(c) != 0;
+    int failed = pp_cuda_enter(c) != 0;
     if (!failed && (failed = nv->nvjpegJpegStreamCreate(h, &p->header) != 0))
         p->header = NULL;
     if (!failed && c->decode.choice.regions && (failed = nv->nvjpegDecodeParamsCreate(h, &p->params) != 0))
@@ -310,86 +265,19 @@ int pp_device_parser_accepts(struct pp_device_parser *p, const uint8_t *data, si
     return nv->nvjpegDecodeBatchedSupported(h, p->header, &unsupported) == 0 && !unsupported;
 }
 
-pp_status pp_device_decode_start(struct pp_device *d, struct pp_device_image *images, size_t n,
-                                 uint64_t *ticket, struct pp_err *err)
-{
-    struct cuda *c = of(d);
-    pp_status st = enter_to_decode(c, err);
-    if (st == PP_OK)
-        st = pp_cuda_decode_start(&c->decode, flight_of(c, c->copies), images, n, err);
-    if (st == PP_OK)
-        *ticket = c->copies++;
-    return st;
-}
-
-pp_status pp_device_decode_settle(struct pp_device *d, uint64_t ticket, struct pp_err *err)
-{
-    struct cuda *c = of(d);
-    pp_status st = enter_to_decode(c, err);
-    return st == PP_OK ? pp_cuda_decode_settle(&c->decode, flight_of(c, ticket), err) : st;
-}
-
-pp_status pp_device_decode_pixels(struct pp_device *d, uint64_t ticket, size_t i, uint8_t *to,
-                                  struct pp_err *err)
-{
-    struct cuda *c = of(d);
-    pp_status st = enter_to_decode(c, err);
-    return st == PP_OK ? pp_cuda_decode_pixels(&c->decode, flight_of(c, ticket), i, to, err) : st;
-}
-
-pp_status pp_device_decode_finish(struct pp_device *d, uint64_t ticket, const struct pp_device_rows *rows,
-                                  struct pp_err *err)
-{
-    struct cuda *c = of(d);
-    struct target *t = &c->target[flight_of(c, ticket)];
-    size_t size = rows->count * rows->row_bytes;
-    pp_cu_stream stream;
-    pp_status st = enter_to_decode(c, err);
-    if (st == PP_OK)
-        st = grow(c, t, size, err);
-    if (st == PP_OK)
-        st = pp_cuda_decode_finish(&c->decode, flight_of(c, ticket), rows, t->at, &stream, err);
-    if (st != PP_OK) {
-        c->copies = ticket; /* the next batch takes the same target */
-        return st;
-    }
-    pp_cu_result rc = 0;
-    if (c->normalize.kernel)
-        rc = pp_cuda_normalize_start(&c->normalize, t->at, size, t->normalized, stream);
-    if (rc == 0)
-        rc = pp_cuda_decode_close(&c->decode, flight_of(c, ticket));
-    return pp_cuda_check(&c->cu, rc, err, PP_CUDA_LOST,
-                         "making samples of decoded pixels on the device failed");
-}
-
-pp_status pp_device_decode_wait(struct pp_device *d, uint64_t ticket, struct pp_device_decode_times *out,
-                                struct pp_err *err)
-{
-    struct cuda *c = of(d);
-    pp_status st = enter_to_decode(c, err);
-    return st == PP_OK ? pp_cuda_decode_wait(&c->decode, flight_of(c, ticket), out, err) : st;
-}
-
-void pp_device_decode_trim(struct pp_device *d)
-{
-    struct cuda *c = of(d);
-    if (enter(c) == 0)
-        pp_cuda_decode_trim(&c->decode);
-}
-
 pp_status pp_device_decode_read(struct pp_device *d, uint64_t ticket, void *to, size_t size,
                                 struct pp_err *err)
 {
-    struct cuda *c = of(d);
-    pp_cu_result rc = enter(c);
+    struct pp_cuda *c = (struct pp_cuda *)d;
+    pp_cu_result rc = pp_cuda_enter(c);
     if (rc == 0)
-        rc = c->cu.cuMemcpyDtoH_v2(to, c->target[flight_of(c, ticket)].at, size);
+        rc = c->cu.cuMemcpyDtoH_v2(to, c->target[ticket % (uint64_t)c->n_targets].at, size);
     return pp_cuda_check(&c->cu, rc, err, PP_CUDA_LOST, "reading a batch back from the device failed");
 }
 
 /* ---- opening ---- */
 
-static pp_status make_context(struct cuda *c, struct pp_err *err)
+static pp_status make_context(struct pp_cuda *c, struct pp_err *err)
 {
     const struct pp_cuda_driver *cu = &c->cu;
     char name[128] = "CUDA device";
@@ -414,22 +302,22 @@ static pp_status make_context(struct cuda *c, struct pp_err *err)
 
 static pp_status cuda_open(const struct pp_device_opts *opts, struct pp_device **out, struct pp_err *err)
 {
-    struct cuda *c = calloc(1, sizeof(*c));
+    struct pp_cuda *c = calloc(1, sizeof(*c));
     if (!c)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the CUDA device");
     c->base.ops = &pp_device_cuda;
     c->pageable = opts->pageable;
     c->sync_copies = opts->sync_copies;
-    c->n_targets = opts->copy_buffers < 1                  ? DEFAULT_COPY_BUFFERS
-                   : opts->copy_buffers > MAX_COPY_BUFFERS ? MAX_COPY_BUFFERS
-                                                           : opts->copy_buffers;
+    c->n_targets = opts->copy_buffers < 1                 ? DEFAULT_COPY_BUFFERS
+                   : opts->copy_buffers > PP_CUDA_TARGETS ? PP_CUDA_TARGETS
+                                                          : opts->copy_buffers;
     pp_status st = pp_cuda_driver_start(&c->cu, err);
     if (st == PP_OK)
         st = make_context(c, err);
     if (st == PP_OK) {
         const struct pp_cuda_driver *cu = &c->cu;
         const unsigned event = PP_CU_EVENT_BLOCKING_SYNC | PP_CU_EVENT_DISABLE_TIMING;
-        pp_cu_result rc = enter(c);
+        pp_cu_result rc = pp_cuda_enter(c);
         if (rc == 0)
             rc = cu->cuStreamCreate(&c->copy_stream, PP_CU_STREAM_NON_BLOCKING);
         if (rc == 0)

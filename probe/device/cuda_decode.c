@@ -56,9 +56,11 @@ static void free_pool(const struct pp_cuda_decode *c, struct pool *p)
     *p = (struct pool){0};
 }
 
-void pp_cuda_decode_trim(struct pp_cuda_decode *c)
+void pp_device_decode_trim(struct pp_device *device)
 {
-    for (size_t i = 0; i < c->flights; i++) {
+    struct pp_cuda_decode *c = &((struct pp_cuda *)device)->decode;
+    size_t n = pp_cuda_enter((const struct pp_cuda *)device) == 0 ? c->flights : 0;
+    for (size_t i = 0; i < n; i++) {
         free_pool(c, &c->flight[i].pixels);
         free_pool(c, &c->flight[i].jobs);
         free_pool(c, &c->flight[i].bytes);
@@ -314,13 +316,26 @@ static pp_nvjpeg_result decode_batch(struct pp_cuda_decode *c, struct pp_cuda_fl
     return rc;
 }
 
-pp_status pp_cuda_decode_start(struct pp_cuda_decode *c, size_t flight, struct pp_device_image *images,
-                               size_t n, struct pp_err *err)
+/* The flight of a ticket, in the device's context, which is current from now on. */
+static pp_status enter(const struct pp_cuda *c, uint64_t ticket, struct pp_cuda_flight **out,
+                       struct pp_err *err)
 {
-    struct pp_cuda_flight *f = &c->flight[flight];
+    *out = &c->decode.flight[ticket % (uint64_t)c->n_targets];
+    return pp_cuda_check(&c->cu, pp_cuda_enter(c), err, PP_CUDA_LOST, "decoding on the device failed");
+}
+
+pp_status pp_device_decode_start(struct pp_device *device, struct pp_device_image *images, size_t n,
+                                 uint64_t *ticket, struct pp_err *err)
+{
+    struct pp_cuda *cuda = (struct pp_cuda *)device;
+    struct pp_cuda_decode *c = &cuda->decode;
+    struct pp_cuda_flight *f;
+    pp_status st = enter(cuda, cuda->copies, &f, err);
+    if (st != PP_OK)
+        return st;
     if (!c->regions)
         forget_regions(images, n);
-    pp_status st = reserve(c, f, images, n, err);
+    st = reserve(c, f, images, n, err);
     if (st == PP_OK)
         st = check(c, c->cu->cuEventRecord(f->started, f->stream), failed_batch, err);
     /* The encoded bytes onto the device, where the back end reads them there; padding goes with them. */
@@ -354,26 +369,35 @@ pp_status pp_cuda_decode_start(struct pp_cuda_decode *c, size_t flight, struct p
     }
     if (st == PP_OK)
         st = check(c, c->cu->cuEventRecord(f->decoded, f->stream), failed_batch, err);
+    if (st == PP_OK)
+        *ticket = cuda->copies++;
     return st;
 }
 
-pp_status pp_cuda_decode_settle(struct pp_cuda_decode *c, size_t flight, struct pp_err *err)
+pp_status pp_device_decode_settle(struct pp_device *device, uint64_t ticket, struct pp_err *err)
 {
-    return check(c, c->cu->cuEventSynchronize(c->flight[flight].decoded), failed_batch, err);
+    const struct pp_cuda *c = (const struct pp_cuda *)device;
+    struct pp_cuda_flight *f;
+    pp_status st = enter(c, ticket, &f, err);
+    return st == PP_OK ? check(&c->decode, c->cu.cuEventSynchronize(f->decoded), failed_batch, err) : st;
 }
 
-pp_status pp_cuda_decode_pixels(struct pp_cuda_decode *c, size_t flight, size_t i, uint8_t *to,
-                                struct pp_err *err)
+pp_status pp_device_decode_pixels(struct pp_device *device, uint64_t ticket, size_t i, uint8_t *to,
+                                  struct pp_err *err)
 {
-    const struct pp_cuda_flight *f = &c->flight[flight];
+    const struct pp_cuda *c = (const struct pp_cuda *)device;
+    struct pp_cuda_flight *f;
+    pp_status st = enter(c, ticket, &f, err);
+    if (st != PP_OK)
+        return st;
     const struct pp_nvjpeg_image *from = &f->to[i];
     size_t row = (size_t)f->place[i].width * CHANNELS;
     pp_cu_result rc = 0;
     for (int y = 0; y < f->place[i].height && rc == 0; y++)
-        rc = c->cu->cuMemcpyDtoH_v2(to + (size_t)y * row,
-                                    (pp_cu_pointer)(uintptr_t)from->channel[0] + (size_t)y * from->pitch[0],
-                                    row);
-    return check(c, rc, "reading decoded pixels back from the device failed", err);
+        rc = c->cu.cuMemcpyDtoH_v2(to + (size_t)y * row,
+                                   (pp_cu_pointer)(uintptr_t)from->channel[0] + (size_t)y * from->pitch[0],
+                                   row);
+    return check(&c->decode, rc, "reading decoded pixels back from the device failed", err);
 }
 
 /* ---- pixels to samples ---- */
@@ -411,10 +435,10 @@ static unsigned write_jobs(struct pp_cuda_flight *f, const struct pp_device_rows
     return n;
 }
 
-pp_status pp_cuda_decode_finish(struct pp_cuda_decode *c, size_t flight, const struct pp_device_rows *rows,
-                                pp_cu_pointer to, pp_cu_stream *stream, struct pp_err *err)
+/* Into the batch at `to`. */
+static pp_status make_samples(struct pp_cuda_decode *c, struct pp_cuda_flight *f,
+                              const struct pp_device_rows *rows, pp_cu_pointer to, struct pp_err *err)
 {
-    struct pp_cuda_flight *f = &c->flight[flight];
     size_t size = rows->n_images * sizeof(struct pp_resize_job);
     for (size_t i = 0; i < rows->n_images; i++)
         size += aligned(rows->images[i].tables_bytes, 8);
@@ -444,19 +468,42 @@ pp_status pp_cuda_decode_finish(struct pp_cuda_decode *c, size_t flight, const s
                                    jobs < MOST_BLOCKS_Y ? jobs : MOST_BLOCKS_Y, 1, THREADS, 1, 1, 0,
                                    f->stream, args, NULL);
     }
-    *stream = f->stream;
     return check(c, rc, "making samples of decoded pixels on the device failed", err);
 }
 
-pp_cu_result pp_cuda_decode_close(struct pp_cuda_decode *c, size_t flight)
+pp_status pp_device_decode_finish(struct pp_device *device, uint64_t ticket,
+                                  const struct pp_device_rows *rows, struct pp_err *err)
 {
-    return c->cu->cuEventRecord(c->flight[flight].done, c->flight[flight].stream);
+    struct pp_cuda *c = (struct pp_cuda *)device;
+    struct pp_cuda_target *t = &c->target[ticket % (uint64_t)c->n_targets];
+    size_t size = rows->count * rows->row_bytes;
+    struct pp_cuda_flight *f;
+    pp_status st = enter(c, ticket, &f, err);
+    if (st == PP_OK)
+        st = pp_cuda_reserve(c, t, size, err);
+    if (st == PP_OK)
+        st = make_samples(&c->decode, f, rows, t->at, err);
+    if (st != PP_OK) {
+        c->copies = ticket; /* the next batch takes the same target */
+        return st;
+    }
+    pp_cu_result rc = 0;
+    if (c->normalize.kernel)
+        rc = pp_cuda_normalize_start(&c->normalize, t->at, size, t->normalized, f->stream);
+    if (rc == 0)
+        rc = c->cu.cuEventRecord(f->done, f->stream);
+    return pp_cuda_check(&c->cu, rc, err, PP_CUDA_LOST,
+                         "making samples of decoded pixels on the device failed");
 }
 
-pp_status pp_cuda_decode_wait(struct pp_cuda_decode *c, size_t flight, struct pp_device_decode_times *out,
-                              struct pp_err *err)
+pp_status pp_device_decode_wait(struct pp_device *device, uint64_t ticket, struct pp_device_decode_times *out,
+                                struct pp_err *err)
 {
-    const struct pp_cuda_flight *f = &c->flight[flight];
+    const struct pp_cuda_decode *c = &((const struct pp_cuda *)device)->decode;
+    struct pp_cuda_flight *f;
+    pp_status st = enter((const struct pp_cuda *)device, ticket, &f, err);
+    if (st != PP_OK)
+        return st;
     *out = (struct pp_device_decode_times){0};
     pp_cu_result rc = c->cu->cuEventSynchronize(f->done);
     /* The device's clock and ours meet in an event that is recorded and waited for now: it happened between

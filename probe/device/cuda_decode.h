@@ -1,5 +1,6 @@
-/* device/cuda_decode.h: nvJPEG and the kernel behind it, for the CUDA device: see device/decode.h for what
- * each step promises. Private to the CUDA device. The context must be current in every call.
+/* device/cuda_decode.h: what the files of the CUDA device share, private to it: the step and the
+ * normalisation (cuda_step.c), nvJPEG and the kernel behind it (cuda_decode.c: see device/decode.h for what
+ * each step promises), and the device itself (cuda.c). The context must be current in every call.
  *
  * A flight is one batch between start and wait: its stream, decoder state, events and memory, all of them
  * reused. Memory grows with the largest batch so far and stays. */
@@ -7,8 +8,8 @@
 
 #include "probe/device/cuda_driver.h"
 #include "probe/device/decode.h"
-#include "probe/device/device.h"
 #include "probe/device/nvjpeg.h"
+#include "probe/device/ops.h"
 
 /* The trainer's step on the CUDA device, as a kernel. Private to the CUDA device. The context must be current
  * in every call.
@@ -72,17 +73,40 @@ struct pp_cuda_decode {
 
 pp_status pp_cuda_decode_make(struct pp_cuda_decode *c, const struct pp_cuda_driver *cu, pp_cu_module module,
                               size_t flights, const struct pp_device_decode_opts *opts, struct pp_err *err);
-void pp_cuda_decode_trim(struct pp_cuda_decode *c); /* nothing is under way */
 void pp_cuda_decode_free(struct pp_cuda_decode *c); /* a zeroed one too */
 
-pp_status pp_cuda_decode_start(struct pp_cuda_decode *c, size_t flight, struct pp_device_image *images,
-                               size_t n, struct pp_err *err);
-pp_status pp_cuda_decode_settle(struct pp_cuda_decode *c, size_t flight, struct pp_err *err);
-pp_status pp_cuda_decode_pixels(struct pp_cuda_decode *c, size_t flight, size_t i, uint8_t *to,
-                                struct pp_err *err);
-/* Into the batch at `to`. *stream is where more work on the batch goes, before pp_cuda_decode_close. */
-pp_status pp_cuda_decode_finish(struct pp_cuda_decode *c, size_t flight, const struct pp_device_rows *rows,
-                                pp_cu_pointer to, pp_cu_stream *stream, struct pp_err *err);
-pp_cu_result pp_cuda_decode_close(struct pp_cuda_decode *c, size_t flight);
-pp_status pp_cuda_decode_wait(struct pp_cuda_decode *c, size_t flight, struct pp_device_decode_times *out,
-                              struct pp_err *err);
+/* ---- the device (cuda.c) ---- */
+
+enum { PP_CUDA_TARGETS = 64 };
+
+/* Where one batch lies on the device, as it was copied or decoded, and normalised, and when that is done. */
+struct pp_cuda_target {
+    pp_cu_pointer at, normalized;
+    size_t size;
+    pp_cu_event copied;
+};
+
+struct pp_cuda {
+    struct pp_device base;
+    struct pp_cuda_driver cu;
+    pp_cu_device device;
+    pp_cu_context context;
+    pp_cu_stream copy_stream, step_stream;
+    pp_cu_event stepped;
+    pp_cu_module module;
+    struct pp_cuda_step step;
+    struct pp_cuda_normalize normalize;
+    struct pp_cuda_decode decode;
+    struct pp_cuda_target target[PP_CUDA_TARGETS]; /* used in turn, and a flight of `decode` for each */
+    int n_targets, pageable, sync_copies;
+    uint64_t copies; /* started so far, each a ticket; the copy lane's */
+    char name[256], pci_bus_id[20];
+};
+
+static inline pp_cu_result pp_cuda_enter(const struct pp_cuda *c)
+{
+    return c->cu.cuCtxSetCurrent(c->context);
+}
+
+/* Room for a batch of so many bytes. */
+pp_status pp_cuda_reserve(struct pp_cuda *c, struct pp_cuda_target *t, size_t size, struct pp_err *err);
