@@ -149,9 +149,8 @@ enum {
 };
 
 struct leaf {
-    char *path; /* of the dataset in the file */
-    unsigned long long rows, row_bytes;
-    unsigned long long chunk_rows, chunk_bytes; /* 0: the data lie in one piece */
+    char *path;                                     /* of the dataset in the file */
+    unsigned long long rows, row_bytes, chunk_rows; /* chunk_rows 0: the data lie in one piece */
     /* opened by use */
     h5_id data, type, space;
     int rank, is_vlen, is_string;
@@ -229,10 +228,10 @@ static const char *describe_data(struct leaf *l, h5_id data, struct pp_column *c
     else if (!other && layout == H5_CHUNKED && h5.H5Pget_chunk(how, H5_DIMS, chunk) == l->rank &&
              chunk[0] > 0) {
         l->chunk_rows = chunk[0];
-        l->chunk_bytes = h5.H5Tget_size(type);
+        c->chunk_bytes = h5.H5Tget_size(type);
         for (int i = 0; i < l->rank; i++)
-            if (__builtin_mul_overflow(l->chunk_bytes, chunk[i] ? chunk[i] : 1, &l->chunk_bytes))
-                l->chunk_bytes = UINT64_MAX, i = l->rank;
+            if (__builtin_mul_overflow(c->chunk_bytes, chunk[i] ? chunk[i] : 1, &c->chunk_bytes))
+                c->chunk_bytes = UINT64_MAX, i = l->rank;
     }
     if (!other && (l->row_bytes == 0 || l->row_bytes > LARGEST_ROW))
         other = "rows of more than 512 MiB, or of none";
@@ -342,9 +341,9 @@ static pp_status hdf5_value(struct pp_table *t, uint64_t row, size_t column, con
     int failed = mem < 0 || h5.H5Sselect_hyperslab(l->space, 0, start, NULL, count, NULL) < 0 ||
                  h5.H5Dread(l->data, l->type, mem, l->space, 0, out->hold) < 0;
     /* A chunk is read and decoded whole; the library keeps 1 MiB of them by default. */
-    if (!failed && l->chunk_rows && (chunk != l->last_chunk || l->chunk_bytes > CHUNK_CACHE)) {
+    if (!failed && l->chunk_rows && (chunk != l->last_chunk || col->chunk_bytes > CHUNK_CACHE)) {
         l->last_chunk = chunk;
-        pp_pages_count_decoded(l->chunk_bytes, began_ns);
+        pp_pages_count_decoded(col->chunk_bytes, began_ns);
     }
     /* What a list or a string of any length points to is copied; the library's own memory is given back. */
     if (!failed && (l->is_vlen || l->is_string)) {
@@ -395,12 +394,6 @@ static pp_status hdf5_use(struct pp_table *t, struct pp_err *err)
     return failed ? pp_fail(err, PP_E_CORRUPT, "libhdf5 cannot open the data of %s", t->place.path) : PP_OK;
 }
 
-/* A chunk is unpacked whole, whatever is wanted of it. */
-static uint64_t hdf5_chunk_bytes(const struct pp_table *t, size_t column)
-{
-    return ((const struct hdf5 *)t)->leaf[t->used[column]].chunk_bytes;
-}
-
 static uint64_t hdf5_footprint(const struct pp_table *t)
 {
     return sizeof(struct hdf5) + PP_TABLE_COLUMNS * sizeof(struct leaf) + t->n_used * CHUNK_CACHE;
@@ -433,7 +426,6 @@ static void hdf5_close(struct pp_table *t)
 static const struct pp_table_ops hdf5_ops = {
     .use = hdf5_use,
     .value = hdf5_value,
-    .chunk_bytes = hdf5_chunk_bytes,
     .footprint = hdf5_footprint,
     .close = hdf5_close,
 };

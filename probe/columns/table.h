@@ -29,6 +29,9 @@ struct pp_column {
     enum pp_column_kind kind;
     enum pp_column_number number;
     unsigned width; /* bytes of a number, as it is handed out */
+    /* bytes that a value is unpacked with, its own among them, as a chunk is unpacked whole, whatever is
+     * wanted of it; 0: the pages, which are bounded by themselves */
+    uint64_t chunk_bytes;
     int is_text;
     char type[32]; /* for sentences: "list of int32" */
 };
@@ -67,9 +70,6 @@ struct pp_table_ops {
      * storage, or NULL. Any thread. */
     pp_status (*value)(struct pp_table *t, uint64_t row, size_t column, const struct pp_read_context *c,
                        struct pp_value *out, struct pp_err *err);
-    /* Bytes that a value of this column of `used` is unpacked with, its own among them. NULL: the pages,
-     * which are bounded by themselves. */
-    uint64_t (*chunk_bytes)(const struct pp_table *t, size_t column);
     uint64_t (*footprint)(const struct pp_table *t);
     void (*close)(struct pp_table *t); /* copes with one that is half open */
 };

@@ -87,7 +87,7 @@ static pp_status append_value(struct row *row, size_t part, struct pp_sample *s,
     char what[512];
     size_t held = s->size;
     const char *path = row->table->place.path, *name = part_of(row->c, part)->name;
-    uint64_t chunk = row->table->ops->chunk_bytes ? row->table->ops->chunk_bytes(row->table, part) : 0;
+    uint64_t chunk = row->table->column[row->table->used[part]].chunk_bytes;
     snprintf(what, sizeof(what), "a chunk of %s in %s", name, path);
     if (chunk > pp_sample_limit(s))
         return pp_fail_sample_memory(err, what, chunk, pp_sample_limit(s));
