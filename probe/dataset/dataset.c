@@ -243,23 +243,6 @@ int pp_files_probe(const struct pp_dataset_place *place, struct pp_err *why)
     return 0;
 }
 
-static pp_status read_sample(const struct pp_dataset *d, uint64_t index, const struct pp_read_context *c,
-                             struct pp_sample *s, struct pp_err *err)
-{
-    pp_sample_trim(s);
-    s->index = index;
-    s->size = 0;
-    s->label = -1;
-    s->cache_known = 0;
-    s->cache_hit_bytes = 0;
-    if (d->len == 0)
-        return pp_fail(err, PP_E_UNSUPPORTED, "the shards have no index: their samples can only be streamed");
-    if (index >= d->len)
-        return pp_fail(err, PP_E_USAGE, "sample %llu does not exist: the dataset has %llu samples",
-                       (unsigned long long)index, (unsigned long long)d->len);
-    return d->ops->read(d, index, c, s, err);
-}
-
 /* ---- questions ---- */
 
 const char *pp_dataset_format_name(const struct pp_dataset *d)
@@ -342,13 +325,25 @@ void pp_sample_free(struct pp_sample *s)
 
 pp_status pp_dataset_read(const struct pp_dataset *d, uint64_t index, struct pp_sample *s, struct pp_err *err)
 {
-    return read_sample(d, index, NULL, s, err);
+    s->index = index;
+    return pp_dataset_read_for(d, NULL, s, err);
 }
 
 pp_status pp_dataset_read_for(const struct pp_dataset *d, const struct pp_read_context *c,
                               struct pp_sample *s, struct pp_err *err)
 {
-    return read_sample(d, c->sample, c, s, err);
+    uint64_t index = s->index = c ? c->sample : s->index;
+    pp_sample_trim(s);
+    s->size = 0;
+    s->label = -1;
+    s->cache_known = 0;
+    s->cache_hit_bytes = 0;
+    if (d->len == 0)
+        return pp_fail(err, PP_E_UNSUPPORTED, "the shards have no index: their samples can only be streamed");
+    if (index >= d->len)
+        return pp_fail(err, PP_E_USAGE, "sample %llu does not exist: the dataset has %llu samples",
+                       (unsigned long long)index, (unsigned long long)d->len);
+    return d->ops->read(d, index, c, s, err);
 }
 
 pp_status pp_dataset_row_bytes(const struct pp_dataset *d, size_t sample_limit, size_t *out,

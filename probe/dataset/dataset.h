@@ -90,7 +90,8 @@ uint64_t pp_dataset_footprint(const struct pp_dataset *d); /* bytes held; mappin
  * PP_E_CORRUPT/_ACCESS/_NOT_FOUND/_EMPTY else. */
 pp_status pp_dataset_read(const struct pp_dataset *d, uint64_t index, struct pp_sample *s,
                           struct pp_err *err);
-/* The same for the sample c->sample, told to the storage: what injected faults are decided by. */
+/* The same for the sample c->sample, told to the storage: what injected faults are decided by. c NULL: for
+ * s->index, and nothing is told. */
 pp_status pp_dataset_read_for(const struct pp_dataset *d, const struct pp_read_context *c,
                               struct pp_sample *s, struct pp_err *err);
 /* Bytes of a sample in a batch, where no transform makes its row: those of the first sample that can be read

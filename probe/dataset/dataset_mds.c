@@ -29,12 +29,6 @@ struct mds {
 
 /* ---- samples ---- */
 
-static size_t shard_of(const struct mds *m, uint64_t index)
-{
-    const struct pp_mds_shard *s = m->index.shard;
-    return pp_last_at(&s->first, m->index.shards, sizeof(*s), index);
-}
-
 /* One sample to be read. */
 struct request {
     const struct pp_object *file;
@@ -97,7 +91,7 @@ static pp_status mds_read(const struct pp_dataset *d, uint64_t index, const stru
                           struct pp_sample *s, struct pp_err *err)
 {
     struct mds *m = (struct mds *)d;
-    size_t i = shard_of(m, index);
+    size_t i = pp_last_at(&m->index.shard->first, m->index.shards, sizeof(*m->index.shard), index);
     struct request q = {.shard = &m->index.shard[i],
                         .number = index - m->index.shard[i].first,
                         .context = context};
@@ -152,7 +146,7 @@ static pp_status mds_read(const struct pp_dataset *d, uint64_t index, const stru
 static void mds_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size)
 {
     const struct mds *m = (const struct mds *)d;
-    size_t i = shard_of(m, index);
+    size_t i = pp_last_at(&m->index.shard->first, m->index.shards, sizeof(*m->index.shard), index);
     const struct pp_mds_shard *s = &m->index.shard[i];
     snprintf(buf, size, "%s:%llu", m->packed[i] ? s->packed : s->raw, (unsigned long long)(index - s->first));
 }

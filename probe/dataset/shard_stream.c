@@ -206,22 +206,11 @@ static pp_status read_group(struct reader *r, struct read_sample *h, struct pp_e
     }
 }
 
-static pp_status take_late(struct reader *r, struct pp_err *err)
-{
-    pp_status late = r->late;
-    r->late = PP_OK;
-    if (err)
-        *err = r->late_err;
-    return late;
-}
-
 /* The next sample, and where it began. PP_END after the last. After PP_E_TRANSIENT or PP_E_NO_MEMORY the next
  * call tries the same sample again, after any other failure it goes on with the next shard. */
 static pp_status read_next(struct reader *r, struct read_sample *h, struct place *where, struct pp_err *err)
 {
-    if (r->late != PP_OK)
-        return take_late(r, err);
-    while (r->at.position < r->shards) {
+    while (r->late == PP_OK && r->at.position < r->shards) {
         struct pp_err why;
         pp_err_clear(&why);
         *where = r->at;
@@ -266,10 +255,14 @@ static pp_status read_next(struct reader *r, struct read_sample *h, struct place
             r->samples++;
             return PP_OK;
         }
-        if (r->late != PP_OK)
-            return take_late(r, err);
     }
-    return PP_END;
+    if (r->late == PP_OK)
+        return PP_END;
+    pp_status late = r->late;
+    r->late = PP_OK;
+    if (err)
+        *err = r->late_err;
+    return late;
 }
 
 /* ---- the shuffle buffer ---- */

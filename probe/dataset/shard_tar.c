@@ -28,11 +28,6 @@ struct pp_tar {
 
 /* ---- what libarchive calls ---- */
 
-static struct pp_read block_at(const struct pp_tar *t, uint64_t offset, size_t size)
-{
-    return (struct pp_read){.name = t->path, .offset = offset, .size = size, .buf = t->buf, .cap = t->block};
-}
-
 static la_ssize_t read_block(struct archive *a, void *ctx, const void **out)
 {
     struct pp_tar *t = ctx;
@@ -52,7 +47,8 @@ static la_ssize_t read_block(struct archive *a, void *ctx, const void **out)
         return (la_ssize_t)n;
     }
     if (!t->kept) {
-        t->last = block_at(t, t->at, t->block);
+        t->last = (struct pp_read){
+            .name = t->path, .offset = t->at, .size = t->block, .buf = t->buf, .cap = t->block};
         t->failure = pp_object_read_at(t->shard, &t->last, &t->failure_err);
     }
     t->kept = 0;
@@ -108,7 +104,10 @@ static pp_status read_beginning(struct pp_tar *t, const struct pp_tar_file *file
     };
     struct pp_place_info info = {.size = file->size};
     size_t head = t->block < HEAD ? t->block : HEAD; /* report/replay/requests.c knows these bytes */
-    t->last = block_at(t, 0, t->start ? head : t->block);
+    t->last = (struct pp_read){.name = t->path,
+                               .size = t->start ? head : t->block,
+                               .buf = t->buf,
+                               .cap = t->block};
     pp_status st = pp_object_read_at(file->shard, &t->last, err);
     if (st == PP_OK && t->last.got == 0)
         return pp_fail(err, PP_E_EMPTY, "%s has 0 bytes", file->path);
