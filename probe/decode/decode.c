@@ -171,11 +171,6 @@ const struct pp_decode_ops *pp_decoder_choose(const struct pp_decoder *d, const 
     return c ? c->ops : NULL;
 }
 
-static int rotates(const struct pp_decoder *d)
-{
-    return d->exif_rotate && d->info.orientation > 1;
-}
-
 /* A decoder that was refused memory by the budget says that there is none; here it is said why. */
 static pp_status explain(struct pp_decoder *d, pp_status status, struct pp_err *err)
 {
@@ -216,7 +211,7 @@ pp_status pp_decoder_open(struct pp_decoder *d, const struct pp_encoded *in, str
     d->image = c;
     d->info = read;
     d->info.format = c->ops->name;
-    if (rotates(d) && read.orientation >= 5) { /* 5 to 8 exchange width and height */
+    if (d->exif_rotate && read.orientation >= 5) { /* 5 to 8 exchange width and height */
         d->info.width = read.height;
         d->info.height = read.width;
     }
@@ -260,14 +255,14 @@ static pp_status rotate(struct pp_decoder *d, struct pp_pixels *p, struct pp_err
 pp_status pp_decoder_region(struct pp_decoder *d, struct pp_rect crop, struct pp_pixels *out,
                             struct pp_err *err)
 {
-    pp_status status;
+    int rotates = d->exif_rotate && d->info.orientation > 1;
     if (!d->image)
         return pp_fail(err, PP_E_USAGE, "no image is open");
     if (crop.x < 0 || crop.y < 0 || crop.width < 1 || crop.height < 1 ||
         crop.width > d->info.width - crop.x || crop.height > d->info.height - crop.y)
         return pp_fail(err, PP_E_USAGE, "region %dx%d at (%d, %d) does not lie inside the image of %dx%d",
                        crop.width, crop.height, crop.x, crop.y, d->info.width, d->info.height);
-    if (rotates(d)) {
+    if (rotates) {
         /* from the region that is shown to the stored one */
         const struct orientation *o = &orientations[d->info.orientation];
         int width = d->info.width, height = d->info.height;
@@ -281,8 +276,8 @@ pp_status pp_decoder_region(struct pp_decoder *d, struct pp_rect crop, struct pp
         if (o->mirror_y)
             crop.y = height - crop.y - crop.height;
     }
-    status = d->image->ops->region(d->image->state, crop, &d->pixels, out, err);
-    if (status == PP_OK && rotates(d))
+    pp_status status = d->image->ops->region(d->image->state, crop, &d->pixels, out, err);
+    if (status == PP_OK && rotates)
         status = rotate(d, out, err);
     return explain(d, status, err);
 }

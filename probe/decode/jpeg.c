@@ -86,24 +86,15 @@ static JSAMPARRAY alloc_sarray(j_common_ptr cinfo, int pool, JDIMENSION samples_
     return rows;
 }
 
-static JBLOCKARRAY image_barray(j_common_ptr cinfo, JDIMENSION blocks_per_row, JDIMENSION row_count,
-                                boolean zero)
-{
-    size_t bytes = (size_t)blocks_per_row * row_count * sizeof(JBLOCK);
-    JBLOCKARRAY rows = image_alloc(cinfo, row_count * sizeof(JBLOCKROW));
-    JBLOCKROW blocks = image_alloc(cinfo, bytes);
-    if (zero)
-        memset(blocks, 0, bytes);
-    for (JDIMENSION i = 0; i < row_count; i++)
-        rows[i] = blocks + (size_t)i * blocks_per_row;
-    return rows;
-}
-
 static JBLOCKARRAY alloc_barray(j_common_ptr cinfo, int pool, JDIMENSION blocks_per_row, JDIMENSION row_count)
 {
     if (pool != JPOOL_IMAGE)
         return memory_of(cinfo)->original.alloc_barray(cinfo, pool, blocks_per_row, row_count);
-    return image_barray(cinfo, blocks_per_row, row_count, FALSE);
+    JBLOCKARRAY rows = image_alloc(cinfo, row_count * sizeof(JBLOCKROW));
+    JBLOCKROW blocks = image_alloc(cinfo, (size_t)blocks_per_row * row_count * sizeof(JBLOCK));
+    for (JDIMENSION i = 0; i < row_count; i++)
+        rows[i] = blocks + (size_t)i * blocks_per_row;
+    return rows;
 }
 
 static jvirt_barray_ptr request_virt_barray(j_common_ptr cinfo, int pool, boolean pre_zero,
@@ -133,8 +124,11 @@ static void realize_virt_arrays(j_common_ptr cinfo)
                                 need)) /* all of it at once, so that the sentence has it all */
         ERREXIT1(cinfo, JERR_OUT_OF_MEMORY, 1);
     for (struct jvirt_barray_control *v = m->arrays; v; v = v->next) {
-        if (!v->rows)
-            v->rows = image_barray(cinfo, v->blocks_per_row, v->row_count, v->pre_zero);
+        if (v->rows)
+            continue;
+        v->rows = alloc_barray(cinfo, JPOOL_IMAGE, v->blocks_per_row, v->row_count);
+        for (JDIMENSION i = 0; v->pre_zero && i < v->row_count; i++)
+            memset(v->rows[i], 0, v->blocks_per_row * sizeof(JBLOCK));
     }
     m->original.realize_virt_arrays(cinfo);
 }

@@ -107,12 +107,6 @@ pp_status pp_cuda_reserve(struct pp_cuda *c, struct pp_cuda_target *t, size_t si
                          "reserving %zu MiB on the device for a batch failed", size >> 20);
 }
 
-/* A blocking copy is done when its call returns; a normalisation never is. */
-static int has_event(const struct pp_cuda *c)
-{
-    return !c->sync_copies || c->normalize.kernel;
-}
-
 /* A ticket is the number of the copy. */
 static pp_status cuda_copy_start(struct pp_device *d, const void *src, size_t size, uint64_t *ticket,
                                  struct pp_err *err)
@@ -132,7 +126,7 @@ static pp_status cuda_copy_start(struct pp_device *d, const void *src, size_t si
         rc = c->cu.cuMemcpyHtoDAsync_v2(t->at, src, size, c->copy_stream);
     if (rc == 0 && c->normalize.kernel)
         rc = pp_cuda_normalize_start(&c->normalize, t->at, size, t->normalized, stream);
-    if (rc == 0 && has_event(c))
+    if (rc == 0 && c->has_events)
         rc = c->cu.cuEventRecord(t->copied, stream);
     if (rc == 0)
         *ticket = c->copies++;
@@ -144,8 +138,8 @@ static pp_status cuda_copy_start(struct pp_device *d, const void *src, size_t si
 static pp_status cuda_copy_wait(struct pp_device *d, uint64_t ticket, struct pp_err *err)
 {
     struct pp_cuda *c = (struct pp_cuda *)d;
-    pp_cu_result rc = has_event(c) ? pp_cuda_enter(c) : 0;
-    if (rc == 0 && has_event(c))
+    pp_cu_result rc = c->has_events ? pp_cuda_enter(c) : 0;
+    if (rc == 0 && c->has_events)
         rc = c->cu.cuEventSynchronize(c->target[ticket % (uint64_t)c->n_targets].copied);
     return pp_cuda_check(&c->cu, rc, err, PP_CUDA_LOST, "copying a batch to the device failed");
 }
@@ -338,6 +332,7 @@ static pp_status cuda_open(const struct pp_device_opts *opts, struct pp_device *
     }
     if (st == PP_OK && opts->normalize)
         st = pp_cuda_normalize_make(&c->normalize, &c->cu, c->module, opts->normalize, err);
+    c->has_events = !c->sync_copies || c->normalize.kernel;
     if (st != PP_OK) {
         cuda_close(&c->base);
         return st;

@@ -402,25 +402,30 @@ pp_status pp_device_decode_pixels(struct pp_device *device, uint64_t ticket, siz
 
 /* ---- pixels to samples ---- */
 
-/* Jobs, then the tables of each: in page-locked memory, and at the same offsets on the device. Returns how
- * many. */
-static unsigned write_jobs(struct pp_cuda_flight *f, const struct pp_device_rows *rows, pp_cu_pointer to)
+/* Into the batch at `to`. */
+static pp_status make_samples(struct pp_cuda_decode *c, struct pp_cuda_flight *f,
+                              const struct pp_device_rows *rows, pp_cu_pointer to, struct pp_err *err)
 {
-    struct pp_resize_job *jobs = f->jobs.host;
-    size_t at = aligned(rows->n_images * sizeof(*jobs), sizeof(*jobs));
-    unsigned n = 0;
-    for (size_t i = 0; i < rows->n_images; i++) {
+    size_t size = rows->n_images * sizeof(struct pp_resize_job);
+    for (size_t i = 0; i < rows->n_images; i++)
+        size += aligned(rows->images[i].tables_bytes, 8);
+    pp_cu_result rc = grow(c, &f->jobs, size, 1);
+    /* Jobs, then the tables of each: in page-locked memory, and at the same offsets on the device. */
+    struct pp_resize_job *job = f->jobs.host;
+    size_t table_at = rows->n_images * sizeof(*job);
+    unsigned jobs = 0;
+    for (size_t i = 0; i < rows->n_images && rc == 0; i++) {
         const struct pp_device_image *image = &rows->images[i];
         if (image->failed)
             continue;
         size_t pitch = f->to[i].pitch[0];
-        memcpy((char *)f->jobs.host + at, image->tables, image->tables_bytes);
-        jobs[n++] = (struct pp_resize_job){
+        memcpy((char *)f->jobs.host + table_at, image->tables, image->tables_bytes);
+        job[jobs++] = (struct pp_resize_job){
             .pixels = (pp_cu_pointer)(uintptr_t)f->to[i].channel[0] +
                       (size_t)(image->crop_y - f->place[i].y) * pitch +
                       (size_t)(image->crop_x - f->place[i].x) * CHANNELS,
             .out = to + image->row * rows->row_bytes,
-            .tables = f->jobs.device + at,
+            .tables = f->jobs.device + table_at,
             .pitch = (unsigned)pitch,
             .x_count = image->x_count,
             .x_taps = image->x_taps,
@@ -430,20 +435,8 @@ static unsigned write_jobs(struct pp_cuda_flight *f, const struct pp_device_rows
             .top = image->top,
             .flip = image->flip,
         };
-        at += aligned(image->tables_bytes, 8);
+        table_at += aligned(image->tables_bytes, 8);
     }
-    return n;
-}
-
-/* Into the batch at `to`. */
-static pp_status make_samples(struct pp_cuda_decode *c, struct pp_cuda_flight *f,
-                              const struct pp_device_rows *rows, pp_cu_pointer to, struct pp_err *err)
-{
-    size_t size = rows->n_images * sizeof(struct pp_resize_job);
-    for (size_t i = 0; i < rows->n_images; i++)
-        size += aligned(rows->images[i].tables_bytes, 8);
-    pp_cu_result rc = grow(c, &f->jobs, size, 1);
-    unsigned jobs = rc == 0 && rows->n_images ? write_jobs(f, rows, to) : 0;
     /* The rows [from, end) that no image fills, in as few copies as there are runs. */
     for (size_t from = 0, image = 0; from < rows->count && rc == 0; image++) {
         size_t end = from;

@@ -99,6 +99,7 @@ struct pp_cuda {
     struct pp_cuda_decode decode;
     struct pp_cuda_target target[PP_CUDA_TARGETS]; /* used in turn, and a flight of `decode` for each */
     int n_targets, pageable, sync_copies;
+    int has_events;  /* of copies: a blocking one is done when its call returns, a normalisation never is */
     uint64_t copies; /* started so far, each a ticket; the copy lane's */
     char name[256], pci_bus_id[20];
 };

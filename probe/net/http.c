@@ -404,19 +404,17 @@ static pp_status fail_perform(const struct exchange *x, CURL *easy, CURLcode cod
     }
 }
 
-/* "0-99" is 100 bytes. */
-static uint64_t asked_bytes(const char *range)
-{
-    unsigned long long first, last;
-    return range && sscanf(range, "%llu-%llu", &first, &last) == 2 && last >= first ? last - first + 1
-                                                                                    : PP_HTTP_UNKNOWN;
-}
-
 pp_status pp_http_perform(struct pp_http *h, const struct pp_http_request *request,
                           struct pp_http_answer *answer, struct pp_err *err)
 {
-    struct exchange x = {
-        .http = h, .request = request, .answer = answer, .err = err, .asked = asked_bytes(request->range)};
+    unsigned long long first = 0, last = 0; /* "0-99" is 100 bytes */
+    int has_range = request->range && sscanf(request->range, "%llu-%llu", &first, &last) == 2 &&
+                    last >= first;
+    struct exchange x = {.http = h,
+                         .request = request,
+                         .answer = answer,
+                         .err = err,
+                         .asked = has_range ? last - first + 1 : PP_HTTP_UNKNOWN};
     struct pp_http_took *t = &answer->took;
     struct handle *taken = take_handle(h);
     /* without the wait for "100 Continue" that some servers never send */
