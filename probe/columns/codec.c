@@ -180,69 +180,52 @@ int pp_runs_take(struct pp_runs *r, uint32_t *out, size_t n)
 
 /* ---- encodings of pages: deltas ---- */
 
-struct delta {
-    const uint8_t *at, *end;
-    uint64_t per_mini; /* values of a miniblock */
-    uint64_t value;
-};
-
 static uint64_t from_zigzag(uint64_t v)
 {
     return v >> 1 ^ (0 - (v & 1));
 }
 
-/* `now` values of a miniblock of d->per_mini, whose padding is passed over. */
-static int take_mini(struct delta *d, uint64_t least, unsigned width, int64_t *out, size_t now)
-{
-    uint64_t bytes = d->per_mini / 8 * width;
-    if (width > 64 || bytes > (size_t)(d->end - d->at))
-        return -1;
-    const uint8_t *at = d->at;
-    unsigned __int128 bits = 0;
-    unsigned n_bits = 0;
-    uint64_t mask = width == 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1;
-    for (size_t i = 0; i < now; i++) {
-        while (n_bits < width) {
-            bits |= (unsigned __int128)*at++ << n_bits;
-            n_bits += 8;
-        }
-        d->value += least + ((uint64_t)bits & mask);
-        out[i] = (int64_t)d->value;
-        bits >>= width;
-        n_bits -= width;
-    }
-    d->at += bytes;
-    return 0;
-}
-
 int pp_delta_take(const uint8_t *bytes, size_t size, int64_t *out, size_t n, size_t *used)
 {
     enum { MOST_BLOCK = 1 << 20 };
-    struct delta d = {.at = bytes, .end = bytes + size};
-    uint64_t block, minis, total, first, least; /* block: values of one, in miniblocks */
-    if (!pp_varint_get(&d.at, d.end, &block) || !pp_varint_get(&d.at, d.end, &minis) ||
-        !pp_varint_get(&d.at, d.end, &total) || !pp_varint_get(&d.at, d.end, &first))
+    const uint8_t *at = bytes, *end = bytes + size, *width = NULL;
+    uint64_t block, minis, total, value, least = 0; /* block: values of one, in miniblocks */
+    if (!pp_varint_get(&at, end, &block) || !pp_varint_get(&at, end, &minis) ||
+        !pp_varint_get(&at, end, &total) || !pp_varint_get(&at, end, &value))
         return -1;
-    if (block == 0 || block > MOST_BLOCK || minis == 0 || block % minis != 0 || total != n)
+    if (block == 0 || block > MOST_BLOCK || minis == 0 || block % minis != 0 || total != n ||
+        block / minis % 8 != 0)
         return -1;
-    d.per_mini = block / minis;
-    d.value = from_zigzag(first);
-    if (d.per_mini % 8 != 0)
-        return -1;
+    value = from_zigzag(value);
     if (n > 0)
-        out[0] = (int64_t)d.value;
-    for (size_t i = 1; i < n;) {
-        if (!pp_varint_get(&d.at, d.end, &least) || minis > (size_t)(d.end - d.at))
-            return -1;
-        const uint8_t *width = d.at;
-        d.at += minis;
-        for (uint64_t k = 0; k < minis && i < n; k++) {
-            size_t now = n - i < d.per_mini ? n - i : (size_t)d.per_mini;
-            if (take_mini(&d, from_zigzag(least), width[k], out + i, now) != 0)
+        out[0] = (int64_t)value;
+    for (uint64_t i = 1, per_mini = block / minis, mini = minis; i < n; mini++) {
+        if (mini == minis) { /* a block begins: its least delta, and the width of each miniblock */
+            if (!pp_varint_get(&at, end, &least) || minis > (size_t)(end - at))
                 return -1;
-            i += now;
+            least = from_zigzag(least);
+            width = at;
+            at += minis;
+            mini = 0;
         }
+        unsigned bits_each = width[mini], n_bits = 0;
+        uint64_t packed = per_mini / 8 * bits_each;
+        if (bits_each > 64 || packed > (size_t)(end - at))
+            return -1;
+        /* The padding behind the last value is passed over. */
+        const uint8_t *from = at;
+        unsigned __int128 bits = 0;
+        uint64_t mask = bits_each == 64 ? UINT64_MAX : ((uint64_t)1 << bits_each) - 1;
+        for (uint64_t last = n - i < per_mini ? n : i + per_mini; i < last; i++) {
+            for (; n_bits < bits_each; n_bits += 8)
+                bits |= (unsigned __int128)*from++ << n_bits;
+            value += least + ((uint64_t)bits & mask);
+            out[i] = (int64_t)value;
+            bits >>= bits_each;
+            n_bits -= bits_each;
+        }
+        at += packed;
     }
-    *used = (size_t)(d.at - bytes);
+    *used = (size_t)(at - bytes);
     return 0;
 }

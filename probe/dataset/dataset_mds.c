@@ -14,20 +14,65 @@
 enum { PROBE_BYTES = 4096 };
 static const char index_name[] = "index.json";
 
+/* Of a storage whose requests are dear: the table at the head of a shard is asked for once, when a sample of
+ * the shard is first read, and kept; so is the open object, whose ETag holds for all its samples. A sample is
+ * then one request. Memory: 4 bytes a sample, MOST_BYTES at most; beyond that, and of shards with more than
+ * 4 million samples, a sample's two offsets are asked for each time. */
+#define MOST_BYTES ((uint64_t)256 << 20)
+enum { MOST_TABLE = 16 << 20, TABLE_AT = 4 };
+
+struct shard {
+    struct pp_object file; /* not open: it is packed, or files are many */
+    _Atomic(uint8_t *) table;
+};
+
 struct mds {
     struct pp_dataset base;
     struct pp_mds_index index;
     const struct pp_storage *storage;
-    int remote;                   /* each read of the storage is a request */
-    struct pp_mds_spool *spool;   /* NULL: no shard is compressed */
-    struct pp_mds_tables *tables; /* NULL: reads are cheap, and each finds its sample by itself */
-    unsigned char *packed;        /* by shard: whether it is read from the spool */
-    size_t content, label;        /* columns; label NONE: there is none */
+    struct pp_mds_spool *spool;        /* NULL: no shard is compressed */
+    struct shard *shard;               /* NULL: reads are cheap, and each finds its sample by itself */
+    atomic_uint_least64_t table_bytes; /* of the tables that are kept, or being read */
+    unsigned char *packed;             /* by shard: whether it is read from the spool */
+    size_t content, label;             /* columns; label NONE: there is none */
     int label_signed;
 };
 #define NONE SIZE_MAX
 
 /* ---- samples ---- */
+
+/* The table of a shard, samples + 1 little-endian u32, read from its open file if need be; NULL: none is
+ * kept, and there is no failure. Any thread may ask; a table that two ask for at once may be read twice. */
+static pp_status find_table(struct mds *m, size_t i, const struct pp_object *file, const uint8_t **out,
+                            struct pp_err *err)
+{
+    const struct pp_mds_shard *s = &m->index.shard[i];
+    size_t size = ((size_t)s->samples + 1) * 4;
+    *out = atomic_load_explicit(&m->shard[i].table, memory_order_acquire);
+    if (*out || size > MOST_TABLE)
+        return PP_OK;
+    if (atomic_fetch_add_explicit(&m->table_bytes, size, memory_order_relaxed) + size > MOST_BYTES) {
+        atomic_fetch_sub_explicit(&m->table_bytes, size, memory_order_relaxed);
+        return PP_OK;
+    }
+    uint8_t *own = malloc(size), *there = NULL;
+    struct pp_read r = {.name = s->raw, .offset = TABLE_AT, .size = size, .buf = own, .cap = size};
+    pp_status st = own ? pp_object_read_at(file, &r, err)
+                       : pp_fail(err, PP_E_NO_MEMORY, "no memory for the offsets of %s", s->raw);
+    if (st == PP_OK && r.got < size)
+        st = pp_fail(err, PP_E_CORRUPT, "%s is truncated: it ends in the offsets of its %u samples", s->raw,
+                     s->samples);
+    /* The one that is stored first is everybody's. release: pairs with the acquire above */
+    if (st == PP_OK && atomic_compare_exchange_strong_explicit(&m->shard[i].table, &there, own,
+                                                               memory_order_acq_rel, memory_order_acquire)) {
+        *out = own;
+        return PP_OK;
+    }
+    *out = there;
+    atomic_fetch_sub_explicit(&m->table_bytes, size, memory_order_relaxed);
+    free(own);
+    return st;
+}
 
 /* One sample to be read. */
 struct request {
@@ -100,19 +145,18 @@ static pp_status mds_read(const struct pp_dataset *d, uint64_t index, const stru
     if (m->packed[i]) {
         q.path = q.shard->packed;
         q.begin = q.shard->begin;
-        q.file = pp_mds_spool_object(m->spool);
-        st = pp_mds_spool_ready(m->spool, i, err);
+        st = pp_mds_spool_ready(m->spool, i, &q.file, err);
     } else {
         q.path = q.shard->raw;
-        q.file = m->tables ? pp_mds_tables_file(m->tables, i) : &opened;
+        q.file = m->shard ? &m->shard[i].file : &opened;
         st = PP_OK;
         if (!q.file->storage) {
             q.file = &opened;
             st = pp_storage_open(m->storage, &(struct pp_open){.name = q.path, .attempt = "open the shard"},
                                  &opened, err);
         }
-        if (st == PP_OK && m->tables)
-            st = pp_mds_tables_get(m->tables, i, q.file, &q.table, err);
+        if (st == PP_OK && m->shard)
+            st = find_table(m, i, q.file, &q.table, err);
     }
     if (st == PP_OK)
         st = read_record(&q, s, err);
@@ -165,7 +209,8 @@ static uint64_t mds_footprint(const struct pp_dataset *d)
 {
     const struct mds *m = (const struct mds *)d;
     uint64_t bytes = sizeof(*m) + malloc_usable_size(m->index.shard) + malloc_usable_size(m->packed) +
-                     pp_mds_tables_footprint(m->tables);
+                     malloc_usable_size(m->shard) +
+                     atomic_load_explicit(&m->table_bytes, memory_order_relaxed);
     for (size_t i = 0; i < m->index.shards; i++)
         bytes += malloc_usable_size(m->index.shard[i].raw) + malloc_usable_size(m->index.shard[i].packed);
     return bytes;
@@ -175,7 +220,11 @@ static void mds_close(struct pp_dataset *d)
 {
     struct mds *m = (struct mds *)d;
     pp_mds_spool_close(m->spool);
-    pp_mds_tables_close(m->tables);
+    for (size_t i = 0; m->shard && i < m->index.shards; i++) {
+        pp_object_close(&m->shard[i].file);
+        free(atomic_load_explicit(&m->shard[i].table, memory_order_relaxed));
+    }
+    free(m->shard);
     pp_mds_index_free(&m->index);
     free(m->packed);
 }
@@ -273,6 +322,44 @@ static pp_status find_shard(void *ctx, uint64_t i, struct pp_err *err)
         s->packed ? s->packed : s->raw, (unsigned long long)i + 1, m->index.shards);
 }
 
+/* Which shards are there, and how they will be read. */
+static pp_status find_shards(struct mds *m, const struct pp_dataset_place *place, struct pp_err *err)
+{
+    size_t n = m->index.shards, files = SIZE_MAX; /* files: that may stay open */
+    int any = 0;                                  /* is packed */
+    struct finding f = {.m = m, .bytes = calloc(n, sizeof(*f.bytes))};
+    const struct pp_each each = {
+        .n = n, .piece = find_shard, .ctx = &f, .opts = place->opts, .what = "looking for shards"};
+    m->packed = calloc(n, 1);
+    pp_status st = m->packed && f.bytes ? pp_each_run(&each, err)
+                                        : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu shards", n);
+    for (size_t i = 0; st == PP_OK && i < n; i++) {
+        const struct pp_mds_shard *s = &m->index.shard[i];
+        if (f.bytes[i] != s->bytes && f.bytes[i] != PP_SIZE_UNKNOWN)
+            pp_warn(&m->base.warnings, "%s has %llu bytes instead of the %llu of the index", s->raw,
+                    (unsigned long long)f.bytes[i], (unsigned long long)s->bytes);
+        any |= m->packed[i];
+    }
+    free(f.bytes);
+    if (st == PP_OK && any)
+        st = pp_mds_spool_open(m->storage, &m->index, place->options->shards.index_dir, &m->spool, err);
+    if (st != PP_OK || pp_storage_request_bytes(m->storage) == 0)
+        return st;
+    if (!(m->shard = calloc(n, sizeof(*m->shard))))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the tables of %zu shards", n);
+    /* Opening asks nothing of a storage behind requests; of files of this machine (--like) as many are opened
+     * as may be. */
+    if (pp_storage_flags(m->storage) & PP_STORAGE_LOCAL)
+        files = (size_t)pp_each_descriptors();
+    for (size_t i = 0; st == PP_OK && i < n && i < files; i++)
+        if (!m->packed[i])
+            st = pp_storage_open(m->storage,
+                                 &(struct pp_open){.name = m->index.shard[i].raw,
+                                                   .attempt = "open the shard"},
+                                 &m->shard[i].file, err);
+    return st;
+}
+
 static pp_status mds_open(struct pp_dataset_place *place, struct pp_dataset **out, struct pp_err *err)
 {
     struct mds *m = calloc(1, sizeof(*m));
@@ -281,7 +368,6 @@ static pp_status mds_open(struct pp_dataset_place *place, struct pp_dataset **ou
     m->base.ops = &mds_ops;
     *out = &m->base;
     m->storage = place->storage;
-    m->remote = pp_storage_request_bytes(place->storage) > 0;
     /* From a directory with an index.json, or the index.json itself: a web server has no listing. */
     int itself = place->info.kind != PP_PLACE_DIRECTORY;
     size_t n = strlen(place->spec) - (itself ? sizeof(index_name) : 0);
@@ -304,31 +390,9 @@ static pp_status mds_open(struct pp_dataset_place *place, struct pp_dataset **ou
     if (st == PP_OK && m->index.samples == 0)
         st = pp_fail(err, PP_E_EMPTY, "no sample in %s: its %zu shards are empty", place->spec,
                      m->index.shards);
+    if (st == PP_OK)
+        st = find_shards(m, place, err);
     m->base.len = m->index.samples;
-    if (st != PP_OK)
-        return st;
-    int any = 0; /* is packed */
-    struct finding f = {.m = m, .bytes = calloc(m->index.shards, sizeof(*f.bytes))};
-    const struct pp_each each = {.n = m->index.shards,
-                                 .piece = find_shard,
-                                 .ctx = &f,
-                                 .opts = place->opts,
-                                 .what = "looking for shards"};
-    m->packed = calloc(m->index.shards, 1);
-    st = m->packed && f.bytes ? pp_each_run(&each, err)
-                              : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu shards", m->index.shards);
-    for (size_t i = 0; st == PP_OK && i < m->index.shards; i++) {
-        const struct pp_mds_shard *s = &m->index.shard[i];
-        if (f.bytes[i] != s->bytes && f.bytes[i] != PP_SIZE_UNKNOWN)
-            pp_warn(&m->base.warnings, "%s has %llu bytes instead of the %llu of the index", s->raw,
-                    (unsigned long long)f.bytes[i], (unsigned long long)s->bytes);
-        any |= m->packed[i];
-    }
-    free(f.bytes);
-    if (st == PP_OK && any)
-        st = pp_mds_spool_open(m->storage, &m->index, place->options->shards.index_dir, &m->spool, err);
-    if (st == PP_OK && m->remote)
-        st = pp_mds_tables_open(m->storage, &m->index, m->packed, &m->tables, err);
     return st;
 }
 

@@ -51,30 +51,6 @@ int pp_mds_split(const struct pp_mds_index *index, const uint8_t *sample, size_t
                  struct pp_mds_part *part);
 enum { PP_MDS_COLUMNS = 64 };
 
-/* ---- where samples lie ----
- *
- * For a storage whose requests are dear: the table
- * at the head of a shard is asked for once, when a sample of the shard is first read, and kept; so is the
- * open object, whose ETag holds for all its samples. A sample is then one request. Memory: 4 bytes a sample,
- * 256 MiB at most; beyond that, and of shards with more than 4 million samples, a sample's two offsets are
- * asked for each time. Any thread may ask; a table that two threads ask for at once may be read twice. */
-
-struct pp_mds_tables;
-
-/* storage and index stay the caller's. Opens the shards that are not packed, which asks nothing of a storage
- * behind requests; of those that are files of this machine (--like) as many as may be open. */
-pp_status pp_mds_tables_open(const struct pp_storage *storage, const struct pp_mds_index *index,
-                             const unsigned char *packed, struct pp_mds_tables **out, struct pp_err *err);
-void pp_mds_tables_close(struct pp_mds_tables *t); /* NULL is fine */
-
-/* Its storage is NULL where the shard was not opened. */
-const struct pp_object *pp_mds_tables_file(const struct pp_mds_tables *t, size_t shard);
-/* The table of a shard, samples + 1 little-endian u32, read from its open file if need be; NULL: none is
- * kept, and there is no failure. */
-pp_status pp_mds_tables_get(struct pp_mds_tables *t, size_t shard, const struct pp_object *file,
-                            const uint8_t **out, struct pp_err *err);
-uint64_t pp_mds_tables_footprint(const struct pp_mds_tables *t); /* bytes; NULL: 0 */
-
 /* ---- unpacked shards ----
  *
  * Compressed shards are unpacked whole and once, when a sample of one
@@ -87,8 +63,8 @@ struct pp_mds_spool;
 /* index: borrowed. index_dir: --index-dir, or NULL. PP_E_NO_SPACE: the disk has less room than they need. */
 pp_status pp_mds_spool_open(const struct pp_storage *storage, const struct pp_mds_index *index,
                             const char *index_dir, struct pp_mds_spool **out, struct pp_err *err);
-/* Shard i lies at index->shard[i].begin of the object. A shard that does not unpack to the bytes of the index
- * is PP_E_CORRUPT for each of its samples, found out once. */
-pp_status pp_mds_spool_ready(struct pp_mds_spool *s, size_t i, struct pp_err *err);
-const struct pp_object *pp_mds_spool_object(const struct pp_mds_spool *s);
+/* Shard i lies at index->shard[i].begin of *object. A shard that does not unpack to the bytes of the index is
+ * PP_E_CORRUPT for each of its samples, found out once. */
+pp_status pp_mds_spool_ready(struct pp_mds_spool *s, size_t i, const struct pp_object **object,
+                             struct pp_err *err);
 void pp_mds_spool_close(struct pp_mds_spool *s); /* NULL is fine */

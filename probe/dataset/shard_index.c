@@ -151,7 +151,7 @@ pp_status pp_shard_index_build(const struct pp_object *shard, const char *path,
         if ((st = add_member(&b, tar, &m, err)) != PP_OK)
             goto out;
     enum pp_shard_defect defect = PP_SHARD_SOUND;
-    uint64_t at = pp_tar_after(&m);
+    uint64_t at = m.after;
     if (st == PP_OK) {
         defect = PP_SHARD_TRUNCATED;
         at = m.header_offset;
@@ -161,7 +161,7 @@ pp_status pp_shard_index_build(const struct pp_object *shard, const char *path,
         defect = PP_SHARD_DAMAGED;
     } else if (st != PP_END) {
         goto out;
-    } else if (pp_tar_lacks_end(tar)) {
+    } else if (m.lacks_end) {
         defect = PP_SHARD_NO_END;
     }
     h->defect = defect;

@@ -167,7 +167,7 @@ static pp_status read_group(struct reader *r, struct read_sample *h, struct pp_e
         if (s == PP_OK && m->truncated)
             return pp_fail(err, PP_E_CORRUPT, "%s is truncated in %s at byte %llu", shard_path(r), m->name,
                            (unsigned long long)m->header_offset);
-        if (s == PP_END && pp_tar_lacks_end(r->tar))
+        if (s == PP_END && m->lacks_end)
             return pp_fail(err, PP_E_CORRUPT,
                            "%s has no end-of-archive mark: it may be truncated between two samples",
                            shard_path(r));

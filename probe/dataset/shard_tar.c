@@ -222,7 +222,7 @@ static pp_status next_header(struct pp_tar *t, struct pp_tar_member *m, struct p
                  archive_entry_sparse_count(e) == 0;
     /* Of others the size is not that of their bytes here: a sparse one has fewer, a hard link none. */
     m->truncated = m->regular && (m->data_offset > t->file_size || m->size > t->file_size - m->data_offset);
-    t->last_end = pp_tar_after(m);
+    t->last_end = m->after = m->data_offset + (m->regular ? (m->size / 512 + (m->size % 512 != 0)) * 512 : 0);
     return PP_OK;
 }
 
@@ -236,6 +236,7 @@ pp_status pp_tar_next(struct pp_tar *t, struct pp_tar_member *m, struct pp_err *
                      "%s has no member at byte %llu: it is not the shard of the saved cursor", t->path,
                      (unsigned long long)t->from);
     t->from = 0;
+    m->lacks_end = st == PP_END && t->last_end >= (t->unpack ? t->at : t->file_size);
     return st;
 }
 
@@ -246,22 +247,11 @@ pp_status pp_tar_data(struct pp_tar *t, void *buf, size_t n, size_t *got, struct
     return r < 0 ? fail_archive(t, "is truncated", err) : PP_OK;
 }
 
-uint64_t pp_tar_after(const struct pp_tar_member *m)
-{
-    uint64_t blocks = m->size / 512 + (m->size % 512 != 0);
-    return m->data_offset + (m->regular ? blocks * 512 : 0);
-}
-
 double pp_tar_cached_share(const struct pp_tar *t)
 {
     if (!t->last.cache_known || t->last.got == 0)
         return -1;
     return (double)t->last.cache_hit_bytes / (double)t->last.got;
-}
-
-int pp_tar_lacks_end(const struct pp_tar *t)
-{
-    return t->last_end >= (t->unpack ? t->at : t->file_size);
 }
 
 void pp_tar_close(struct pp_tar *t)

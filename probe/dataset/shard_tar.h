@@ -15,8 +15,11 @@ struct pp_tar_member {
     const char *name;       /* as stored; valid until the next call */
     uint64_t header_offset; /* where its headers begin: a walk may start here */
     uint64_t data_offset, size;
-    int regular;   /* a plain file with its bytes in one piece; 0: directory, link, sparse file, ... */
-    int truncated; /* its bytes go beyond the end of the file */
+    uint64_t after; /* where the next header begins, once this one is done with: a walk may start there */
+    int regular;    /* a plain file with its bytes in one piece; 0: directory, link, sparse file, ... */
+    int truncated;  /* its bytes go beyond the end of the file */
+    int lacks_end;  /* with PP_END: without the two zero blocks that end an archive: it was cut off between
+                     * two members */
 };
 
 struct pp_tar_file {
@@ -37,13 +40,8 @@ pp_status pp_tar_next(struct pp_tar *t, struct pp_tar_member *m, struct pp_err *
 /* The next n bytes of the member at hand, *got below n only at its end. Asking for more than is left of it
  * makes libarchive go over the padding too, which a cut file may lack: ask for what is there. */
 pp_status pp_tar_data(struct pp_tar *t, void *buf, size_t n, size_t *got, struct pp_err *err);
-/* Where the next header begins, once the member at hand is done with: a walk may start there. */
-uint64_t pp_tar_after(const struct pp_tar_member *m);
 /* Share of the bytes of the last read block that came from the page cache; -1: unknown. */
 double pp_tar_cached_share(const struct pp_tar *t);
-/* 1 when the walk ended without the two zero blocks that end an archive: it was cut off between two members.
- * Valid after PP_END. */
-int pp_tar_lacks_end(const struct pp_tar *t);
 void pp_tar_close(struct pp_tar *t);
 
 /* Splits a name as WebDataset does: the key is the name up to the first dot of its last component,

@@ -295,7 +295,7 @@ static void how_a_shard_begins_is_read_once(void **state)
         assert_int_equal(counted_reads,
                          1 + (k >= 0)); /* a compressed one is read to its end, where there is nothing */
         assert_int_equal(pp_tar_next(tar, &m, &err), PP_END);
-        assert_false(pp_tar_lacks_end(tar));
+        assert_false(m.lacks_end);
         pp_tar_close(tar);
         assert_int_equal(pp_tar_open(&file, third, ROOM, &tar, &err), PP_OK);
         assert_int_equal(pp_tar_next(tar, &m, &err), PP_OK);
