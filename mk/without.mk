@@ -7,7 +7,7 @@ LEFT_OUT_gpu-decode := probe/device/cuda_decode.c probe/device/nvjpeg.c
 LEFT_OUT_leases := probe/ranks/lease.c probe/ranks/lease_dir.c
 LEFT_OUT_mds := probe/dataset/dataset_mds.c probe/dataset/mds_shards.c
 LEFT_OUT_samplers := probe/sampler/sampler_strata.c probe/sampler/sampler_weights.c
-LEFT_OUT_tokens := probe/dataset/dataset_tokens.c probe/dataset/token_layout.c
+LEFT_OUT_tokens := probe/dataset/dataset_tokens.c
 
 SUBJECTS := $(patsubst LEFT_OUT_%,%,$(filter LEFT_OUT_%,$(.VARIABLES)))
 $(foreach name,$(filter-out $(SUBJECTS),$(WITHOUT)),$(error WITHOUT=$(name): there is $(sort $(SUBJECTS))))

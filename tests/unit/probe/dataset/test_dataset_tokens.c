@@ -3,8 +3,8 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/rng.h"
+#include "probe/dataset/dataset_tokens.h"
 #include "probe/dataset/options.h"
-#include "probe/dataset/token_layout.h"
 
 /* The result lives until the next call. */
 static const struct pp_dataset_options *tokens_options(int64_t window, int64_t token_bytes)
