@@ -132,6 +132,36 @@ static pp_status read_record(const struct request *q, struct pp_sample *s, struc
     return st;
 }
 
+struct part {
+    const uint8_t *data;
+    size_t size;
+};
+
+/* The bytes of each column within a record, in their order. -1: it does not hold what its sizes say. */
+static int split_record(const struct pp_mds_index *index, const uint8_t *sample, size_t size,
+                        struct part *part)
+{
+    size_t sizes = 0, at;
+    for (size_t i = 0; i < index->columns; i++)
+        sizes += index->column[i].size == 0 ? 4 : 0;
+    if (sizes > size)
+        return -1;
+    at = sizes;
+    sizes = 0;
+    for (size_t i = 0; i < index->columns; i++) {
+        size_t n = index->column[i].size;
+        if (n == 0) {
+            n = pp_le32(sample + sizes);
+            sizes += 4;
+        }
+        if (n > size - at)
+            return -1;
+        part[i] = (struct part){sample + at, n};
+        at += n;
+    }
+    return 0;
+}
+
 static pp_status mds_read(const struct pp_dataset *d, uint64_t index, const struct pp_read_context *context,
                           struct pp_sample *s, struct pp_err *err)
 {
@@ -164,14 +194,14 @@ static pp_status mds_read(const struct pp_dataset *d, uint64_t index, const stru
     if (st != PP_OK)
         return st;
     /* The column that is the sample, out of the record, and the label's. */
-    struct pp_mds_part part[PP_MDS_COLUMNS];
-    if (pp_mds_split(&m->index, s->buf, s->size, part) != 0) {
+    struct part part[PP_MDS_COLUMNS];
+    if (split_record(&m->index, s->buf, s->size, part) != 0) {
         s->size = 0;
         return pp_fail(err, PP_E_CORRUPT, "sample %llu in %s is damaged: its columns are longer than it",
                        (unsigned long long)q.number, q.path);
     }
     if (m->label != NONE) { /* a little-endian integer of 1 to 8 bytes; a negative one is none */
-        const struct pp_mds_part *p = &part[m->label];
+        const struct part *p = &part[m->label];
         int64_t v = p->size == 0 || p->size > 8 ? -1 : 0;
         for (size_t k = p->size; v >= 0 && k-- > 0;)
             v = (int64_t)((uint64_t)v << 8 | p->data[k]);

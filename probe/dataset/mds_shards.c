@@ -1,4 +1,3 @@
-#include "probe/base/bytes.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "probe/dataset/mds_shards.h"
@@ -152,32 +151,6 @@ void pp_mds_index_free(struct pp_mds_index *index)
     free(index->column);
     free(index->shard);
     *index = (struct pp_mds_index){0};
-}
-
-/* ---- samples ---- */
-
-int pp_mds_split(const struct pp_mds_index *index, const uint8_t *sample, size_t size,
-                 struct pp_mds_part *part)
-{
-    size_t sizes = 0, at;
-    for (size_t i = 0; i < index->columns; i++)
-        sizes += index->column[i].size == 0 ? 4 : 0;
-    if (sizes > size)
-        return -1;
-    at = sizes;
-    sizes = 0;
-    for (size_t i = 0; i < index->columns; i++) {
-        size_t n = index->column[i].size;
-        if (n == 0) {
-            n = pp_le32(sample + sizes);
-            sizes += 4;
-        }
-        if (n > size - at)
-            return -1;
-        part[i] = (struct pp_mds_part){sample + at, n};
-        at += n;
-    }
-    return 0;
 }
 
 /* ---- unpacked shards ---- */

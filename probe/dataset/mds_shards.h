@@ -1,5 +1,5 @@
 /* dataset/mds_shards.h: the shards of a MosaicML Streaming data set (format "mds", version 2;
- * streaming/base/format/mds): its index.json, where samples lie in a shard, and compressed shards unpacked.
+ * streaming/base/format/mds): its index.json, and compressed shards unpacked.
  *
  * A shard: u32 samples, u32 offsets[samples + 1] from the file's start, JSON, samples. A sample: a u32 for
  * each column of variable size, then the columns' bytes; all little-endian. */
@@ -12,7 +12,10 @@
  * A stranger's text: bounded in bytes, and every name in it stays below its directory. Immutable once made;
  * any thread may read it. */
 
-enum { PP_MDS_INDEX_BYTES = 32 << 20 }; /* of index.json: some 80,000 shards */
+enum {
+    PP_MDS_INDEX_BYTES = 32 << 20, /* of index.json: some 80,000 shards */
+    PP_MDS_COLUMNS = 64
+};
 
 struct pp_mds_column {
     char *name, *encoding;
@@ -40,16 +43,6 @@ struct pp_mds_index {
 pp_status pp_mds_index_parse(const uint8_t *text, size_t size, const char *dir, const char *name,
                              struct pp_mds_index *out, struct pp_err *err);
 void pp_mds_index_free(struct pp_mds_index *index);
-
-/* The columns' bytes within a sample, in order of the columns: part[i] of `columns`. 0, or -1 when the sample
- * does not hold what its sizes say. */
-struct pp_mds_part {
-    const uint8_t *data;
-    size_t size;
-};
-int pp_mds_split(const struct pp_mds_index *index, const uint8_t *sample, size_t size,
-                 struct pp_mds_part *part);
-enum { PP_MDS_COLUMNS = 64 };
 
 /* ---- unpacked shards ----
  *
