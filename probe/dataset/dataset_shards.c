@@ -212,39 +212,6 @@ static void warn_of_defects(struct shards *s, size_t i)
         pp_warn(w, "%s holds no samples", path);
 }
 
-/* Numbers the samples through all shards and collects what the indexes say. */
-static pp_status number_samples(struct shards *s, struct pp_err *err)
-{
-    size_t not_kept = 0, made = 0;
-    const char *example = "";
-    for (size_t i = 0; i < s->names.n; i++) {
-        struct shard *shard = &s->shard[i];
-        const struct pp_shard_header *h = shard->index.header;
-        shard->first = s->base.len;
-        s->base.len += h->entries;
-        not_kept += !shard->index.kept;
-        made += (size_t)shard->index.made;
-        if (!example[0])
-            example = h->example;
-        warn_of_defects(s, i);
-    }
-    if (not_kept && s->index_dir)
-        pp_warn(&s->base.warnings,
-                "the indexes of %zu shards could not be saved in %s and will be rebuilt next time", not_kept,
-                s->index_dir);
-    if (made && !s->index_dir)
-        pp_shard_cache_trim(PP_SHARD_CACHE_BYTES);
-    if (s->base.len > 0)
-        return PP_OK;
-    if (example[0])
-        return pp_fail(
-            err, PP_E_EMPTY,
-            "no sample in %s: its %zu shard%s members such as %s, but no .jpg .jpeg .png or .webp; record your own loader with 'pipeprobe exec'",
-            s->spec, s->names.n, s->names.n == 1 ? " holds" : "s hold", example);
-    return pp_fail(err, PP_E_EMPTY, "no sample in %s: %s", s->spec,
-                   s->base.warnings.n ? s->base.warnings.text[0] : "its shards are empty");
-}
-
 pp_status pp_shards_open(struct pp_dataset_place *place, struct pp_dataset **out, struct pp_err *err)
 {
     const struct pp_shard_kind *kind = place->format->kind;
@@ -261,20 +228,47 @@ pp_status pp_shards_open(struct pp_dataset_place *place, struct pp_dataset **out
     s->index_dir = place->options->shards.index_dir;
     s->stream = kind->streams && place->options->shards.stream;
     s->keep_open = pp_storage_flags(place->storage) & PP_STORAGE_LOCAL ? pp_each_descriptors() : UINT64_MAX;
-    struct pp_each each = {.piece = open_shard,
-                           .ctx = s,
-                           .opts = place->opts,
-                           .what = s->stream ? "looking for shards" : "indexing shards"};
     pp_status st = pp_shard_names(place->storage, place->spec, place->format->files, &s->names, err);
     if (st != PP_OK)
         return st;
     s->shard = calloc(s->names.n, sizeof(*s->shard));
     if (!s->shard)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu shards", s->names.n);
-    each.n = s->names.n;
+    const struct pp_each each = {.n = s->names.n,
+                                 .piece = open_shard,
+                                 .ctx = s,
+                                 .opts = place->opts,
+                                 .what = s->stream ? "looking for shards" : "indexing shards"};
     st = pp_each_run(&each, err);
-    if (st == PP_OK && !s->stream)
-        st = number_samples(s, err);
+    /* The samples are numbered through all shards, and what the indexes say is collected. */
+    size_t not_kept = 0, made = 0;
+    const char *example = "";
+    for (size_t i = 0; st == PP_OK && !s->stream && i < s->names.n; i++) {
+        struct shard *shard = &s->shard[i];
+        const struct pp_shard_header *h = shard->index.header;
+        shard->first = s->base.len;
+        s->base.len += h->entries;
+        not_kept += !shard->index.kept;
+        made += (size_t)shard->index.made;
+        if (!example[0])
+            example = h->example;
+        warn_of_defects(s, i);
+    }
+    if (not_kept && s->index_dir)
+        pp_warn(&s->base.warnings,
+                "the indexes of %zu shards could not be saved in %s and will be rebuilt next time", not_kept,
+                s->index_dir);
+    if (made && !s->index_dir)
+        pp_shard_cache_trim(PP_SHARD_CACHE_BYTES);
+    int is_empty = st == PP_OK && !s->stream && s->base.len == 0;
+    if (is_empty && example[0])
+        st = pp_fail(
+            err, PP_E_EMPTY,
+            "no sample in %s: its %zu shard%s members such as %s, but no .jpg .jpeg .png or .webp; record your own loader with 'pipeprobe exec'",
+            s->spec, s->names.n, s->names.n == 1 ? " holds" : "s hold", example);
+    else if (is_empty)
+        st = pp_fail(err, PP_E_EMPTY, "no sample in %s: %s", s->spec,
+                     s->base.warnings.n ? s->base.warnings.text[0] : "its shards are empty");
     s->spec = s->index_dir = NULL;
     return st;
 }

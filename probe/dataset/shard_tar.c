@@ -130,7 +130,7 @@ static pp_status read_beginning(struct pp_tar *t, const struct pp_tar_file *file
         return pp_fail(
             err, PP_E_UNSUPPORTED,
             "%s is compressed (%s): random access needs an uncompressed tar. Read it in order with --stream, or unpack it first (%s); images do not get smaller by it",
-            t->path, pp_packed_name(kind), kind == PP_PACKED_GZIP ? "gunzip" : "unzstd");
+            t->path, kind == PP_PACKED_GZIP ? "gzip" : "zstd", kind == PP_PACKED_GZIP ? "gunzip" : "unzstd");
     st = pp_unpack_open(file->shard, file->path, kind, t->block, &t->unpack, err);
     if (st == PP_OK && t->kept)
         pp_unpack_take(t->unpack, &t->last, &t->buf);

@@ -99,11 +99,6 @@ enum pp_packed pp_packed_kind(const uint8_t *head, size_t size)
     return PP_PACKED_NOT;
 }
 
-const char *pp_packed_name(enum pp_packed kind)
-{
-    return kind == PP_PACKED_NOT ? "none" : codecs[kind].name;
-}
-
 /* ---- the stream ---- */
 
 pp_status pp_unpack_open(const struct pp_object *object, const char *name, enum pp_packed kind, size_t block,

@@ -10,7 +10,6 @@ enum pp_packed { PP_PACKED_NOT, PP_PACKED_GZIP, PP_PACKED_ZSTD };
 
 enum { PP_UNPACK_HEAD = 4 }; /* bytes that tell */
 enum pp_packed pp_packed_kind(const uint8_t *head, size_t size);
-const char *pp_packed_name(enum pp_packed kind); /* "gzip" */
 
 struct pp_unpack;
 

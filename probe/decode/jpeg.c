@@ -47,14 +47,10 @@ struct jpeg_memory {
     struct jvirt_barray_control *arrays; /* requested for the image at hand, newest first */
 };
 
-static struct jpeg_memory *memory_of(j_common_ptr cinfo)
-{
-    return cinfo->client_data;
-}
-
 static void *image_alloc(j_common_ptr cinfo, size_t size)
 {
-    void *p = pp_image_arena_alloc(memory_of(cinfo)->arena, size);
+    const struct jpeg_memory *m = cinfo->client_data;
+    void *p = pp_image_arena_alloc(m->arena, size);
     if (!p)
         ERREXIT1(cinfo, JERR_OUT_OF_MEMORY, 1);
     return p;
@@ -62,22 +58,23 @@ static void *image_alloc(j_common_ptr cinfo, size_t size)
 
 static void *alloc_small(j_common_ptr cinfo, int pool, size_t size)
 {
-    return pool == JPOOL_IMAGE ? image_alloc(cinfo, size)
-                               : memory_of(cinfo)->original.alloc_small(cinfo, pool, size);
+    const struct jpeg_memory *m = cinfo->client_data;
+    return pool == JPOOL_IMAGE ? image_alloc(cinfo, size) : m->original.alloc_small(cinfo, pool, size);
 }
 
 static void *alloc_large(j_common_ptr cinfo, int pool, size_t size)
 {
-    return pool == JPOOL_IMAGE ? image_alloc(cinfo, size)
-                               : memory_of(cinfo)->original.alloc_large(cinfo, pool, size);
+    const struct jpeg_memory *m = cinfo->client_data;
+    return pool == JPOOL_IMAGE ? image_alloc(cinfo, size) : m->original.alloc_large(cinfo, pool, size);
 }
 
 /* Every row is padded to PP_MEMORY_ALIGN, as libjpeg-turbo's own manager does for its SIMD code, which reads
  * and writes whole vectors past a row's end. */
 static JSAMPARRAY alloc_sarray(j_common_ptr cinfo, int pool, JDIMENSION samples_per_row, JDIMENSION row_count)
 {
+    const struct jpeg_memory *m = cinfo->client_data;
     if (pool != JPOOL_IMAGE)
-        return memory_of(cinfo)->original.alloc_sarray(cinfo, pool, samples_per_row, row_count);
+        return m->original.alloc_sarray(cinfo, pool, samples_per_row, row_count);
     size_t stride = pp_memory_aligned(samples_per_row);
     JSAMPARRAY rows = image_alloc(cinfo, row_count * sizeof(JSAMPROW));
     JSAMPROW samples = image_alloc(cinfo, stride * row_count);
@@ -88,8 +85,9 @@ static JSAMPARRAY alloc_sarray(j_common_ptr cinfo, int pool, JDIMENSION samples_
 
 static JBLOCKARRAY alloc_barray(j_common_ptr cinfo, int pool, JDIMENSION blocks_per_row, JDIMENSION row_count)
 {
+    const struct jpeg_memory *m = cinfo->client_data;
     if (pool != JPOOL_IMAGE)
-        return memory_of(cinfo)->original.alloc_barray(cinfo, pool, blocks_per_row, row_count);
+        return m->original.alloc_barray(cinfo, pool, blocks_per_row, row_count);
     JBLOCKARRAY rows = image_alloc(cinfo, row_count * sizeof(JBLOCKROW));
     JBLOCKROW blocks = image_alloc(cinfo, (size_t)blocks_per_row * row_count * sizeof(JBLOCK));
     for (JDIMENSION i = 0; i < row_count; i++)
@@ -101,7 +99,7 @@ static jvirt_barray_ptr request_virt_barray(j_common_ptr cinfo, int pool, boolea
                                             JDIMENSION blocks_per_row, JDIMENSION row_count,
                                             JDIMENSION max_access)
 {
-    struct jpeg_memory *m = memory_of(cinfo);
+    struct jpeg_memory *m = cinfo->client_data;
     if (pool != JPOOL_IMAGE) /* libjpeg's own manager refuses others as well */
         ERREXIT1(cinfo, JERR_BAD_POOL_ID, pool);
     struct jvirt_barray_control *v = image_alloc(cinfo, sizeof(*v));
@@ -115,7 +113,7 @@ static jvirt_barray_ptr request_virt_barray(j_common_ptr cinfo, int pool, boolea
 
 static void realize_virt_arrays(j_common_ptr cinfo)
 {
-    struct jpeg_memory *m = memory_of(cinfo);
+    struct jpeg_memory *m = cinfo->client_data;
     size_t need = 0;
     for (struct jvirt_barray_control *v = m->arrays; v; v = v->next)
         if (!v->rows)
@@ -143,7 +141,7 @@ static JBLOCKARRAY access_virt_barray(j_common_ptr cinfo, jvirt_barray_ptr v, JD
 
 static void free_pool(j_common_ptr cinfo, int pool)
 {
-    struct jpeg_memory *m = memory_of(cinfo);
+    struct jpeg_memory *m = cinfo->client_data;
     m->original.free_pool(cinfo, pool);
     if (pool == JPOOL_IMAGE) {
         m->arrays = NULL;
