@@ -47,25 +47,16 @@ struct jpeg_memory {
     struct jvirt_barray_control *arrays; /* requested for the image at hand, newest first */
 };
 
-static void *image_alloc(j_common_ptr cinfo, size_t size)
+/* Small and large ones. What is permanent is small. */
+static void *alloc_object(j_common_ptr cinfo, int pool, size_t size)
 {
     const struct jpeg_memory *m = cinfo->client_data;
+    if (pool != JPOOL_IMAGE)
+        return m->original.alloc_small(cinfo, pool, size);
     void *p = pp_image_arena_alloc(m->arena, size);
     if (!p)
         ERREXIT1(cinfo, JERR_OUT_OF_MEMORY, 1);
     return p;
-}
-
-static void *alloc_small(j_common_ptr cinfo, int pool, size_t size)
-{
-    const struct jpeg_memory *m = cinfo->client_data;
-    return pool == JPOOL_IMAGE ? image_alloc(cinfo, size) : m->original.alloc_small(cinfo, pool, size);
-}
-
-static void *alloc_large(j_common_ptr cinfo, int pool, size_t size)
-{
-    const struct jpeg_memory *m = cinfo->client_data;
-    return pool == JPOOL_IMAGE ? image_alloc(cinfo, size) : m->original.alloc_large(cinfo, pool, size);
 }
 
 /* Every row is padded to PP_MEMORY_ALIGN, as libjpeg-turbo's own manager does for its SIMD code, which reads
@@ -76,8 +67,8 @@ static JSAMPARRAY alloc_sarray(j_common_ptr cinfo, int pool, JDIMENSION samples_
     if (pool != JPOOL_IMAGE)
         return m->original.alloc_sarray(cinfo, pool, samples_per_row, row_count);
     size_t stride = pp_memory_aligned(samples_per_row);
-    JSAMPARRAY rows = image_alloc(cinfo, row_count * sizeof(JSAMPROW));
-    JSAMPROW samples = image_alloc(cinfo, stride * row_count);
+    JSAMPARRAY rows = alloc_object(cinfo, JPOOL_IMAGE, row_count * sizeof(JSAMPROW));
+    JSAMPROW samples = alloc_object(cinfo, JPOOL_IMAGE, stride * row_count);
     for (JDIMENSION i = 0; i < row_count; i++)
         rows[i] = samples + i * stride;
     return rows;
@@ -88,8 +79,8 @@ static JBLOCKARRAY alloc_barray(j_common_ptr cinfo, int pool, JDIMENSION blocks_
     const struct jpeg_memory *m = cinfo->client_data;
     if (pool != JPOOL_IMAGE)
         return m->original.alloc_barray(cinfo, pool, blocks_per_row, row_count);
-    JBLOCKARRAY rows = image_alloc(cinfo, row_count * sizeof(JBLOCKROW));
-    JBLOCKROW blocks = image_alloc(cinfo, (size_t)blocks_per_row * row_count * sizeof(JBLOCK));
+    JBLOCKARRAY rows = alloc_object(cinfo, JPOOL_IMAGE, row_count * sizeof(JBLOCKROW));
+    JBLOCKROW blocks = alloc_object(cinfo, JPOOL_IMAGE, (size_t)blocks_per_row * row_count * sizeof(JBLOCK));
     for (JDIMENSION i = 0; i < row_count; i++)
         rows[i] = blocks + (size_t)i * blocks_per_row;
     return rows;
@@ -102,7 +93,7 @@ static jvirt_barray_ptr request_virt_barray(j_common_ptr cinfo, int pool, boolea
     struct jpeg_memory *m = cinfo->client_data;
     if (pool != JPOOL_IMAGE) /* libjpeg's own manager refuses others as well */
         ERREXIT1(cinfo, JERR_BAD_POOL_ID, pool);
-    struct jvirt_barray_control *v = image_alloc(cinfo, sizeof(*v));
+    struct jvirt_barray_control *v = alloc_object(cinfo, JPOOL_IMAGE, sizeof(*v));
     *v = (struct jvirt_barray_control){.blocks_per_row = blocks_per_row,
                                        .row_count = row_count,
                                        .pre_zero = pre_zero,
@@ -273,8 +264,7 @@ static pp_status create(struct pp_image_arena *arena, void **out, struct pp_err 
     struct jpeg_memory_mgr *mem = j->cinfo.mem;
     j->memory.original = *mem;
     j->memory.arrays = NULL;
-    mem->alloc_small = alloc_small;
-    mem->alloc_large = alloc_large;
+    mem->alloc_small = mem->alloc_large = alloc_object;
     mem->alloc_sarray = alloc_sarray;
     mem->alloc_barray = alloc_barray;
     mem->request_virt_barray = request_virt_barray;
