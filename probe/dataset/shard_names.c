@@ -109,11 +109,6 @@ static pp_status add_expanded(struct pp_shard_names *out, const char *word, stru
 
 /* ---- braces ---- */
 
-/* A word and its first pair of braces. */
-struct braces {
-    const char *word, *open, *close;
-};
-
 /* "000000..000009" */
 struct range {
     uint64_t from, to;
@@ -144,60 +139,49 @@ static int parse_range(const char *body, size_t n, struct range *out)
     return 1;
 }
 
-static pp_status expand(struct pp_shard_names *out, const char *word, struct pp_err *err);
-
-/* The word with body[0..n) in place of its braces, expanded further. */
-static pp_status expand_piece(struct pp_shard_names *out, const struct braces *b, const char *body, size_t n,
-                              struct pp_err *err)
-{
-    char *word;
-    if (asprintf(&word, "%.*s%.*s%s", (int)(b->open - b->word), b->word, (int)n, body, b->close + 1) < 0)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the shard names");
-    pp_status st = expand(out, word, err);
-    free(word);
-    return st;
-}
-
 /* Expands the first pair of braces; what comes after is expanded by the calls this makes. */
 static pp_status expand(struct pp_shard_names *out, const char *word, struct pp_err *err)
 {
-    struct range r;
-    pp_status st = PP_OK;
-    struct braces b = {.word = word, .open = strchr(word, '{')};
-    if (!b.open)
+    const char *open = strchr(word, '{'), *close = NULL;
+    if (!open)
         return add_expanded(out, word, err);
     int depth = 0;
-    for (const char *p = b.open; *p && !b.close; p++) {
+    for (const char *p = open; *p && !close; p++) {
         depth += (*p == '{') - (*p == '}');
-        b.close = depth == 0 ? p : NULL;
+        close = depth == 0 ? p : NULL;
     }
-    if (!b.close)
+    if (!close)
         return pp_fail(err, PP_E_USAGE, "the shard name %s has an opening brace without a closing one", word);
-    const char *start = b.open + 1;
-    size_t n = (size_t)(b.close - start);
+    const char *start = open + 1;
+    size_t n = (size_t)(close - start);
+    struct range r = {0};
+    uint64_t count = 0; /* of a range */
     if (parse_range(start, n, &r)) {
-        char number[32];
-        uint64_t count = (r.from < r.to ? r.to - r.from : r.from - r.to) + 1;
+        count = (r.from < r.to ? r.to - r.from : r.from - r.to) + 1;
         if (count > MAX_SHARDS || count == 0)
             return pp_fail(err, PP_E_USAGE, "the range in %s names more than %d shards", word, MAX_SHARDS);
-        for (uint64_t i = 0; st == PP_OK && i < count; i++) {
-            int digits = snprintf(number, sizeof(number), "%0*llu", r.width < 20 ? r.width : 20,
-                                  (unsigned long long)(r.from < r.to ? r.from + i : r.from - i));
-            st = expand_piece(out, &b, number, (size_t)digits, err);
-        }
-        return st;
-    }
-    if (!memchr(start, ',', n))
+    } else if (!memchr(start, ',', n)) {
         return pp_fail(err, PP_E_USAGE,
                        "the braces in %s hold neither a range such as {000..009} nor a list such as {a,b}",
                        word);
-    /* {a,b,{c,d}}: every alternative at the outermost level */
-    for (const char *p = start; st == PP_OK && p <= b.close; p++) {
-        if ((*p == ',' && depth == 0) || p == b.close) {
-            st = expand_piece(out, &b, start, (size_t)(p - start), err);
-            start = p + 1;
+    }
+    pp_status st = PP_OK;
+    for (uint64_t i = 0; st == PP_OK && (count ? i < count : start <= close); i++) {
+        char number[32], *expanded;
+        const char *piece = count ? number : start, *end = start;
+        if (count) {
+            n = (size_t)snprintf(number, sizeof(number), "%0*llu", r.width < 20 ? r.width : 20,
+                                 (unsigned long long)(r.from < r.to ? r.from + i : r.from - i));
+        } else { /* {a,b,{c,d}}: every alternative at the outermost level */
+            for (; end < close && (*end != ',' || depth > 0); end++)
+                depth += (*end == '{') - (*end == '}');
+            n = (size_t)(end - start);
+            start = end + 1;
         }
-        depth += (*p == '{') - (*p == '}');
+        if (asprintf(&expanded, "%.*s%.*s%s", (int)(open - word), word, (int)n, piece, close + 1) < 0)
+            return pp_fail(err, PP_E_NO_MEMORY, "no memory for the shard names");
+        st = expand(out, expanded, err);
+        free(expanded);
     }
     return st;
 }
