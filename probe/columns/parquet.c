@@ -97,17 +97,6 @@ static pp_status read_page(const struct place *at, const struct page_place *page
 
 /* ---- the dictionary ---- */
 
-struct kept_dictionary {
-    struct pp_page base;
-    struct pp_parquet_dictionary *dictionary;
-};
-
-static void free_dictionary(struct pp_page *base)
-{
-    pp_parquet_dictionary_free(((struct kept_dictionary *)base)->dictionary);
-    free(base);
-}
-
 /* The bytes of a header whose length is not known: more are read as long as it may go on. */
 static pp_status read_head(const struct place *at, uint64_t offset, struct pp_parquet_page_head *head,
                            struct pp_err *err)
@@ -161,19 +150,10 @@ static pp_status make_dictionary(void *ctx, struct pp_page **out, struct pp_err 
     if (why)
         fail_page(&at, st, page.at, why, err);
     free(buf);
-    struct kept_dictionary *kept = st == PP_OK ? calloc(1, sizeof(*kept)) : NULL;
-    if (st == PP_OK && !kept) {
-        pp_parquet_dictionary_free(d);
-        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for a dictionary of %s", at.p->t.place.path);
-    }
     if (st != PP_OK)
         return st;
-    *kept = (struct kept_dictionary){.base = {.bytes = sizeof(*kept) + d->bytes +
-                                                       (d->span ? (uint64_t)d->n * sizeof(*d->span) : 0),
-                                              .free = free_dictionary},
-                                     .dictionary = d};
     pp_pages_count_decoded(d->bytes, began_ns);
-    *out = &kept->base;
+    *out = &d->base;
     return PP_OK;
 }
 
@@ -211,9 +191,7 @@ static pp_status make_page(void *ctx, struct pp_page **out, struct pp_err *err)
                                        .codec = at->chunk->codec,
                                        .head = &head,
                                        .packed = buf + head.head,
-                                       .dictionary = dictionary
-                                                         ? ((struct kept_dictionary *)dictionary)->dictionary
-                                                         : NULL};
+                                       .dictionary = (struct pp_parquet_dictionary *)dictionary};
         why = pp_parquet_page_decode(&body, &page, &st);
     }
     if (why)

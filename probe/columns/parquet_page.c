@@ -433,8 +433,9 @@ static const char *cut_lists(struct decoding *d)
 
 /* ---- pages ---- */
 
-void pp_parquet_dictionary_free(struct pp_parquet_dictionary *d)
+static void free_dictionary(struct pp_page *base)
 {
+    struct pp_parquet_dictionary *d = (struct pp_parquet_dictionary *)base;
     /* acq_rel: the last user sees what the others did before they left */
     if (!d || atomic_fetch_sub_explicit(&d->users, 1, memory_order_acq_rel) != 1)
         return;
@@ -451,7 +452,7 @@ static void free_page(struct pp_page *base)
     free(p->number);
     free(p->start);
     free(p->raw);
-    pp_parquet_dictionary_free(p->dictionary);
+    free_dictionary((struct pp_page *)p->dictionary);
     free(p);
 }
 
@@ -516,6 +517,7 @@ const char *pp_parquet_dictionary_decode(const struct pp_parquet_body *in, struc
     *out = NULL;
     if (!d)
         return NO_MEMORY(status);
+    d->base.free = free_dictionary;
     atomic_init(&d->users, 1);
     const char *why = check_head(in, status);
     if (!why && h->encoding != PLAIN && h->encoding != PLAIN_DICTIONARY)
@@ -532,9 +534,11 @@ const char *pp_parquet_dictionary_decode(const struct pp_parquet_body *in, struc
         why = NO_MEMORY(status);
     else if (!why && find_spans(d->raw, d->raw, d->bytes, in->leaf, d->n, d->span) != 0)
         why = TOO_SHORT(status);
-    if (why)
-        pp_parquet_dictionary_free(d);
-    else
-        *out = d;
-    return why;
+    if (why) {
+        free_dictionary(&d->base);
+        return why;
+    }
+    d->base.bytes = sizeof(*d) + d->bytes + (d->span ? (uint64_t)d->n * sizeof(*d->span) : 0);
+    *out = d;
+    return NULL;
 }

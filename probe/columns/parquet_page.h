@@ -119,15 +119,16 @@ struct pp_parquet_span {
     uint32_t at, size; /* in `base` */
 };
 
-/* The values that pages refer to by number. Shared by the pages that use it; the last one frees it. */
+/* The values that pages refer to by number. Its users are who decoded it, or pages.h for them, and the pages
+ * that use it; the last one frees it. */
 struct pp_parquet_dictionary {
+    struct pp_page base; /* .free: one user less */
     atomic_uint users;
     uint8_t *raw;
     size_t bytes;
     uint32_t n;
     struct pp_parquet_span *span; /* BYTES; else raw holds n numbers */
 };
-void pp_parquet_dictionary_free(struct pp_parquet_dictionary *d); /* one user less; NULL is fine */
 
 enum pp_parquet_row { PP_PARQUET_ROW_NULL = 1, PP_PARQUET_ROW_HAS_NULL = 2 };
 
