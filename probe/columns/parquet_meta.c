@@ -25,6 +25,7 @@ enum {
     CONVERTED_JSON = 19,
     CONVERTED_INTERVAL = 21,
     LOGICAL_STRING = 1,
+    LOGICAL_MAP = 2,
     LOGICAL_LIST = 3,
     LOGICAL_ENUM = 4,
     LOGICAL_DECIMAL = 5,
@@ -33,26 +34,23 @@ enum {
     LOGICAL_FLOAT16 = 15
 };
 
-/* Which member of the union there is; of an INTEGER also what is in it. */
-static void read_logical(struct pp_thrift *t, int type, void *out)
+static void read_element(struct pp_thrift *t, struct element *e)
 {
     static const struct pp_thrift_row integer[] = {{PP_THRIFT_ROW(1, NUMBER, struct element, bits)},
                                                    {PP_THRIFT_ROW(2, FLAG, struct element, sign)},
                                                    {0}};
-    struct element *e = out;
-    int id = 0, member;
-    pp_thrift_begin(t, type);
-    while ((member = pp_thrift_field(t, &id))) {
-        e->logical = id;
-        if (id == LOGICAL_INTEGER && member == PP_THRIFT_STRUCT)
-            pp_thrift_read(t, integer, e);
-        else
-            pp_thrift_skip(t, member);
-    }
-}
-
-static void read_element(struct pp_thrift *t, struct element *e)
-{
+    /* A union: which member there is; of an INTEGER also what is in it. */
+    static const struct pp_thrift_row logical[] = {
+        {PP_THRIFT_ROW(LOGICAL_STRING, ID, struct element, logical)},
+        {PP_THRIFT_ROW(LOGICAL_MAP, ID, struct element, logical)},
+        {PP_THRIFT_ROW(LOGICAL_LIST, ID, struct element, logical)},
+        {PP_THRIFT_ROW(LOGICAL_ENUM, ID, struct element, logical)},
+        {PP_THRIFT_ROW(LOGICAL_DECIMAL, ID, struct element, logical)},
+        {PP_THRIFT_ROW(LOGICAL_INTEGER, FIELDS, struct element, logical), .fields = integer},
+        {PP_THRIFT_ROW(LOGICAL_JSON, ID, struct element, logical)},
+        {PP_THRIFT_ROW(LOGICAL_FLOAT16, ID, struct element, logical)},
+        {0},
+    };
     static const struct pp_thrift_row rows[] = {
         {PP_THRIFT_ROW(1, NUMBER, struct element, type)},
         {PP_THRIFT_ROW(2, NUMBER, struct element, type_length)},
@@ -60,7 +58,7 @@ static void read_element(struct pp_thrift *t, struct element *e)
         {PP_THRIFT_ROW(4, TEXT, struct element, name)},
         {PP_THRIFT_ROW(5, SIZE, struct element, children)},
         {PP_THRIFT_ROW(6, NUMBER, struct element, converted)},
-        {.id = 10, .into = PP_THRIFT_CALL, .call = read_logical},
+        {.id = 10, .into = PP_THRIFT_FIELDS, .fields = logical},
         {0},
     };
     *e = (struct element){.type = NO_TYPE, .converted = CONVERTED_NONE};
@@ -204,7 +202,7 @@ static void walk_children(struct walk *w, const struct level *up, uint32_t child
             own.in_list = 1;
         else if (up->in_list == 1 && e.repetition == REPEATED && e.children == 1)
             own.in_list = 2;
-        own.is_map |= e.logical == 2 || e.converted == 1 || e.converted == 2;
+        own.is_map |= e.logical == LOGICAL_MAP || e.converted == 1 || e.converted == 2;
         walk_children(w, &own, e.children, depth + 1);
     }
 }

@@ -85,12 +85,6 @@ size_t pp_thrift_list(struct pp_thrift *t, int type, int *element)
     return t->bad ? 0 : (size_t)n;
 }
 
-void pp_thrift_begin(struct pp_thrift *t, int type)
-{
-    if (type != PP_THRIFT_STRUCT)
-        spoil(t);
-}
-
 void pp_thrift_read(struct pp_thrift *t, const struct pp_thrift_row *rows, void *out)
 {
     int id = 0, type;
@@ -116,8 +110,9 @@ void pp_thrift_read(struct pp_thrift *t, const struct pp_thrift_row *rows, void 
             v = type == PP_THRIFT_TRUE;
             break;
         case PP_THRIFT_SEEN:
+        case PP_THRIFT_ID:
             pp_thrift_skip(t, type);
-            v = 1;
+            v = row->into == PP_THRIFT_ID ? id : 1;
             break;
         case PP_THRIFT_TEXT: {
             struct pp_thrift_text *text = (struct pp_thrift_text *)((char *)out + row->at);
@@ -125,11 +120,11 @@ void pp_thrift_read(struct pp_thrift *t, const struct pp_thrift_row *rows, void 
             continue;
         }
         case PP_THRIFT_FIELDS:
-            pp_thrift_begin(t, type);
+            if (type != PP_THRIFT_STRUCT)
+                spoil(t);
             pp_thrift_read(t, row->fields, out);
             v = id;
             break;
-        case PP_THRIFT_CALL: row->call(t, type, out); continue;
         }
         int32_t narrow = (int32_t)v;
         memcpy((char *)out + row->at, row->width == 4 ? (void *)&narrow : (void *)&v, row->width);

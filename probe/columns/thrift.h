@@ -44,13 +44,12 @@ struct pp_thrift_row {
         PP_THRIFT_SIZE,   /* an integer that is not negative, and of 4 bytes fits an int32_t */
         PP_THRIFT_FLAG,   /* a bool */
         PP_THRIFT_SEEN,   /* passed over: 1 */
+        PP_THRIFT_ID,     /* passed over: the id */
         PP_THRIFT_TEXT,   /* binary or string: a struct pp_thrift_text */
-        PP_THRIFT_FIELDS, /* a struct, whose fields go by `fields` into the same struct of ours: the id */
-        PP_THRIFT_CALL    /* what `call` does with it */
+        PP_THRIFT_FIELDS  /* a struct, whose fields go by `fields` into the same struct of ours: the id */
     } into;
-    size_t at, width; /* of the member: 4 or 8 bytes */
+    size_t at, width; /* of the member: 4 or 8 bytes; 0: there is none */
     const struct pp_thrift_row *fields;
-    void (*call)(struct pp_thrift *t, int type, void *out);
 };
 #define PP_THRIFT_ROW(number, kind, type, member) \
     .id = number, .into = PP_THRIFT_##kind, .at = offsetof(type, member), .width = sizeof(((type *)0)->member)
@@ -63,5 +62,4 @@ int64_t pp_thrift_int(struct pp_thrift *t, int type);
 const uint8_t *pp_thrift_bytes(struct pp_thrift *t, int type, size_t *size);
 /* The number of elements, which follow; *element gets their type. Never more than there are bytes left. */
 size_t pp_thrift_list(struct pp_thrift *t, int type, int *element);
-void pp_thrift_begin(struct pp_thrift *t, int type); /* of a struct, whose fields follow */
 void pp_thrift_skip(struct pp_thrift *t, int type);
