@@ -52,21 +52,10 @@ static int read_varint(struct piece *p, uint64_t *out)
     return whole;
 }
 
-static int cut(struct piece *p, uint64_t n, struct piece *out)
-{
-    if (n > p->left)
-        return 0;
-    *out = (struct piece){p->at, (size_t)n};
-    p->at += n;
-    p->left -= (size_t)n;
-    return 1;
-}
-
 /* The next field: 1, 0 at the end, -1 when the bytes are no message. */
 static int next_field(struct piece *p, struct field *f)
 {
     uint64_t tag, length;
-    struct piece fixed;
     *f = (struct field){0};
     if (p->left == 0)
         return 0;
@@ -76,11 +65,21 @@ static int next_field(struct piece *p, struct field *f)
     f->wire = tag & 7;
     switch (f->wire) {
     case VARINT: return read_varint(p, &f->value) ? 1 : -1;
-    case FIXED64: return cut(p, 8, &fixed) ? 1 : -1;
-    case BYTES: return read_varint(p, &length) && cut(p, length, &f->body) ? 1 : -1;
-    case FIXED32: return cut(p, 4, &fixed) ? 1 : -1;
+    case FIXED64: length = 8; break;
+    case FIXED32: length = 4; break;
+    case BYTES:
+        if (!read_varint(p, &length))
+            return -1;
+        break;
     default: return -1;
     }
+    if (length > p->left)
+        return -1;
+    if (f->wire == BYTES)
+        f->body = (struct piece){p->at, (size_t)length};
+    p->at += length;
+    p->left -= (size_t)length;
+    return 1;
 }
 
 /* ---- tf.train.Example ---- */

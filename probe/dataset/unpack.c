@@ -10,12 +10,13 @@ enum { MEMBER_COSTS = 64 << 10 }; /* bytes, of a member that may be empty: it ta
 /* What one step did. */
 enum step { STEP_GOES_ON, STEP_ENDED /* a member or frame is whole */, STEP_DAMAGED, STEP_NO_MEMORY };
 
-/* A compression: every hook works on u->in and gives what it could make. */
+/* A compression. */
 struct codec {
     const char *name;
     uint8_t magic[PP_UNPACK_HEAD];
     size_t magic_size;
-    int (*begin)(struct pp_unpack *u); /* a member, also behind another; -1: no memory */
+    /* Works on u->in and gives what it could make; of a member, also behind another, where u is not inside of
+     * one. */
     enum step (*step)(struct pp_unpack *u, uint8_t *buf, size_t size, size_t *made);
 };
 
@@ -39,13 +40,10 @@ struct pp_unpack {
 
 /* ---- gzip ---- */
 
-static int gzip_begin(struct pp_unpack *u)
-{
-    return (u->z.state ? inflateReset(&u->z) : inflateInit2(&u->z, GZIP_ONLY)) == Z_OK ? 0 : -1;
-}
-
 static enum step gzip_step(struct pp_unpack *u, uint8_t *buf, size_t size, size_t *made)
 {
+    if (!u->inside && (u->z.state ? inflateReset(&u->z) : inflateInit2(&u->z, GZIP_ONLY)) != Z_OK)
+        return STEP_NO_MEMORY;
     /* a block and a request are far below 4 GiB each */
     u->z.next_in = (Bytef *)(uintptr_t)u->in;
     u->z.avail_in = (uInt)u->left;
@@ -63,21 +61,18 @@ static enum step gzip_step(struct pp_unpack *u, uint8_t *buf, size_t size, size_
 
 /* ---- Zstandard ---- */
 
-static int zstd_begin(struct pp_unpack *u)
-{
-    if (u->zstd)
-        return ZSTD_isError(ZSTD_DCtx_reset(u->zstd, ZSTD_reset_session_only)) ? -1 : 0;
-    u->zstd = ZSTD_createDCtx();
-    return u->zstd && !ZSTD_isError(ZSTD_DCtx_setParameter(u->zstd, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG))
-               ? 0
-               : -1;
-}
-
 static enum step zstd_step(struct pp_unpack *u, uint8_t *buf, size_t size, size_t *made)
 {
     ZSTD_inBuffer in = {.src = u->in, .size = u->left};
     ZSTD_outBuffer out = {.dst = buf, .size = size};
-    size_t r = ZSTD_decompressStream(u->zstd, &out, &in);
+    size_t r = 0;
+    if (!u->inside && u->zstd)
+        r = ZSTD_DCtx_reset(u->zstd, ZSTD_reset_session_only);
+    else if (!u->inside && (u->zstd = ZSTD_createDCtx()))
+        r = ZSTD_DCtx_setParameter(u->zstd, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG);
+    if (!u->zstd || ZSTD_isError(r))
+        return STEP_NO_MEMORY;
+    r = ZSTD_decompressStream(u->zstd, &out, &in);
     *made = out.pos;
     u->in += in.pos;
     u->left -= in.pos;
@@ -86,8 +81,8 @@ static enum step zstd_step(struct pp_unpack *u, uint8_t *buf, size_t size, size_
 }
 
 static const struct codec codecs[] = {
-    [PP_PACKED_GZIP] = {"gzip", {0x1f, 0x8b}, 2, gzip_begin, gzip_step},
-    [PP_PACKED_ZSTD] = {"zstd", {0x28, 0xb5, 0x2f, 0xfd}, 4, zstd_begin, zstd_step},
+    [PP_PACKED_GZIP] = {"gzip", {0x1f, 0x8b}, 2, gzip_step},
+    [PP_PACKED_ZSTD] = {"zstd", {0x28, 0xb5, 0x2f, 0xfd}, 4, zstd_step},
 };
 enum { CODECS = sizeof(codecs) / sizeof(*codecs) };
 
@@ -156,29 +151,22 @@ pp_status pp_unpack_read(struct pp_unpack *u, uint8_t *buf, size_t size, size_t 
          * or the end. */
         while (!u->inside && u->left && *u->in == 0)
             u->in++, u->left--;
-        if (!u->inside && u->left) {
-            if (*u->in != u->codec->magic[0] && u->codec == &codecs[PP_PACKED_GZIP])
-                return pp_fail(err, PP_E_CORRUPT,
-                               "%s is damaged at byte %llu: behind its %s data lies something else", u->name,
-                               (unsigned long long)(u->at - u->left), u->codec->name);
-            if (u->codec->begin(u) != 0)
-                return pp_fail(err, PP_E_NO_MEMORY, "no memory to unpack %s", u->name);
-            u->inside = 1;
-        }
-        if (!u->inside && u->at_end)
+        if (!u->inside && u->left && *u->in != u->codec->magic[0] && u->codec == &codecs[PP_PACKED_GZIP])
+            return pp_fail(err, PP_E_CORRUPT,
+                           "%s is damaged at byte %llu: behind its %s data lies something else", u->name,
+                           (unsigned long long)(u->at - u->left), u->codec->name);
+        if (!u->inside && !u->left && u->at_end)
             return PP_OK;
-        if (!u->inside)
+        if (!u->inside && !u->left)
             continue;
-        switch (u->codec->step(u, buf, size, got)) {
-        case STEP_ENDED: u->inside = 0; break;
-        case STEP_NO_MEMORY: return pp_fail(err, PP_E_NO_MEMORY, "no memory to unpack %s", u->name);
-        case STEP_DAMAGED: u->damaged = 1; break; /* what came before it is given first */
-        case STEP_GOES_ON:
-            if (u->at_end && *got == 0)
-                return pp_fail(err, PP_E_CORRUPT, "%s is truncated at byte %llu: its %s data go on", u->name,
-                               (unsigned long long)u->at, u->codec->name);
-            break;
-        }
+        enum step did = u->codec->step(u, buf, size, got);
+        if (did == STEP_NO_MEMORY)
+            return pp_fail(err, PP_E_NO_MEMORY, "no memory to unpack %s", u->name);
+        u->inside = did != STEP_ENDED;
+        u->damaged = did == STEP_DAMAGED; /* what came before it is given first */
+        if (did == STEP_GOES_ON && u->at_end && *got == 0)
+            return pp_fail(err, PP_E_CORRUPT, "%s is truncated at byte %llu: its %s data go on", u->name,
+                           (unsigned long long)u->at, u->codec->name);
         if (!pp_allowance_take(&u->allowed, *got + (u->inside ? 0 : MEMBER_COSTS)))
             return pp_allowance_fail(&u->allowed, u->name, err);
     }
