@@ -132,6 +132,11 @@ pp_status pp_decoder_create(const struct pp_decoder_opts *opts, struct pp_decode
         c->ops = rows[i];
         if (c->ops->create)
             status = c->ops->create(&d->arena, &c->state, err);
+        else if (c->ops->state_bytes && !(c->state = calloc(1, c->ops->state_bytes)))
+            status = pp_fail(err, PP_E_NO_MEMORY, "no memory for a %s decoder (%zu bytes)", c->ops->name,
+                             c->ops->state_bytes);
+        else if (c->state)
+            *(struct pp_image_arena **)c->state = &d->arena;
     }
     if (status != PP_OK) {
         pp_decoder_destroy(d);

@@ -48,8 +48,10 @@ struct pp_decode_ops {
     /* Looks at the first bytes (size >= 1) and nothing else; or NULL: all samples of the content. */
     enum pp_decode_accept (*accepts)(const uint8_t *data, size_t size);
 
-    /* One state per worker; or NULL: there is none, and the other hooks get NULL. The arena is borrowed,
-     * serves one image at a time and is reset before each open. */
+    /* One state per worker: so many bytes, zeroed, that begin with the arena (a pointer); or what create
+     * makes. Neither: there is none, and the other hooks get NULL. The arena is borrowed, serves one image at
+     * a time and is reset before each open. */
+    size_t state_bytes;
     pp_status (*create)(struct pp_image_arena *arena, void **state, struct pp_err *err);
     void (*destroy)(void *state); /* or NULL; state may be NULL */
 

@@ -19,7 +19,7 @@
 #define CHUNK_OVERHEAD 12 /* length, type, checksum */
 
 struct png {
-    struct pp_image_arena *arena; /* borrowed */
+    struct pp_image_arena *arena; /* borrowed; first, as decode.c sets it */
     struct pp_encoded in;         /* of the image last opened */
 };
 
@@ -225,22 +225,12 @@ static enum pp_decode_accept accepts(const uint8_t *data, size_t size)
     return pp_decode_match(data, size, "\x89PNG\r\n\x1a\n", SIGNATURE_BYTES);
 }
 
-static pp_status create(struct pp_image_arena *arena, void **out, struct pp_err *err)
-{
-    struct png *p = calloc(1, sizeof(*p));
-    if (!p)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a PNG decoder (%zu bytes)", sizeof(*p));
-    p->arena = arena;
-    *out = p;
-    return PP_OK;
-}
-
 const struct pp_decode_ops pp_decode_png = {
     .name = "PNG",
     .content = PP_CONTENT_IMAGE,
     .result = PP_DECODED_PIXELS,
     .accepts = accepts,
-    .create = create,
+    .state_bytes = sizeof(struct png),
     .destroy = free,
     .open = open_image,
     .region = decode_region,

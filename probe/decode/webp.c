@@ -19,7 +19,7 @@ enum {
 };
 
 struct webp {
-    struct pp_image_arena *arena; /* borrowed; of it only the budget is used */
+    struct pp_image_arena *arena; /* borrowed; first, as decode.c sets it; of it only the budget is used */
     struct pp_encoded in;         /* of the image last opened */
     WebPBitstreamFeatures features;
 };
@@ -111,22 +111,12 @@ static enum pp_decode_accept accepts(const uint8_t *data, size_t size)
     return size <= 8 ? PP_DECODE_CUT : pp_decode_match(data + 8, size - 8, "WEBP", 4);
 }
 
-static pp_status create(struct pp_image_arena *arena, void **out, struct pp_err *err)
-{
-    struct webp *w = calloc(1, sizeof(*w));
-    if (!w)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a WebP decoder (%zu bytes)", sizeof(*w));
-    w->arena = arena;
-    *out = w;
-    return PP_OK;
-}
-
 const struct pp_decode_ops pp_decode_webp = {
     .name = "WebP",
     .content = PP_CONTENT_IMAGE,
     .result = PP_DECODED_PIXELS,
     .accepts = accepts,
-    .create = create,
+    .state_bytes = sizeof(struct webp),
     .destroy = free,
     .open = open_image,
     .region = region,
