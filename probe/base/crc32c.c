@@ -15,14 +15,6 @@ static void make_table(void)
     }
 }
 
-static uint32_t by_table(uint32_t crc, const uint8_t *bytes, size_t size)
-{
-    pthread_once(&once, make_table);
-    for (size_t i = 0; i < size; i++)
-        crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 0xff];
-    return crc;
-}
-
 #if defined(__x86_64__)
 __attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t crc, const uint8_t *bytes,
                                                                  size_t size)
@@ -45,5 +37,9 @@ uint32_t pp_crc32c(const uint8_t *bytes, size_t size)
     if (__builtin_cpu_supports("sse4.2"))
         return ~by_instruction(~0u, bytes, size);
 #endif
-    return ~by_table(~0u, bytes, size);
+    uint32_t crc = ~0u;
+    pthread_once(&once, make_table);
+    for (size_t i = 0; i < size; i++)
+        crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 0xff];
+    return ~crc;
 }

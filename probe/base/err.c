@@ -59,56 +59,33 @@ pp_status pp_fail(struct pp_err *err, pp_status code, const char *fmt, ...)
     return code;
 }
 
-static pp_status status_of_errno(int e)
-{
-    switch (e) {
-    case 0: return PP_OK;
-    case ENOENT:
-    case ENOTDIR: return PP_E_NOT_FOUND;
-    case EEXIST: return PP_E_EXISTS;
-    case EACCES:
-    case EPERM:
-    case EROFS: return PP_E_ACCESS;
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG: return PP_E_NO_SPACE;
-    case ENOMEM: return PP_E_NO_MEMORY;
-    case EMFILE:
-    case ENFILE: return PP_E_LIMIT;
-    case EIO:
-    case ESTALE:
-    case EAGAIN:
-    case ETIMEDOUT: return PP_E_TRANSIENT;
-    case EINTR: return PP_E_INTERRUPTED;
-    case EINVAL: return PP_E_UNSUPPORTED;
-    default: return PP_E_SYSTEM;
-    }
-}
-
-/* strerror, and of a limit what it is and what to do. */
-static const char *why_of(int e, char *buf, size_t size)
-{
-    struct rlimit files;
-    if (e == EMFILE && getrlimit(RLIMIT_NOFILE, &files) == 0) {
-        snprintf(buf, size,
-                 "Too many open files: the limit is %llu (ulimit -n); raise it, or use fewer workers",
-                 (unsigned long long)files.rlim_cur);
-        return buf;
-    }
-    if (e == ENFILE)
-        return "Too many open files in the system (fs.file-max); raise it, or end other programs";
-    return strerror_r(e, buf, size);
-}
-
 pp_status pp_fail_errno(struct pp_err *err, int e, const char *fmt, ...)
 {
-    pp_status code = status_of_errno(e);
+    static const unsigned char codes[] = {
+        [ENOENT] = PP_E_NOT_FOUND,    [ENOTDIR] = PP_E_NOT_FOUND, [EEXIST] = PP_E_EXISTS,
+        [EACCES] = PP_E_ACCESS,       [EPERM] = PP_E_ACCESS,      [EROFS] = PP_E_ACCESS,
+        [ENOSPC] = PP_E_NO_SPACE,     [EDQUOT] = PP_E_NO_SPACE,   [EFBIG] = PP_E_NO_SPACE,
+        [ENOMEM] = PP_E_NO_MEMORY,    [EMFILE] = PP_E_LIMIT,      [ENFILE] = PP_E_LIMIT,
+        [EIO] = PP_E_TRANSIENT,       [ESTALE] = PP_E_TRANSIENT,  [EAGAIN] = PP_E_TRANSIENT,
+        [ETIMEDOUT] = PP_E_TRANSIENT, [EINTR] = PP_E_INTERRUPTED, [EINVAL] = PP_E_UNSUPPORTED,
+    };
+    pp_status code = e > 0 && e < (int)sizeof(codes) && codes[e] ? codes[e] : e ? PP_E_SYSTEM : PP_OK;
     if (err) {
-        char why[128];
+        char text[128];
+        const char *why = text;
+        struct rlimit files;
+        if (e == EMFILE && getrlimit(RLIMIT_NOFILE, &files) == 0)
+            snprintf(text, sizeof(text),
+                     "Too many open files: the limit is %llu (ulimit -n); raise it, or use fewer workers",
+                     (unsigned long long)files.rlim_cur);
+        else if (e == ENFILE)
+            why = "Too many open files in the system (fs.file-max); raise it, or end other programs";
+        else
+            why = strerror_r(e, text, sizeof(text));
         va_list ap;
         va_start(ap, fmt);
         err->code = code;
-        fill(err, fmt, ap, why_of(e, why, sizeof(why)));
+        fill(err, fmt, ap, why);
         va_end(ap);
     }
     return code;

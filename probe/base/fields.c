@@ -145,14 +145,7 @@ static void put_value(struct pp_json *j, const struct pp_value *v)
     }
 }
 
-static void put_fields(struct document *d, const struct pp_field *fields, const void *row);
-
-static void put_object(struct document *d, const struct pp_field *fields, const void *row)
-{
-    pp_json_object(&d->json);
-    put_fields(d, fields, row);
-    pp_json_object_end(&d->json);
-}
+static void put_fields(struct document *d, const struct pp_field *fields, const void *row, int braces);
 
 static void put_list(struct document *d, const struct pp_field *element, const char *row, size_t n,
                      size_t stride)
@@ -204,13 +197,15 @@ static void put_rows(struct document *d, const struct pp_field *f, const void *i
     default:
         pp_json_array(j);
         for (size_t i = 0; i < n; i++)
-            put_object(d, f->fields, row + i * f->stride);
+            put_fields(d, f->fields, row + i * f->stride, 1);
         pp_json_array_end(j);
     }
 }
 
-static void put_fields(struct document *d, const struct pp_field *fields, const void *row)
+static void put_fields(struct document *d, const struct pp_field *fields, const void *row, int braces)
 {
+    if (braces)
+        pp_json_object(&d->json);
     for (unsigned last = 0; last <= PP_FIELD_LAST; last += PP_FIELD_LAST)
         for (const struct pp_field *f = fields; f->type != PP_FIELD_END; f++)
             if ((f->flags & PP_FIELD_LAST) == last) {
@@ -219,7 +214,7 @@ static void put_fields(struct document *d, const struct pp_field *fields, const 
                                          : NULL;
                 if (f->type == PP_FIELD_INLINE) {
                     if (object)
-                        put_fields(d, f->fields, object);
+                        put_fields(d, f->fields, object, 0);
                 } else {
                     pp_json_key(&d->json, f->key);
                     if (pp_field_is_scalar(f)) {
@@ -228,18 +223,20 @@ static void put_fields(struct document *d, const struct pp_field *fields, const 
                     } else if (f->type != PP_FIELD_OBJECT) {
                         put_rows(d, f, row);
                     } else if (object) {
-                        put_object(d, f->fields, object);
+                        put_fields(d, f->fields, object, 1);
                     } else {
                         pp_json_null(&d->json);
                     }
                 }
             }
+    if (braces)
+        pp_json_object_end(&d->json);
 }
 
 int pp_fields_json(const struct pp_field *fields, const void *root, FILE *out)
 {
     struct document d = {.root = root};
     pp_json_begin(&d.json, out, 2);
-    put_object(&d, fields, root);
+    put_fields(&d, fields, root, 1);
     return pp_json_end(&d.json);
 }

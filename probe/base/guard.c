@@ -24,8 +24,6 @@ static unsigned free_from, removed; /* no free entry is before free_from; the ne
                                        behind the last one */
 static uint64_t cuts;
 
-static void on_bus(int sig, siginfo_t *info, void *context);
-
 /* The first one from entry i on; what two have added is there twice. */
 static struct mapping *mapping_from(unsigned i, uintptr_t address)
 {
@@ -38,47 +36,31 @@ static struct mapping *mapping_from(unsigned i, uintptr_t address)
     return NULL;
 }
 
-/* The page alone: those that were mended before keep what has been stored since. Two threads that meet here
- * give the same. */
-static int mend(uintptr_t address)
-{
-    struct mapping *m = mapping_from(0, address);
-    uintptr_t page = address & ~(uintptr_t)(page_bytes - 1);
-    if (!m)
-        return 0;
-    if (mmap((void *)page, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-             0) == MAP_FAILED)
-        return 0;
-    if (!__atomic_exchange_n(&m->cut, 1, __ATOMIC_RELAXED))
-        __atomic_fetch_add(&cuts, 1, __ATOMIC_RELAXED);
-    while ((m = mapping_from((unsigned)(m - mappings) + 1, address)))
-        __atomic_store_n(&m->cut, 1, __ATOMIC_RELAXED);
-    return 1;
-}
-
-/* As if we were not there. The default, and ignoring what cannot be ignored, end the process with this signal
- * when the instruction is tried again. */
-static void pass_on(int sig, siginfo_t *info, void *context)
-{
-    if (before.sa_flags & SA_SIGINFO) {
-        before.sa_sigaction(sig, info, context);
-    } else if (before.sa_handler == SIG_IGN && info->si_code <= 0) {
-        return;
-    } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
-        before.sa_handler(sig);
-    } else {
-        struct sigaction ends = {.sa_handler = SIG_DFL};
-        sigaction(sig, &ends, NULL);
-        if (info->si_code <= 0) /* sent by a process: the instruction does not raise it again */
-            raise(sig);
-    }
-}
-
 static void on_bus(int sig, siginfo_t *info, void *context)
 {
     int saved = errno;
-    if (info->si_code != BUS_ADRERR || !mend((uintptr_t)info->si_addr))
-        pass_on(sig, info, context);
+    uintptr_t address = (uintptr_t)info->si_addr, page = address & ~(uintptr_t)(page_bytes - 1);
+    struct mapping *m = info->si_code == BUS_ADRERR ? mapping_from(0, address) : NULL;
+    /* The page alone: those that were mended before keep what has been stored since. Two threads that meet
+     * here give the same. */
+    if (m && mmap((void *)page, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+                  -1, 0) != MAP_FAILED) {
+        if (!__atomic_exchange_n(&m->cut, 1, __ATOMIC_RELAXED))
+            __atomic_fetch_add(&cuts, 1, __ATOMIC_RELAXED);
+        while ((m = mapping_from((unsigned)(m - mappings) + 1, address)))
+            __atomic_store_n(&m->cut, 1, __ATOMIC_RELAXED);
+    } else if (before.sa_flags & SA_SIGINFO) { /* from here on as if we were not there */
+        before.sa_sigaction(sig, info, context);
+    } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+        before.sa_handler(sig);
+    } else if (before.sa_handler == SIG_DFL || info->si_code > 0) {
+        /* The default, and ignoring what cannot be ignored, end the process with this signal when the
+         * instruction is tried again. One that a process sent is not raised again by it. */
+        struct sigaction ends = {.sa_handler = SIG_DFL};
+        sigaction(sig, &ends, NULL);
+        if (info->si_code <= 0)
+            raise(sig);
+    }
     errno = saved;
 }
 

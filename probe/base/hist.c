@@ -2,13 +2,6 @@
 
 #define SUB ((uint64_t)1 << PP_HIST_SUB_BITS)
 
-/* Saturating, so that adding in any order and grouping gives the same sum. */
-static uint64_t add_sat(uint64_t a, uint64_t b)
-{
-    uint64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
 void pp_hist_clear(struct pp_hist *h)
 {
     memset(h, 0, sizeof(*h));
@@ -18,7 +11,9 @@ void pp_hist_clear(struct pp_hist *h)
 void pp_hist_add(struct pp_hist *h, uint64_t value)
 {
     h->count++;
-    h->sum = add_sat(h->sum, value);
+    if (__builtin_add_overflow(h->sum, value,
+                               &h->sum)) /* saturating: any order, any grouping, the same sum */
+        h->sum = UINT64_MAX;
     if (value < h->min)
         h->min = value;
     if (value > h->max)
@@ -29,7 +24,8 @@ void pp_hist_add(struct pp_hist *h, uint64_t value)
 void pp_hist_merge(struct pp_hist *into, const struct pp_hist *from)
 {
     into->count += from->count;
-    into->sum = add_sat(into->sum, from->sum);
+    if (__builtin_add_overflow(into->sum, from->sum, &into->sum))
+        into->sum = UINT64_MAX;
     if (from->min < into->min)
         into->min = from->min;
     if (from->max > into->max)

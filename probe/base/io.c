@@ -208,25 +208,6 @@ static pp_status reserve(struct pp_io_file *f, size_t need, const char *path, st
     return PP_OK;
 }
 
-/* Reads from got to the end of a file that does not say its size (stat says 0, as FUSE and /proc do). */
-static pp_status read_to_end(int fd, const char *path, struct pp_io_file *f, struct pp_err *err)
-{
-    size_t got = 0;
-    for (;;) {
-        pp_status st = reserve(f, got + 4096, path, err);
-        if (st != PP_OK)
-            return st;
-        ssize_t r = pp_io_pread_full(fd, f->buf + got, f->cap - got, (off_t)got);
-        if (r < 0)
-            return pp_fail_errno(err, errno, "cannot read %s at byte %zu", path, got);
-        got += (size_t)r;
-        if (got < f->cap) {
-            f->size = got;
-            return PP_OK;
-        }
-    }
-}
-
 pp_status pp_io_read_file(int dirfd, const char *path, struct pp_io_file *f, struct pp_err *err)
 {
     pp_status st = PP_OK;
@@ -248,8 +229,20 @@ pp_status pp_io_read_file(int dirfd, const char *path, struct pp_io_file *f, str
                      S_ISDIR(info.st_mode) ? "a directory" : "a pipe or device");
         goto out;
     }
-    if (info.st_size == 0) {
-        st = read_to_end(fd, path, f, err);
+    if (info.st_size == 0) { /* it does not say its size, as those of FUSE and /proc: to its end */
+        size_t got = 0;
+        do {
+            st = reserve(f, got + 4096, path, err);
+            if (st != PP_OK)
+                goto out;
+            r = pp_io_pread_full(fd, f->buf + got, f->cap - got, (off_t)got);
+            if (r < 0) {
+                st = pp_fail_errno(err, errno, "cannot read %s at byte %zu", path, got);
+                goto out;
+            }
+            got += (size_t)r;
+        } while (got == f->cap);
+        f->size = got;
         goto out;
     }
     st = reserve(f, (size_t)info.st_size, path, err);
@@ -265,8 +258,7 @@ out:
     return st;
 }
 
-/* By way of a new file beside path. */
-static pp_status replace_file(const char *path, const void *buf, size_t n, int sync, struct pp_err *err)
+pp_status pp_io_replace(const char *path, const void *buf, size_t n, int sync, struct pp_err *err)
 {
     static atomic_uint serial;
     pp_status st = PP_OK;
@@ -302,12 +294,7 @@ static pp_status replace_file(const char *path, const void *buf, size_t n, int s
 
 pp_status pp_io_write_atomic(const char *path, const void *buf, size_t n, struct pp_err *err)
 {
-    return replace_file(path, buf, n, 1, err);
-}
-
-pp_status pp_io_replace(const char *path, const void *buf, size_t n, struct pp_err *err)
-{
-    return replace_file(path, buf, n, 0, err);
+    return pp_io_replace(path, buf, n, 1, err);
 }
 
 static atomic_int ignores_file_size_signal;

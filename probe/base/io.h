@@ -47,10 +47,9 @@ int pp_io_machine_ticks(double *busy, double *all);
 
 /* Writes path atomically: temporary file beside it, fsync, rename. */
 pp_status pp_io_write_atomic(const char *path, const void *buf, size_t n, struct pp_err *err);
-
-/* The same without fsync, for a file that is written again in a moment: a reader sees the old one or the new
+/* The same; without sync for a file that is written again in a moment: a reader sees the old one or the new
  * one, and the disk is not made to wait. */
-pp_status pp_io_replace(const char *path, const void *buf, size_t n, struct pp_err *err);
+pp_status pp_io_replace(const char *path, const void *buf, size_t n, int sync, struct pp_err *err);
 
 /* What the calling thread has asked of files since it began. A read is one call above, however often the
  * kernel is asked for it, so that neither the page cache nor a signal changes the number. */

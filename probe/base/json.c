@@ -16,12 +16,6 @@ void pp_json_begin(struct pp_json *j, FILE *out, int indent)
     j->indent = indent;
 }
 
-static void new_line(struct pp_json *j)
-{
-    if (j->indent > 0)
-        fprintf(j->out, "\n%*s", j->indent * j->depth, "");
-}
-
 /* Comma and indentation before an item of the current level; in an object that is its key. */
 static void before_item(struct pp_json *j)
 {
@@ -29,8 +23,8 @@ static void before_item(struct pp_json *j)
         assert(j->depth > 0 && "one value per document");
         fputc(',', j->out);
     }
-    if (j->depth > 0)
-        new_line(j);
+    if (j->depth > 0 && j->indent > 0)
+        fprintf(j->out, "\n%*s", j->indent * j->depth, "");
     j->level[j->depth].has_items = 1;
 }
 
@@ -60,8 +54,8 @@ static void close_level(struct pp_json *j, char in_object)
     assert(j->depth > 0 && j->level[j->depth].in_object == in_object && !j->level[j->depth].key_open);
     int had_items = j->level[j->depth].has_items;
     j->depth--;
-    if (had_items)
-        new_line(j);
+    if (had_items && j->indent > 0)
+        fprintf(j->out, "\n%*s", j->indent * j->depth, "");
     fputc(in_object ? '}' : ']', j->out);
 }
 

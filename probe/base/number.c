@@ -44,28 +44,20 @@ static pp_status scale(struct decimal d, uint64_t unit, uint64_t *out)
     return PP_OK;
 }
 
-/* "k" -> 1000, "Ki" -> 1024, and so on; 1 for none. Moves *text on. */
-static uint64_t read_prefix(const char **text)
-{
-    static const char letters[] = "kMGT";
-    const char *p = *text;
-    const char *at = *p ? strchr(letters, *p == 'K' ? 'k' : *p) : NULL;
-    if (!at)
-        return 1;
-    uint64_t base = p[1] == 'i' ? 1024 : 1000, unit = 1;
-    for (int i = 0; i <= at - letters; i++)
-        unit *= base;
-    *text = p + (base == 1024 ? 2 : 1);
-    return unit;
-}
-
 static pp_status parse_prefixed(const char *text, int with_bytes, uint64_t *out)
 {
+    static const char letters[] = "kMGT";
     struct decimal d;
     pp_status status = read_decimal(&text, &d);
     if (status != PP_OK)
         return status;
-    uint64_t unit = read_prefix(&text);
+    /* "k" is 1000, "Ki" 1024, and so on; 1 for none */
+    const char *at = *text ? strchr(letters, *text == 'K' ? 'k' : *text) : NULL;
+    uint64_t base = at && text[1] == 'i' ? 1024 : 1000, unit = 1;
+    for (const char *letter = letters; at && letter <= at; letter++)
+        unit *= base;
+    if (at)
+        text += base == 1024 ? 2 : 1;
     if (with_bytes && *text == 'B')
         text++;
     return *text ? PP_E_USAGE : scale(d, unit, out);

@@ -21,27 +21,25 @@ struct reading {
     struct pp_err *err;
 };
 
+/* Row i has the value; NULL: the next argument is it. "-1" and "-" are values, "--force" is a forgotten one.
+ */
 static pp_status give(struct reading *r, int i, const char *value)
 {
-    char where[96];
-    snprintf(where, sizeof(where), "--%s", r->set->table[i].name);
-    return pp_opt_store(r->set, i, PP_OPT_GIVEN, where, value, r->err);
-}
-
-/* The next argument as the value of row i. "-1" and "-" are values, "--force" is a forgotten one. */
-static pp_status give_next(struct reading *r, int i)
-{
     const struct pp_opt *o = &r->set->table[i];
-    const char *value = r->arg < r->end ? *r->arg : NULL;
-    if (!value)
-        return pp_fail(r->err, PP_E_USAGE, "--%s: a value is missing: --%s %s", o->name, o->name,
-                       o->arg ? o->arg : "VALUE");
-    if (strncmp(value, "--", 2) == 0)
-        return pp_fail(r->err, PP_E_USAGE,
-                       "--%s: a value is missing before %s (if it is the value, write --%s=%s)", o->name,
-                       value, o->name, value);
-    r->arg++;
-    return give(r, i, value);
+    char where[96];
+    if (!value) {
+        value = r->arg < r->end ? *r->arg : NULL;
+        if (!value)
+            return pp_fail(r->err, PP_E_USAGE, "--%s: a value is missing: --%s %s", o->name, o->name,
+                           o->arg ? o->arg : "VALUE");
+        if (strncmp(value, "--", 2) == 0)
+            return pp_fail(r->err, PP_E_USAGE,
+                           "--%s: a value is missing before %s (if it is the value, write --%s=%s)", o->name,
+                           value, o->name, value);
+        r->arg++;
+    }
+    snprintf(where, sizeof(where), "--%s", o->name);
+    return pp_opt_store(r->set, i, PP_OPT_GIVEN, where, value, r->err);
 }
 
 static pp_status no_such_option(struct reading *r, const char *shown, int len, const char *near)
@@ -64,11 +62,8 @@ static pp_status read_long(struct reading *r, const char *arg)
     int len = equals ? (int)(equals - name) : (int)strlen(name);
     const char *value = equals ? equals + 1 : NULL, *no = "false";
     int i = pp_opt_find_also(r->set, name, len, &value);
-    if (i >= 0) {
-        if (value)
-            return give(r, i, value);
-        return r->set->table[i].type == PP_OPT_FLAG ? give(r, i, "true") : give_next(r, i);
-    }
+    if (i >= 0)
+        return give(r, i, !value && r->set->table[i].type == PP_OPT_FLAG ? "true" : value);
     if (len > 3 && strncmp(name, "no-", 3) == 0) {
         i = pp_opt_find_also(r->set, name + 3, len - 3, &no);
         if (i >= 0 && r->set->table[i].type == PP_OPT_FLAG && !equals)
@@ -95,7 +90,7 @@ static pp_status read_short(struct reading *r, const char *arg)
             return near ? no_such_option(r, arg, (int)strlen(arg), near) : no_such_option(r, letter, 2, NULL);
         }
         if (r->set->table[i].type != PP_OPT_FLAG)
-            return p[1] ? give(r, i, p + 1) : give_next(r, i);
+            return give(r, i, p[1] ? p + 1 : NULL);
         status = give(r, i, "true");
     }
     return status;
@@ -199,61 +194,40 @@ static void put_wrapped(FILE *out, const char *text, int column, int width)
     fputc('\n', out);
 }
 
-static void put_row(FILE *out, const struct pp_opt *o, int column, int width)
+int pp_opts_help(const struct pp_opt *table, FILE *out, int columns, int all)
 {
+    int column = 0, width = columns < NARROWEST ? NARROWEST : columns, advanced = 0;
+    const char *group = NULL;
     char left[160], text[480];
-    int n = left_column(o, left, sizeof(left));
-    int shows_default = o->dflt && o->dflt[0] && o->type != PP_OPT_FLAG;
-    snprintf(text, sizeof(text), "%s%s%s%s", o->help ? o->help : "", shows_default ? " [" : "",
-             shows_default ? o->dflt : "", shows_default ? "]" : "");
-    if (n + 2 > column)
-        fprintf(out, "%s\n%*s", left, column, "");
-    else
-        fprintf(out, "%-*s", column, left);
-    put_wrapped(out, text, column, width);
-}
-
-/* Where the right column starts. */
-static int right_column(const struct pp_opt *table, int advanced_too)
-{
-    int column = 0;
+    for (const struct pp_opt *o = table; o->name; o++)
+        advanced += o->advanced != 0;
+    all |= advanced == 0;
     for (const struct pp_opt *o = table; o->name; o++) {
-        char left[160];
         int n = left_column(o, left, sizeof(left));
-        if ((advanced_too || !o->advanced) && n <= WIDEST_LEFT && n > column)
+        if ((all || !o->advanced) && n <= WIDEST_LEFT && n > column)
             column = n;
     }
-    return column + 2;
-}
-
-void pp_opts_help(const struct pp_opt *table, FILE *out, int columns)
-{
-    int column = right_column(table, 1), width = columns < NARROWEST ? NARROWEST : columns;
-    const char *group = NULL;
+    column += 2; /* where the right one starts */
     for (const struct pp_opt *o = table; o->name; o++) {
-        if (o->group && (!group || strcmp(group, o->group) != 0)) {
+        if (!all && o->advanced)
+            continue;
+        if (all && o->group && (!group || strcmp(group, o->group) != 0)) {
             fprintf(out, "%s:\n", o->group);
             group = o->group;
         }
-        put_row(out, o, column, width);
-        for (const struct pp_opt_choice *c = o->type == PP_OPT_CHOICE ? o->choices : NULL; c && c->name; c++)
+        int n = left_column(o, left, sizeof(left));
+        int shows_default = o->dflt && o->dflt[0] && o->type != PP_OPT_FLAG;
+        snprintf(text, sizeof(text), "%s%s%s%s", o->help ? o->help : "", shows_default ? " [" : "",
+                 shows_default ? o->dflt : "", shows_default ? "]" : "");
+        if (n + 2 > column)
+            fprintf(out, "%s\n%*s", left, column, "");
+        else
+            fprintf(out, "%-*s", column, left);
+        put_wrapped(out, text, column, width);
+        for (const struct pp_opt_choice *c = all && o->type == PP_OPT_CHOICE ? o->choices : NULL;
+             c && c->name; c++)
             if (c->help)
                 put_wrapped(out, c->help, fprintf(out, "%*s%-10s ", column, "", c->name), width);
     }
-}
-
-void pp_opts_help_short(const struct pp_opt *table, FILE *out, int columns)
-{
-    int column = right_column(table, 0), width = columns < NARROWEST ? NARROWEST : columns;
-    for (const struct pp_opt *o = table; o->name; o++)
-        if (!o->advanced)
-            put_row(out, o, column, width);
-}
-
-int pp_opts_advanced(const struct pp_opt *table)
-{
-    int n = 0;
-    for (const struct pp_opt *o = table; o->name; o++)
-        n += o->advanced != 0;
-    return n;
+    return all ? 0 : advanced;
 }

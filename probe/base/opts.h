@@ -82,11 +82,10 @@ void pp_opts_sections(const char *const *names);
  * "batch-size". */
 char *pp_opt_variable(char *buf, size_t size, const char *name);
 
-/* Prints the option part of --help, grouped, aligned, at most `columns` wide (60 at least). */
-void pp_opts_help(const struct pp_opt *table, FILE *out, int columns);
-/* What most people need, on one screen: without advanced rows, groups and the explanation of choices. */
-void pp_opts_help_short(const struct pp_opt *table, FILE *out, int columns);
-int pp_opts_advanced(const struct pp_opt *table); /* how many rows that leaves out */
+/* Prints the option part of --help, aligned, at most `columns` wide (60 at least): all of it, grouped, or
+ * what most people need, on one screen: without advanced rows, groups and the explanation of choices. Returns
+ * how many rows that leaves out; where it would leave out none, all is printed. */
+int pp_opts_help(const struct pp_opt *table, FILE *out, int columns, int all);
 
 /* The value of row i as the user would type it, into buf; lists as words apart by a space. */
 const char *pp_opts_value(const struct pp_opt_set *set, int i, char *buf, size_t size);

@@ -55,17 +55,6 @@ const char *pp_opt_nearest(const struct pp_opt *table, const char *name)
 
 /* ---- from text to field; a failure is a sentence ---- */
 
-/* A bound or a value of row o in the unit of its type: "1,024", "64.0 KiB", "1 h". */
-static const char *shown(const struct pp_opt *o, double v, char *buf, size_t size)
-{
-    if (o->type == PP_OPT_SIZE)
-        return pp_text_bytes(buf, size, v);
-    if (o->type == PP_OPT_DURATION)
-        return pp_text_duration(buf, size, v);
-    snprintf(buf, size, "%.15g", v);
-    return buf;
-}
-
 static pp_status store_number(const struct pp_opt *o, void *field, const char *where, const char *text,
                               struct pp_err *err)
 {
@@ -96,15 +85,22 @@ static pp_status store_number(const struct pp_opt *o, void *field, const char *w
         return pp_fail(err, PP_E_USAGE, "%s: '%s' is not %s%s", where, text, kinds[o->type],
                        o->has_auto ? " or auto" : "");
     if (status != PP_OK || (has_range && !(number >= o->min && number <= o->max))) {
-        char low[48], high[48];
+        char bound[2][48]; /* in the unit of the type: "1024", "64.0 KiB", "1h00m" */
         const char *or_auto = o->has_auto ? ", or auto" : "";
-        shown(o, o->min, low, sizeof(low));
-        shown(o, o->max, high, sizeof(high));
+        for (int k = 0; k < 2; k++) {
+            double v = k ? o->max : o->min;
+            if (o->type == PP_OPT_SIZE)
+                pp_text_bytes(bound[k], sizeof(bound[k]), v);
+            else if (o->type == PP_OPT_DURATION)
+                pp_text_duration(bound[k], sizeof(bound[k]), v);
+            else
+                snprintf(bound[k], sizeof(bound[k]), "%.15g", v);
+        }
         if (isinf(o->max))
             return pp_fail(err, PP_E_USAGE, "%s: %s is out of range; at least %s is needed%s", where, text,
-                           low, or_auto);
-        return pp_fail(err, PP_E_USAGE, "%s: %s is out of range; allowed are %s to %s%s", where, text, low,
-                       high, or_auto);
+                           bound[0], or_auto);
+        return pp_fail(err, PP_E_USAGE, "%s: %s is out of range; allowed are %s to %s%s", where, text,
+                       bound[0], bound[1], or_auto);
     }
     if (o->type == PP_OPT_INT)
         *(int64_t *)field = whole;

@@ -1,20 +1,10 @@
 #include "probe/base/page.h"
 
-static void tone_on(const struct pp_page *p, enum pp_tone tone)
-{
-    static const char *const code[] = {[PP_TONE_PLAIN] = "",
-                                       [PP_TONE_STRONG] = "\033[1m",
-                                       [PP_TONE_GOOD] = "\033[1;36m",
-                                       [PP_TONE_BAD] = "\033[1;33m"};
-    if (p->color)
-        fputs(code[tone], p->out);
-}
-
-static void tone_off(const struct pp_page *p, enum pp_tone tone)
-{
-    if (p->color && tone != PP_TONE_PLAIN)
-        fputs("\033[0m", p->out);
-}
+static const char *const tones[] = {[PP_TONE_PLAIN] = "",
+                                    [PP_TONE_STRONG] = "\033[1m",
+                                    [PP_TONE_GOOD] = "\033[1;36m",
+                                    [PP_TONE_BAD] = "\033[1;33m"};
+static const char plain_again[] = "\033[0m";
 
 /* A file name must not move the cursor. */
 static void put(FILE *out, const char *s, size_t n)
@@ -77,7 +67,7 @@ void pp_page_text(const struct pp_page *p, enum pp_tone tone, const char *lead, 
         fprintf(p->out, "%*s", indent - at, "");
         at = indent;
     }
-    tone_on(p, tone);
+    fputs(p->color ? tones[tone] : "", p->out);
     for (const char *s = text + strspn(text, " "); *s;) {
         size_t len = word_length(s);
         int w = pp_page_width(s, len), last_line = max_lines && lines == max_lines;
@@ -104,7 +94,7 @@ void pp_page_text(const struct pp_page *p, enum pp_tone tone, const char *lead, 
         s += len;
         s += strspn(s, " ");
     }
-    tone_off(p, tone);
+    fputs(p->color && tone != PP_TONE_PLAIN ? plain_again : "", p->out);
     fputc('\n', p->out);
 }
 
@@ -126,8 +116,12 @@ void pp_page_row(const struct pp_page *p, enum pp_tone tone, const int *width, c
     while (at && lead[at - 1] == ' ')
         lead[--at] = '\0';
     int least = lead[0] ? pp_page_width(lead, strlen(lead)) + 2 : 0;
-    if (text[0])
+    if (text[0]) {
         pp_page_text(p, PP_TONE_PLAIN, lead, indent > least ? indent : least, 0, text);
-    else
-        tone_on(p, tone), put(p->out, lead, at), tone_off(p, tone), fputc('\n', p->out);
+        return;
+    }
+    fputs(p->color ? tones[tone] : "", p->out);
+    put(p->out, lead, at);
+    fputs(p->color && tone != PP_TONE_PLAIN ? plain_again : "", p->out);
+    fputc('\n', p->out);
 }

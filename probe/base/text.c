@@ -28,17 +28,11 @@ static char *in_units(char *buf, size_t size, double amount, const struct unit *
     return buf;
 }
 
-static char *unknown(char *buf, size_t size)
-{
-    snprintf(buf, size, "-");
-    return buf;
-}
-
 char *pp_text_duration(char *buf, size_t size, double ns)
 {
     static const struct unit units[] = {{1, "ns"}, {1e3, "us"}, {1e6, "ms"}, {1e9, "s"}};
     if (!isfinite(ns))
-        return unknown(buf, size);
+        return strcpy(buf, "-");
     const char *sign = ns < 0 ? "-" : "";
     double s = fabs(ns) / 1e9;
     if (s < 59.95)
@@ -57,14 +51,14 @@ char *pp_text_bytes(char *buf, size_t size, double bytes)
     static const struct unit units[] = {{1, "B"},        {0x1p10, "KiB"}, {0x1p20, "MiB"},
                                         {0x1p30, "GiB"}, {0x1p40, "TiB"}, {0x1p50, "PiB"}};
     if (!isfinite(bytes))
-        return unknown(buf, size);
+        return strcpy(buf, "-");
     return in_units(buf, size, bytes, units, 6, 1023.5);
 }
 
 char *pp_text_count(char *buf, size_t size, double n)
 {
     if (!isfinite(n))
-        return unknown(buf, size);
+        return strcpy(buf, "-");
     char digits[400];
     int len = snprintf(digits, sizeof(digits), "%.0f", fabs(n));
     size_t at = 0;
@@ -91,7 +85,7 @@ char *pp_text_percent(char *buf, size_t size, double share)
 {
     double p = share * 100, v = fabs(p);
     if (!isfinite(p))
-        return unknown(buf, size);
+        return strcpy(buf, "-");
     if (v > 0 && v < 0.005)
         snprintf(buf, size, p < 0 ? "-0.00 %%" : "<0.01 %%");
     else if (v == 0)
@@ -121,7 +115,7 @@ char *pp_text_gain(char *buf, size_t size, double gain, double low, double high)
 {
     char least[16], most[16], mean[16];
     if (!isfinite(gain))
-        return unknown(buf, size);
+        return strcpy(buf, "-");
     put_factor(mean, sizeof(mean), gain);
     put_factor(least, sizeof(least), low);
     put_factor(most, sizeof(most), high);
@@ -142,7 +136,7 @@ char *pp_text_rate(char *buf, size_t size, double per_s)
 {
     double v = fabs(per_s);
     if (!isfinite(per_s))
-        return unknown(buf, size);
+        return strcpy(buf, "-");
     if (v >= 99.95)
         return pp_text_count(buf, size, per_s);
     if (v < 0.9995)

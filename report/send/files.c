@@ -46,7 +46,7 @@ static int append(struct file *f, const char *text, size_t n)
 static void file_put(void *self, const char *text, size_t n, int last)
 {
     struct file *f = self;
-    int taken = f->fd >= 0 ? append(f, text, n) : pp_io_replace(f->path, text, n, &f->last) == PP_OK;
+    int taken = f->fd >= 0 ? append(f, text, n) : pp_io_replace(f->path, text, n, 0, &f->last) == PP_OK;
     f->count.sent += taken;
     f->count.lost += !taken;
 }

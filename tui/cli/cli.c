@@ -155,8 +155,7 @@ void pp_help_command(const struct pp_command *cmd, FILE *out, int all)
     if (second)
         fprintf(out, "   or: pipeprobe %s\n", second + sizeof(either) - 1);
     fprintf(out, "%c%s.\n\n", toupper((unsigned char)cmd->summary[0]), cmd->summary + 1);
-    int left_out = all ? 0 : pp_opts_advanced(cmd->opts);
-    (left_out ? pp_opts_help_short : pp_opts_help)(cmd->opts, out, pp_cli_help_columns(out));
+    int left_out = pp_opts_help(cmd->opts, out, pp_cli_help_columns(out), all);
     if (left_out)
         fprintf(out, "%d more options: pipeprobe %s --help-all\n", left_out, cmd->name);
     if (cmd->notes)

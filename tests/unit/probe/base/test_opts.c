@@ -422,7 +422,7 @@ static void test_help(void **state)
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    pp_opts_help(table, out, 80);
+    pp_opts_help(table, out, 80, 1);
     fclose(out);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         assert_in_range(strlen(line), 1, 80);
@@ -433,7 +433,7 @@ static void test_help(void **state)
     }
     free(text);
     out = open_memstream(&text, &size);
-    pp_opts_help(table, out, 80);
+    pp_opts_help(table, out, 80, 1);
     fclose(out);
     for (int i = 0; table[i].name; i++)
         assert_non_null(strstr(text, table[i].name));
