@@ -24,7 +24,7 @@ pp_status pp_collect(const char *path, int lock_fd, pp_collect_ready_fn *ready, 
     struct pp_session *session = st == PP_OK ? pp_recording_session(r) : NULL;
     if (st == PP_OK) {
         snprintf(path_of_line, sizeof(path_of_line), "/proc/%lld/cmdline",
-                 (long long)pp_session_owner_pid(session));
+                 (long long)pp_session_facts(session).owner_pid);
         int fd = pp_io_open(path_of_line, O_RDONLY, 0);
         ssize_t n = fd >= 0 ? pp_io_pread_full(fd, line, sizeof(line) - 1, 0) : 0;
         if (fd >= 0)

@@ -219,16 +219,6 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-static void stop_rows(struct pp_collectors *c)
-{
-    for (size_t i = 0; i < c->n; i++)
-        if (c->running[i].started)
-            c->running[i].row->stop(c->running[i].state);
-    pthread_cond_destroy(&c->wake);
-    pthread_mutex_destroy(&c->lock);
-    free(c);
-}
-
 pp_status pp_collectors_start(const struct pp_collect_opts *opts, struct pp_collectors **out,
                               struct pp_err *err)
 {
@@ -268,7 +258,8 @@ pp_status pp_collectors_start(const struct pp_collect_opts *opts, struct pp_coll
     }
     int rc = c->has_thread ? pthread_create(&c->thread, NULL, thread_main, c) : 0;
     if (rc) {
-        stop_rows(c);
+        c->has_thread = 0;
+        pp_collectors_stop(c);
         return pp_fail_errno(err, rc, "cannot start the thread of the GPU collector");
     }
     *out = c;
@@ -298,5 +289,10 @@ void pp_collectors_stop(struct pp_collectors *c)
         pp_store_meta_num(c->opts.store, "gpu", "monitor_cpu_ns",
                           (double)(c->cpu_ns + pp_thread_cpu_ns() - before), "ns");
     }
-    stop_rows(c);
+    for (size_t i = 0; i < c->n; i++)
+        if (c->running[i].started)
+            c->running[i].row->stop(c->running[i].state);
+    pthread_cond_destroy(&c->wake);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
 }

@@ -249,7 +249,7 @@ pp_status pp_drain_start(const struct pp_drain_opts *opts, struct pp_drain **out
     d->opts.poll_ns = opts->poll_ns ? opts->poll_ns : POLL_NS;
     d->opts.commit_ns = opts->commit_ns ? opts->commit_ns : COMMIT_NS;
     /* Committed before the first span: recovery must be able to tell whose ring files it found. */
-    snprintf(id, sizeof(id), "%016llx", (unsigned long long)pp_session_id(d->opts.session));
+    snprintf(id, sizeof(id), "%016llx", (unsigned long long)pp_session_facts(d->opts.session).id);
     pp_store_meta_text(d->opts.store, "run", "session_id", id);
     pp_status status = pp_store_commit(d->opts.store, err);
     if (!status)

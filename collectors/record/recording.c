@@ -44,7 +44,7 @@ pp_status pp_recording_create(const struct pp_recording_opts *opts, struct pp_re
     if (adopts) { /* first: its spans are to be in no other file */
         st = pp_session_adopt(r->rings, r->opts.lock_fd, &r->session, err);
         if (st == PP_OK)
-            r->opts.store.session_id = pp_session_id(r->session);
+            r->opts.store.session_id = pp_session_facts(r->session).id;
     }
     if (st == PP_OK)
         st = pp_store_create(&r->opts.store, &r->store, err);
@@ -75,9 +75,10 @@ pp_status pp_recording_start(struct pp_recording *r, const char *command_line, s
                    {"local_size", id->local_size},
                    {"node", id->node},
                    {"attempt", id->attempt}};
-    uint64_t now = pp_now_ns(), started = o->started_ns                  ? o->started_ns
-                                          : o->rings == PP_RINGS_ADOPTED ? pp_session_created_ns(r->session)
-                                                                         : now;
+    uint64_t now = pp_now_ns(), started = o->started_ns ? o->started_ns
+                                          : o->rings == PP_RINGS_ADOPTED
+                                              ? pp_session_facts(r->session).created_ns
+                                              : now;
     uint64_t utc = o->started_utc_ns ? o->started_utc_ns : pp_clock_of(CLOCK_REALTIME) - (now - started);
     pp_store_meta_text(r->store, "run", "tool", o->tool);
     pp_store_meta_text(r->store, "run", "version", PP_VERSION);
@@ -128,13 +129,10 @@ const struct pp_drain_stats *pp_recording_stop(struct pp_recording *r)
 pp_status pp_recording_finish(struct pp_recording *r, const char *outcome, uint64_t ended_ns,
                               struct pp_err *err)
 {
-    uint32_t stated[PP_STATED];
     pp_recording_stop(r);
     /* What the program said of its loader; one that exec recorded is described by exec. */
-    if (r->opts.rings == PP_RINGS_ADOPTED) {
-        pp_session_stated(r->session, stated);
-        pp_store_stated(r->store, stated);
-    }
+    if (r->opts.rings == PP_RINGS_ADOPTED)
+        pp_store_stated(r->store, pp_session_facts(r->session).stated);
     pp_store_meta_num(r->store, "run", "ended_mono_ns", (double)(ended_ns ? ended_ns : pp_now_ns()), "ns");
     pp_store_meta_text(r->store, "run", "outcome", outcome);
     pp_status st = pp_store_finish(r->store, err);

@@ -210,41 +210,32 @@ static int session_there(const char *dir)
     return access(path, F_OK) == 0;
 }
 
-static pp_status join(struct pp_recorder *r, struct pp_err *err)
+/* The session, made or joined, with this process present in it; a new one with its collector. */
+static pp_status enter(struct pp_recorder *r, const struct pp_open_opts *o, int joins, struct pp_err *err)
 {
-    pp_status status = pp_session_join(r->dir, &r->session, err);
-    if (status)
-        return status;
-    r->presence = pp_presence_enter(r->dir);
-    if (r->presence >= 0)
-        return PP_OK;
-    status = pp_fail_errno(err, errno, "cannot join the recording session %s", r->dir);
-    pp_session_close(r->session, 1);
-    r->session = NULL;
-    return status;
-}
-
-static pp_status make(struct pp_recorder *r, const struct pp_open_opts *o, struct pp_err *err)
-{
-    pp_status status = pp_session_open(&(struct pp_session_opts){.dir = r->dir,
-                                                                 .ring_spans = o->ring_spans,
-                                                                 .resources = o->resources},
-                                       &r->session, err);
+    pp_status status = joins ? pp_session_join(r->dir, &r->session, err)
+                             : pp_session_open(&(struct pp_session_opts){.dir = r->dir,
+                                                                         .ring_spans = o->ring_spans,
+                                                                         .resources = o->resources},
+                                               &r->session, err);
     if (status)
         return status;
     r->presence = pp_presence_enter(r->dir);
     if (r->presence < 0) {
-        status = pp_fail_errno(err, errno, "cannot record into %s", r->path);
-        pp_session_close(r->session, 0);
+        status = joins ? pp_fail_errno(err, errno, "cannot join the recording session %s", r->dir)
+                       : pp_fail_errno(err, errno, "cannot record into %s", r->path);
+        pp_session_close(r->session, joins);
         r->session = NULL;
         return status;
     }
+    if (joins)
+        return PP_OK;
     if (o->replace)
         unlink(r->path);
     if (o->collector && !*o->collector)
         pp_fail(&r->note, PP_E_INCONCLUSIVE,
                 "no collector was requested; the spans stay in %s until the run is opened", r->dir);
-    else if (start_collector(o->collector, r->path, pp_session_lock_fd(r->session), &r->note) == PP_OK)
+    else if (start_collector(o->collector, r->path, r->session->lock_fd, &r->note) == PP_OK)
         pp_session_hand_over(r->session);
     return PP_OK;
 }
@@ -257,14 +248,14 @@ static pp_status make_or_join(struct pp_recorder *r, const struct pp_open_opts *
     for (;;) {
         pp_status status;
         if (pp_session_file_is_locked(r->dir, PP_SESSION_FILE_NAME)) {
-            status = join(r, err);
+            status = enter(r, o, 1, err);
             if (status == PP_OK)
                 return status;
         } else if (!session_there(r->dir)) {
             if (!o->replace && access(r->path, F_OK) == 0)
                 return pp_fail(err, PP_E_EXISTS,
                                "%s already exists; choose another name, or allow replacing it", r->path);
-            status = make(r, o, err);
+            status = enter(r, o, 0, err);
             if (status != PP_E_EXISTS)
                 return status;
         } else {
@@ -331,23 +322,12 @@ uint16_t pp_name(struct pp_recorder *r, const char *text)
 
 /* ---- the end ---- */
 
-/* The file may have been deleted or replaced. SQLite's header, and our number in it
- * (docs/reference/file-format.md). */
-static int file_is_ours(const char *path)
+/* The collector removes the session directory as its last act. The file may have been deleted or replaced
+ * meanwhile: SQLite's header, and our number in it (docs/reference/file-format.md). */
+static pp_status wait_for_file(const struct pp_recorder *r, struct pp_err *err)
 {
     static const unsigned char number[] = {0x70, 0x70, 0x72, 0x31};
     unsigned char head[72];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int ours = fd >= 0 && pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
-               memcmp(head, "SQLite format 3", 16) == 0 && memcmp(head + 68, number, sizeof(number)) == 0;
-    if (fd >= 0)
-        close(fd);
-    return ours;
-}
-
-/* The collector removes the session directory as its last act. */
-static pp_status wait_for_file(const struct pp_recorder *r, struct pp_err *err)
-{
     uint64_t until = pp_now_ns() + FINISH_NS;
     while (session_there(r->dir)) {
         if (!pp_session_file_is_locked(r->dir, PP_SESSION_FILE_NAME) && session_there(r->dir))
@@ -359,7 +339,12 @@ static pp_status wait_for_file(const struct pp_recorder *r, struct pp_err *err)
             return pp_fail(err, PP_E_TRANSIENT, "%s is still being finished", r->path);
         pp_sleep_until_ns(pp_now_ns() + RETRY_NS);
     }
-    return file_is_ours(r->path)
+    int fd = open(r->path, O_RDONLY | O_CLOEXEC);
+    int ours = fd >= 0 && pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+               memcmp(head, "SQLite format 3", 16) == 0 && memcmp(head + 68, number, sizeof(number)) == 0;
+    if (fd >= 0)
+        close(fd);
+    return ours
                ? PP_OK
                : pp_fail(
                      err, PP_E_IO,

@@ -31,15 +31,14 @@ uint64_t pp_session_unregistered(const struct pp_session *s)
     return s ? __atomic_load_n(&s->file->unregistered, __ATOMIC_RELAXED) : 0;
 }
 
-uint64_t pp_session_id(const struct pp_session *s)
+struct pp_session_facts pp_session_facts(const struct pp_session *s)
 {
-    return s->file->session_id;
-}
-
-void pp_session_stated(const struct pp_session *s, uint32_t said[PP_STATED])
-{
+    struct pp_session_facts facts = {.id = s->file->session_id,
+                                     .owner_pid = s->file->owner_pid,
+                                     .created_ns = s->file->created_ns};
     for (int i = 0; i < PP_STATED; i++) /* pairs with the exchange in pp_session_state_loader */
-        said[i] = __atomic_load_n(&s->file->stated[i], __ATOMIC_RELAXED);
+        facts.stated[i] = __atomic_load_n(&s->file->stated[i], __ATOMIC_RELAXED);
+    return facts;
 }
 
 const char *pp_session_name(const struct pp_session *s, uint16_t name, char out[PP_NAME_BYTES])
@@ -55,40 +54,36 @@ const char *pp_session_name(const struct pp_session *s, uint16_t name, char out[
     return out;
 }
 
-static void map_ring(struct pp_session *s, uint32_t thread)
+/* The ring of a thread, mapped on first sight when another process made it; NULL while it is being made or
+ * when it could not be. The entry never moves once set, so the caller may use it unlocked. */
+static struct pp_ring_map *ring_of(struct pp_session *s, uint32_t thread)
 {
     char path[PATH_MAX + 32];
     struct stat st;
-    snprintf(path, sizeof(path), "%s/" PP_RING_FILE_FORMAT, s->dir, thread);
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return;
-    if (fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(struct pp_ring_file)) {
+    int fd = -1;
+    if (!s || thread >= PP_THREADS_MAX)
+        return NULL;
+    pthread_mutex_lock(&s->lock);
+    struct pp_ring_map *m = &s->map[thread];
+    uint32_t kind = m->ring ? 0
+                            : PP_SLOT_KIND(__atomic_load_n(&s->file->thread_state[thread], __ATOMIC_ACQUIRE));
+    if (!m->ring && (kind == PP_SLOT_READY || kind == PP_SLOT_ENDED || kind == PP_SLOT_EMPTY)) {
+        snprintf(path, sizeof(path), "%s/" PP_RING_FILE_FORMAT, s->dir, thread);
+        fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    }
+    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(struct pp_ring_file)) {
         size_t bytes = (size_t)st.st_size;
         void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (p != MAP_FAILED)
             pp_guard_add(p, bytes);
         if (p != MAP_FAILED && pp_ring_believable(s, p, bytes, thread))
-            s->map[thread] = (struct pp_ring_map){.ring = p, .bytes = bytes};
+            *m = (struct pp_ring_map){.ring = p, .bytes = bytes};
         else if (p != MAP_FAILED)
             pp_session_unmap(p, bytes);
     }
-    close(fd);
-}
-
-/* The ring of a thread, mapped on first sight when another process made it; NULL while it is being made or
- * when it could not be. The entry never moves once set, so the caller may use it unlocked. */
-static struct pp_ring_map *ring_of(struct pp_session *s, uint32_t thread)
-{
-    if (!s || thread >= PP_THREADS_MAX)
-        return NULL;
-    pthread_mutex_lock(&s->lock);
-    if (!s->map[thread].ring) {
-        uint32_t kind = PP_SLOT_KIND(__atomic_load_n(&s->file->thread_state[thread], __ATOMIC_ACQUIRE));
-        if (kind == PP_SLOT_READY || kind == PP_SLOT_ENDED || kind == PP_SLOT_EMPTY)
-            map_ring(s, thread);
-    }
-    struct pp_ring_map *m = s->map[thread].ring ? &s->map[thread] : NULL;
+    if (fd >= 0)
+        close(fd);
+    m = m->ring ? m : NULL;
     pthread_mutex_unlock(&s->lock);
     return m;
 }
@@ -165,18 +160,8 @@ size_t pp_ring_read(struct pp_ring_reader *r, struct pp_span *out, size_t max)
     return n;
 }
 
-static int all_read(const struct pp_ring_map *m)
-{
-    return __atomic_load_n(&m->ring->head, __ATOMIC_ACQUIRE) == m->handed_out;
-}
-
 /* The records' pages go, on disk and in memory. Where the file system cannot do that they stay until the
  * session ends. */
-static void drop_records(const struct pp_ring_map *m)
-{
-    madvise((char *)m->ring + sizeof(*m->ring), m->bytes - sizeof(*m->ring), MADV_REMOVE);
-}
-
 void pp_ring_release(struct pp_session *s, uint32_t thread)
 {
     struct pp_ring_map *m = ring_of(s, thread);
@@ -187,8 +172,10 @@ void pp_ring_release(struct pp_session *s, uint32_t thread)
     /* The records of a ring whose thread has retired and whose spans are stored are of no more use, and where
      * no thread takes over nor is its name, for a job may start workers for days. Its header stays mapped
      * here. */
-    char path[PATH_MAX + 32];
-    if (m->emptied || !__atomic_load_n(&m->ring->retired, __ATOMIC_ACQUIRE) || !all_read(m))
+    char path[PATH_MAX + 32], *records = (char *)m->ring + sizeof(*m->ring);
+    size_t bytes = m->bytes - sizeof(*m->ring);
+    if (m->emptied || !__atomic_load_n(&m->ring->retired, __ATOMIC_ACQUIRE) ||
+        __atomic_load_n(&m->ring->head, __ATOMIC_ACQUIRE) != m->handed_out)
         return;
     if (thread >= PP_THREADS_ONCE) {
         /* Of a slot that may be taken over: claimed while its pages go, for they would go from under the
@@ -197,8 +184,8 @@ void pp_ring_release(struct pp_session *s, uint32_t thread)
         if (PP_SLOT_KIND(was) == PP_SLOT_ENDED &&
             __atomic_compare_exchange_n(state, &was, PP_SLOT_CLAIMED, 0, __ATOMIC_ACQUIRE,
                                         __ATOMIC_RELAXED)) {
-            if (all_read(m)) {
-                drop_records(m);
+            if (__atomic_load_n(&m->ring->head, __ATOMIC_ACQUIRE) == m->handed_out) {
+                madvise(records, bytes, MADV_REMOVE);
                 was = (was & ~PP_SLOT_KIND(UINT32_MAX)) | PP_SLOT_EMPTY;
             }
             __atomic_store_n(state, was, __ATOMIC_RELEASE); /* pairs with the acquire in take_over */
@@ -206,7 +193,7 @@ void pp_ring_release(struct pp_session *s, uint32_t thread)
         return;
     }
     m->emptied = 1;
-    drop_records(m);
+    madvise(records, bytes, MADV_REMOVE);
     snprintf(path, sizeof(path), "%s/" PP_RING_FILE_FORMAT, s->dir, thread);
     if (!pp_session_is_anothers(s->dir, s->lock_fd))
         unlink(path);
@@ -281,16 +268,6 @@ int pp_ring_open_now(struct pp_session *s, uint32_t thread, uint64_t now_ns, str
     return 1;
 }
 
-int64_t pp_session_owner_pid(const struct pp_session *s)
-{
-    return s->file->owner_pid;
-}
-
-uint64_t pp_session_created_ns(const struct pp_session *s)
-{
-    return s->file->created_ns;
-}
-
 double pp_session_fill(const struct pp_session *s)
 {
     double fullest = 0;
@@ -324,10 +301,5 @@ int pp_session_wait(struct pp_session *s, uint64_t timeout_ns)
     if (__atomic_load_n(&s->file->wake, __ATOMIC_ACQUIRE) == 0)
         syscall(SYS_futex, &s->file->wake, FUTEX_WAIT, 0, &ts, NULL, 0);
     return (int)__atomic_exchange_n(&s->file->wake, 0,
-                                    __ATOMIC_ACQUIRE); /* pairs with the release in pp_session_wake_once */
-}
-
-void pp_session_wake(struct pp_session *s)
-{
-    pp_session_wake_once(s->file);
+                                    __ATOMIC_ACQUIRE); /* pairs with the release in pp_session_wake */
 }

@@ -56,19 +56,19 @@ size_t pp_ring_unfinished(struct pp_session *s, uint32_t thread, uint64_t end_ns
  * none. For a thread that goes on recording: it may just be leaving one phase for the next, so that what
  * comes back is for looking at, not for adding up. */
 int pp_ring_open_now(struct pp_session *s, uint32_t thread, uint64_t now_ns, struct pp_span *out);
-/* The process that opened the session. */
-int64_t pp_session_owner_pid(const struct pp_session *s);
-uint64_t pp_session_created_ns(const struct pp_session *s);
-
-/* Random number of the session; the store keeps it, so that recovery takes only the ring files of its own
- * run. */
-uint64_t pp_session_id(const struct pp_session *s);
-/* What the program said of its loader so far; 0: nothing. */
-void pp_session_stated(const struct pp_session *s, uint32_t said[PP_STATED]);
+/* What the session's file says of it. */
+struct pp_session_facts {
+    uint64_t id; /* random; the store keeps it, so that recovery takes only the ring files of its own run */
+    int64_t owner_pid; /* the process that opened the session */
+    uint64_t created_ns;
+    uint32_t stated[PP_STATED]; /* what the program said of its loader so far; 0: nothing */
+};
+struct pp_session_facts pp_session_facts(const struct pp_session *s);
 /* Sleeps until timeout_ns has passed or a producer found its ring half full (returns 1), or pp_session_wake
  * was called (1). */
 int pp_session_wait(struct pp_session *s, uint64_t timeout_ns);
-void pp_session_wake(struct pp_session *s); /* any thread */
+/* Any thread: the drain comes before its poll is due. One system call per drain visit at most. */
+void pp_session_wake(struct pp_session *s);
 /* Re-reads the clock pair when one is due (about once a second). pp_ring_reader does it too. */
 void pp_session_anchor(struct pp_session *s);
 

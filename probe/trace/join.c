@@ -12,17 +12,6 @@
 
 #define FD_FROM 512 /* out of the way of a program that counts on low numbers */
 
-/* Another process's file is checked before it is believed. */
-static pp_status check(const struct pp_session_file *f, const char *path, struct pp_err *err)
-{
-    if (memcmp(f->magic, PP_SESSION_MAGIC, sizeof(f->magic)) != 0 || !f->ring_spans ||
-        f->ring_spans > PP_RING_SPANS_MAX || (f->ring_spans & (f->ring_spans - 1)))
-        return pp_fail(err, PP_E_CORRUPT, "%s is not a recording session", path);
-    if (f->abi != PP_RING_ABI || f->file_bytes != sizeof(*f))
-        return pp_fail(err, PP_E_VERSION, "%s is a recording session of another version of pipeprobe", path);
-    return PP_OK;
-}
-
 static pp_status map_session(const char *dir, struct pp_session_file **out, struct pp_err *err)
 {
     char path[PATH_MAX];
@@ -43,7 +32,13 @@ static pp_status map_session(const char *dir, struct pp_session_file **out, stru
         goto out;
     }
     pp_guard_add(p, sizeof(**out));
-    status = check(p, path, err);
+    const struct pp_session_file *f = p; /* another process's: checked before it is believed */
+    if (memcmp(f->magic, PP_SESSION_MAGIC, sizeof(f->magic)) != 0 || !f->ring_spans ||
+        f->ring_spans > PP_RING_SPANS_MAX || (f->ring_spans & (f->ring_spans - 1)))
+        status = pp_fail(err, PP_E_CORRUPT, "%s is not a recording session", path);
+    else if (f->abi != PP_RING_ABI || f->file_bytes != sizeof(*f))
+        status = pp_fail(err, PP_E_VERSION, "%s is a recording session of another version of pipeprobe",
+                         path);
     if (status == PP_OK)
         *out = p;
     else

@@ -71,15 +71,6 @@ void pp_session_enlist(struct pp_session *s)
     pthread_mutex_unlock(&list_lock);
 }
 
-/* In memory (/dev/shm) a reserved file has its pages; mapped here, they are not faulted in one by one while
- * somebody records. On a disk that would fill the page cache with what may never be used, and the first store
- * faults all the same. */
-static int populate(int fd)
-{
-    struct statfs fs;
-    return fstatfs(fd, &fs) == 0 && (unsigned long)fs.f_type == TMPFS_MAGIC ? MAP_POPULATE : 0;
-}
-
 int pp_session_reserve(int fd, size_t bytes)
 {
     int e;
@@ -91,10 +82,15 @@ int pp_session_reserve(int fd, size_t bytes)
 
 int pp_session_map_file(int fd, size_t bytes, void **out)
 {
+    struct statfs fs;
     int e = pp_session_reserve(fd, bytes);
     if (e)
         return e;
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | populate(fd), fd, 0);
+    /* In memory (/dev/shm) a reserved file has its pages; mapped here, they are not faulted in one by one
+     * while somebody records. On a disk that would fill the page cache with what may never be used, and the
+     * first store faults all the same. */
+    int in_memory = fstatfs(fd, &fs) == 0 && (unsigned long)fs.f_type == TMPFS_MAGIC;
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (in_memory ? MAP_POPULATE : 0), fd, 0);
     if (p == MAP_FAILED)
         return errno;
     pp_guard_add(p, bytes);
@@ -131,28 +127,23 @@ static int lock_file(const char *path, int *fd)
     return fcntl(*fd, F_OFD_SETLK, &fl) == 0 || (errno != EAGAIN && errno != EACCES) ? 0 : EAGAIN;
 }
 
-static char *default_dir(struct pp_err *err)
+static pp_status make_dir(const struct pp_session_opts *opts, char **out, struct pp_err *err)
 {
     const char *const base[] = {getenv("XDG_RUNTIME_DIR"), "/dev/shm", getenv("TMPDIR"), "/tmp"};
     char path[PATH_MAX];
-    for (size_t i = 0; i < sizeof(base) / sizeof(base[0]); i++) {
+    struct stat st;
+    for (size_t i = 0; !opts->dir && i < sizeof(base) / sizeof(base[0]); i++) {
         if (!base[i] || !*base[i] ||
-            (size_t)snprintf(path, sizeof(path), "%s/pipeprobe-XXXXXX", base[i]) >= sizeof(path))
+            (size_t)snprintf(path, sizeof(path), "%s/pipeprobe-XXXXXX", base[i]) >= sizeof(path) ||
+            !mkdtemp(path))
             continue;
-        if (mkdtemp(path))
-            return strdup(path);
-    }
-    pp_fail_errno(err, errno, "cannot make a directory for the recording session in /dev/shm or /tmp");
-    return NULL;
-}
-
-static pp_status make_dir(const struct pp_session_opts *opts, char **out, struct pp_err *err)
-{
-    if (!opts->dir) {
-        *out = default_dir(err);
+        *out = strdup(path);
         return *out ? PP_OK : PP_E_SYSTEM;
     }
-    struct stat st;
+    if (!opts->dir) {
+        pp_fail_errno(err, errno, "cannot make a directory for the recording session in /dev/shm or /tmp");
+        return PP_E_SYSTEM;
+    }
     if (mkdir(opts->dir, 0700) != 0 && errno != EEXIST)
         return pp_fail_errno(err, errno, "cannot make the session directory %s", opts->dir);
     /* One that was there may be another's, who could then move and remove what we make in it. */
@@ -240,16 +231,6 @@ void pp_session_state_loader(struct pp_session *s, const uint32_t said[PP_STATED
     }
 }
 
-static int any_unread(const struct pp_session *s)
-{
-    for (uint32_t i = 0; i < PP_THREADS_MAX; i++) {
-        const struct pp_ring_file *r = s->map[i].ring;
-        if (r && __atomic_load_n(&r->head, __ATOMIC_ACQUIRE) != __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE))
-            return 1;
-    }
-    return 0;
-}
-
 int pp_session_is_anothers(const char *dir, int session_fd)
 {
     struct stat ours, there;
@@ -270,11 +251,6 @@ void pp_session_discard(const char *dir, int session_fd)
     unlinkat(dirfd(d), PP_SESSION_FILE_NAME, 0);
     closedir(d);
     rmdir(dir);
-}
-
-int pp_session_lock_fd(const struct pp_session *s)
-{
-    return s->lock_fd;
 }
 
 void pp_session_hand_over(struct pp_session *s)
@@ -309,7 +285,13 @@ void pp_session_close(struct pp_session *s, int keep_files)
     pthread_mutex_lock(&list_lock);
     PP_UNLINK(list, s);
     pthread_mutex_unlock(&list_lock);
-    if (s->owner && !(keep_files && any_unread(s)))
+    int unread = 0;
+    for (uint32_t i = 0; s->owner && keep_files && i < PP_THREADS_MAX && !unread; i++) {
+        const struct pp_ring_file *r = s->map[i].ring;
+        unread = r &&
+                 __atomic_load_n(&r->head, __ATOMIC_ACQUIRE) != __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
+    }
+    if (s->owner && !unread)
         pp_session_discard(s->dir, s->lock_fd);
     while (s->handles) {
         struct pp_thread *t = s->handles;

@@ -43,7 +43,7 @@ struct pp_ring_map {
 struct pp_session {
     struct pp_session_file *file;
     char *dir;
-    int lock_fd;           /* holds the owner's lock; -1 in a forked child */
+    int lock_fd;           /* holds the owner's lock, a collector inherits it; -1: not this process's */
     uint32_t seen_threads; /* atomic: the most that pp_session_threads has seen */
     int owner;             /* 0 in a forked child: closing leaves the files alone */
     pthread_mutex_t lock;  /* map, handles, sync; never taken on the recording path */
@@ -53,8 +53,6 @@ struct pp_session {
     struct pp_ring_map map[PP_THREADS_MAX];
 };
 
-/* The descriptor that holds the session's lock; -1: this process does not. For a collector to inherit. */
-int pp_session_lock_fd(const struct pp_session *s);
 /* From now on another process reads the clock pair and removes the files. */
 void pp_session_hand_over(struct pp_session *s);
 /* What the program says of its loader, for what has not been said yet (drain_side.h reads it). */
@@ -77,9 +75,6 @@ int pp_ring_believable(const struct pp_session *s, const struct pp_ring_file *r,
 
 /* slot.c: the retiring thread's last step; its slot may be taken over from here on. */
 void pp_slot_leave(struct pp_session *s, uint32_t id);
-
-/* Asks the drain to come before its poll is due. One system call per drain visit at most. */
-void pp_session_wake_once(struct pp_session_file *f);
 
 /* Puts the session on the list that the fork handlers walk; pp_session_close takes it off. */
 void pp_session_enlist(struct pp_session *s);

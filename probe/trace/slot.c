@@ -125,36 +125,11 @@ void pp_slot_leave(struct pp_session *s, uint32_t id)
 
 /* ---- registering ---- */
 
-static struct pp_thread *make_handle(struct pp_session *s, uint32_t id, struct pp_ring_file *r)
-{
-    void *p = NULL;
-    if (posix_memalign(&p, 64, sizeof(struct pp_thread)) != 0)
-        return NULL;
-    struct pp_thread *t = p;
-    *t = (struct pp_thread){
-        .ring = r,
-        .slots = (struct pp_span *)(void *)(r + 1),
-        .mask = (s->map[id].bytes - sizeof(*r)) / sizeof(struct pp_span) - 1,
-        .head = r->head,
-        .check_at = r->head, /* with the first record it looks how much room there is */
-        .recording = 1,
-        .tsc = s->file->clock == PP_CLOCK_TSC,
-        .resources = (int)s->file->resources,
-        .schedstat_fd = -1,
-        .id = id,
-        .session = s,
-        .next = s->handles,
-    };
-    if (t->resources)
-        t->schedstat_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    s->handles = t;
-    return t;
-}
-
 struct pp_thread *pp_thread_register(struct pp_session *s, pp_lane lane, const char *name)
 {
     struct ring_name called = {.text = ""};
     struct pp_thread *t = NULL;
+    void *p = NULL;
     uint32_t id;
     if (!s)
         return NULL;
@@ -168,8 +143,26 @@ struct pp_thread *pp_thread_register(struct pp_session *s, pp_lane lane, const c
         }
         r = id < PP_THREADS_MAX ? make_ring(s, id, lane, &called) : NULL;
     }
-    if (r)
-        t = make_handle(s, id, r);
+    if (r && posix_memalign(&p, 64, sizeof(*t)) == 0) {
+        t = p;
+        *t = (struct pp_thread){
+            .ring = r,
+            .slots = (struct pp_span *)(void *)(r + 1),
+            .mask = (s->map[id].bytes - sizeof(*r)) / sizeof(struct pp_span) - 1,
+            .head = r->head,
+            .check_at = r->head, /* with the first record it looks how much room there is */
+            .recording = 1,
+            .tsc = s->file->clock == PP_CLOCK_TSC,
+            .resources = (int)s->file->resources,
+            .schedstat_fd = -1,
+            .id = id,
+            .session = s,
+            .next = s->handles,
+        };
+        if (t->resources)
+            t->schedstat_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+        s->handles = t;
+    }
     if (id < PP_THREADS_MAX) /* release: pairs with the acquire in ring_of, which maps the file */
         __atomic_store_n(&s->file->thread_state[id], t ? PP_SLOT_READY : PP_SLOT_FAILED, __ATOMIC_RELEASE);
     if (!t)

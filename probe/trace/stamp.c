@@ -10,11 +10,11 @@
 
 __extension__ typedef __int128 wide;
 
-#if PP_HAVE_TSC
 /* The CPU promises a constant rate in all power states (CPUID 0x80000007 EDX bit 8), and the kernel, which
  * also checks that the cores agree, uses the TSC as its own clock. */
 static int tsc_usable(void)
 {
+#if PP_HAVE_TSC
     unsigned a, b, c, d;
     if (!__get_cpuid(0x80000007u, &a, &b, &c, &d) || !(d & (1u << 8)))
         return 0;
@@ -26,13 +26,10 @@ static int tsc_usable(void)
         fclose(in);
     }
     return strcmp(source, "tsc\n") == 0;
-}
 #else
-static int tsc_usable(void)
-{
     return 0;
-}
 #endif
+}
 
 /* The tightest of a few sandwiches, lest an interrupt between the two clocks become a rate error. */
 static void read_pair(uint64_t *tick, uint64_t *ns)

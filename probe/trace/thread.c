@@ -1,4 +1,5 @@
 #include "probe/trace/session.h"
+#include "probe/trace/drain_side.h"
 #include "probe/trace/join.h"
 #include "probe/trace/observe.h"
 #include "probe/trace/run_delay.h"
@@ -19,11 +20,11 @@ static inline int is_recording(const struct pp_thread *t)
     return t && __atomic_load_n(&t->recording, __ATOMIC_RELAXED);
 }
 
-void pp_session_wake_once(struct pp_session_file *f)
+void pp_session_wake(struct pp_session *s)
 {
-    if (__atomic_load_n(&f->wake, __ATOMIC_RELAXED) == 0 &&
-        __atomic_exchange_n(&f->wake, 1, __ATOMIC_RELEASE) == 0)
-        syscall(SYS_futex, &f->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    uint32_t *wake = &s->file->wake;
+    if (__atomic_load_n(wake, __ATOMIC_RELAXED) == 0 && __atomic_exchange_n(wake, 1, __ATOMIC_RELEASE) == 0)
+        syscall(SYS_futex, wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 /* Reached at half full, at full, and at every further record while full: 0 when there is no room, which is
@@ -35,7 +36,7 @@ __attribute__((noinline)) static int look_for_room(struct pp_thread *t)
                                     __ATOMIC_ACQUIRE); /* pairs with the release in pp_ring_release */
     uint64_t fill = t->head - tail;
     if (fill >= capacity / 2)
-        pp_session_wake_once(t->session->file);
+        pp_session_wake(t->session);
     if (fill >= capacity) {
         __atomic_store_n(&t->ring->dropped, t->ring->dropped + 1,
                          __ATOMIC_RELAXED); /* this thread is its only writer */
@@ -129,7 +130,7 @@ static uint64_t advance_run_delay(struct pp_thread *t, uint64_t wall_ns, uint64_
     return delay;
 }
 
-static uint64_t ticks_to_ns(const struct pp_thread *t, uint64_t from, uint64_t to)
+uint64_t pp_thread_stamps_ns(const struct pp_thread *t, uint64_t from, uint64_t to)
 {
     const struct pp_session_file *f = t->session->file;
     return pp_clock_ns_of(f, to) - pp_clock_ns_of(f, from);
@@ -156,7 +157,7 @@ void pp_lap_skip(struct pp_thread *t)
         return;
     uint64_t now = pp_stamp_now(t->tsc);
     if (t->resources)
-        advance_run_delay(t, ticks_to_ns(t, t->stamp, now), advance_cpu(t));
+        advance_run_delay(t, pp_thread_stamps_ns(t, t->stamp, now), advance_cpu(t));
     t->stamp = now;
     record_unexpect(t);
     if (!t->straight_until)
@@ -198,7 +199,7 @@ static __attribute__((noinline)) void lap_end_with_care(struct pp_thread *t, pp_
     t->stamp = now;
     if (start && t->resources) {
         cpu_ns = advance_cpu(t);
-        run_delay_ns = advance_run_delay(t, ticks_to_ns(t, start, now), cpu_ns);
+        run_delay_ns = advance_run_delay(t, pp_thread_stamps_ns(t, start, now), cpu_ns);
         measured = t->schedstat_fd >= 0 ? PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY : PP_SPAN_HAS_CPU;
     }
     struct pp_span *s = start ? record_slot(t) : NULL;
@@ -292,11 +293,6 @@ uint64_t pp_thread_stamp(const struct pp_thread *t)
     return pp_stamp_now(t->tsc);
 }
 
-uint64_t pp_thread_stamps_ns(const struct pp_thread *t, uint64_t from, uint64_t to)
-{
-    return ticks_to_ns(t, from, to);
-}
-
 void pp_span_put_stamped(struct pp_thread *t, const struct pp_span *span)
 {
     put_span(t, span, t && t->tsc ? PP_STAMP_TICKS : PP_STAMP_NS);
@@ -366,7 +362,7 @@ void pp_span_end(struct pp_thread *t, uint64_t bytes, unsigned flags)
             s->flags |= PP_SPAN_HAS_CPU;
             if (pp_run_delay_read(t->schedstat_fd, &delay)) {
                 s->run_delay_ns = pp_run_delay_within(delay - t->opened[which].run_delay_ns,
-                                                      ticks_to_ns(t, o->start, now), s->cpu_ns);
+                                                      pp_thread_stamps_ns(t, o->start, now), s->cpu_ns);
                 s->flags |= PP_SPAN_HAS_DELAY;
             }
         }

@@ -63,7 +63,7 @@ static void record(struct pp_session *session, struct pp_store *s)
 {
     struct pp_thread *t = pp_thread_register(session, PP_LANE_TRAINER, "trainer");
     char id[24];
-    snprintf(id, sizeof(id), "%016llx", (unsigned long long)pp_session_id(session));
+    snprintf(id, sizeof(id), "%016llx", (unsigned long long)pp_session_facts(session).id);
     pp_store_meta_text(s, "run", "session_id", id);
     pp_store_thread(s, &(struct pp_store_thread){
                            .id = 0, .lane = PP_LANE_TRAINER, .name = "trainer", .pid = 1, .tid = 1});
