@@ -33,18 +33,13 @@ struct pp_order {
  * start. */
 struct kind_ops {
     const char *name;
-    uint64_t end_n;    /* n must be below */
-    const char *limit; /* said when it is not */
-    pp_status (*begin)(struct pp_order *o, struct pp_err *err);
+    uint64_t end_n;                                             /* n must be below */
+    const char *limit;                                          /* said when it is not */
+    pp_status (*begin)(struct pp_order *o, struct pp_err *err); /* NULL: there is nothing to begin with */
     uint64_t (*at)(const struct pp_order *o, uint64_t global);
 };
 
 /* ---- the five kinds ---- */
-
-static pp_status begin_nothing(struct pp_order *o, struct pp_err *err)
-{
-    return PP_OK;
-}
 
 static uint64_t sequential_at(const struct pp_order *o, uint64_t global)
 {
@@ -68,23 +63,6 @@ static uint64_t weighted_at(const struct pp_order *o, uint64_t global)
     return pp_alias_pick(o->s->alias, &rng);
 }
 
-/* torch.randperm on a CPU for n < UINT32_MAX / 20: element i changes places with element i + draw % (n - i),
- * in rising i. The modulo favours small draws a little; it is PyTorch's order that is wanted here, not a
- * better one. */
-static void torch_randperm(uint32_t *order, uint32_t n, uint64_t seed)
-{
-    struct pp_mt19937 mt;
-    pp_mt19937_seed(&mt, (uint32_t)seed);
-    for (uint32_t i = 0; i < n; i++)
-        order[i] = i;
-    for (uint32_t i = 0; i + 1 < n; i++) {
-        uint32_t j = i + pp_mt19937_next(&mt) % (n - i);
-        uint32_t kept = order[i];
-        order[i] = order[j];
-        order[j] = kept;
-    }
-}
-
 static pp_status torch_begin(struct pp_order *o, struct pp_err *err)
 {
     const struct pp_sampler *s = o->s;
@@ -99,7 +77,20 @@ static pp_status torch_begin(struct pp_order *o, struct pp_err *err)
                        "no memory for the torch order of %" PRIu64 " samples (%" PRIu64
                        " MiB): the random sampler needs none",
                        s->n, s->n * sizeof(*o->share) >> 20);
-    torch_randperm(o->share, (uint32_t)s->n, s->seed + o->epoch);
+    /* torch.randperm on a CPU for n < UINT32_MAX / 20: element i changes places with element i + draw % (n -
+     * i), in rising i. The modulo favours small draws a little; it is PyTorch's order that is wanted here,
+     * not a better one. */
+    struct pp_mt19937 mt;
+    const uint32_t n = (uint32_t)s->n;
+    pp_mt19937_seed(&mt, (uint32_t)(s->seed + o->epoch));
+    for (uint32_t i = 0; i < n; i++)
+        o->share[i] = i;
+    for (uint32_t i = 0; i + 1 < n; i++) {
+        uint32_t j = i + pp_mt19937_next(&mt) % (n - i);
+        uint32_t kept = o->share[i];
+        o->share[i] = o->share[j];
+        o->share[j] = kept;
+    }
     /* This rank's samples move to the front. Going up in place is safe: position p reads from no lower one, p
      * * world + rank. Only the last position can be padding ((len - 1) * world < n), which reads from the
      * start, so it is taken before that is overwritten. */
@@ -126,14 +117,13 @@ static pp_status stratified_begin(struct pp_order *o, struct pp_err *err)
 }
 
 static const struct kind_ops kinds[PP_SAMPLER_KIND_COUNT] = {
-    [PP_SAMPLER_SEQUENTIAL] = {"sequential", PP_SAMPLER_MAX_N + 1, "2^40 at most", begin_nothing,
-                               sequential_at},
+    [PP_SAMPLER_SEQUENTIAL] = {"sequential", PP_SAMPLER_MAX_N + 1, "2^40 at most", NULL, sequential_at},
     [PP_SAMPLER_RANDOM] = {"random", PP_SAMPLER_MAX_N + 1, "2^40 at most", random_begin, random_at},
     [PP_SAMPLER_TORCH] =
         {"torch", PP_SAMPLER_TORCH_END,
          "fewer than 214,748,364, because beyond that the order depends on PyTorch's version", torch_begin,
          NULL /* pp_order_at reads share */},
-    [PP_SAMPLER_WEIGHTED] = {"weighted", (UINT64_C(1) << 32) + 1, "2^32 at most", begin_nothing, weighted_at},
+    [PP_SAMPLER_WEIGHTED] = {"weighted", (UINT64_C(1) << 32) + 1, "2^32 at most", NULL, weighted_at},
     [PP_SAMPLER_STRATIFIED] = {"stratified", UINT64_C(1) << 32, "fewer than 2^32", stratified_begin,
                                NULL /* pp_order_at reads share */},
 };
@@ -258,7 +248,7 @@ pp_status pp_order_create(const struct pp_sampler *s, uint64_t epoch, struct pp_
     o->s = s;
     o->epoch = epoch;
     o->share = NULL;
-    status = kinds[s->kind].begin(o, err);
+    status = kinds[s->kind].begin ? kinds[s->kind].begin(o, err) : PP_OK;
     if (status == PP_OK)
         *out = o;
     else

@@ -97,21 +97,16 @@ __attribute__((target("avx2"))) static void pass_block_avx2(const struct pp_perm
 
 typedef void pass_block_fn(const struct pp_permutation *p, uint64_t first, uint64_t stride, uint64_t *out);
 
-static pass_block_fn *pick_pass_block(void)
-{
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2"))
-        return pass_block_avx2;
-#endif
-    return pass_block_portable;
-}
-
 void pp_permutation_fill(const struct pp_permutation *p, uint64_t first, uint64_t stride, uint64_t *out,
                          size_t count)
 {
     size_t done = 0;
     if (p->n >= PP_PERMUTATION_SMALL_N) {
-        pass_block_fn *block = pick_pass_block();
+        pass_block_fn *block = pass_block_portable;
+#if defined(__x86_64__)
+        if (__builtin_cpu_supports("avx2"))
+            block = pass_block_avx2;
+#endif
         for (; count - done >= BLOCK; done += BLOCK) {
             block(p, first + done * stride, stride, out + done);
             for (int i = 0; i < BLOCK; i++)

@@ -7,31 +7,9 @@
 #include <fcntl.h>
 #include <inttypes.h>
 
-/* A walk over the words of a text, comments already blanked. */
-struct words {
-    char *next, *end; /* *end is writable: the text carries one byte more */
-    uint64_t line;
-};
-
 static int is_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-/* The next word, terminated in place, or NULL. *line: where it stands. */
-static char *next_word(struct words *w, uint64_t *line)
-{
-    for (; w->next < w->end && is_space(*w->next); w->next++)
-        w->line += *w->next == '\n';
-    if (w->next >= w->end)
-        return NULL;
-    char *word = w->next;
-    *line = w->line;
-    while (w->next < w->end && !is_space(*w->next))
-        w->next++;
-    w->line += w->next < w->end && *w->next == '\n';
-    *w->next++ = '\0';
-    return word;
 }
 
 /* What a file holds one of per sample. */
@@ -59,20 +37,28 @@ static int read_class(const char *word, char **rest, void *into)
 static const struct list weights_list = {"weights", "a number", sizeof(double), read_weight},
                          classes_list = {"classes", "a whole number", sizeof(int64_t), read_class};
 
-static pp_status parse(const struct list *l, struct words *w, const char *path, uint64_t n, void *values,
-                       struct pp_err *err)
+/* The words of the text, in which comments are blanked; *end is writable, for words are ended in place. */
+static pp_status parse(const struct list *l, char *next, char *end, const char *path, uint64_t n,
+                       void *values, struct pp_err *err)
 {
-    uint64_t count = 0, line = 0, spare;
-    char *word;
-    while ((word = next_word(w, &line))) {
-        char *rest;
+    uint64_t count = 0, line = 1, spare;
+    for (;; count++) {
+        for (; next < end && is_space(*next); next++)
+            line += *next == '\n';
+        if (next >= end)
+            break;
+        char *word = next, *rest;
+        while (next < end && !is_space(*next))
+            next++;
+        int ends_line = next < end && *next == '\n';
+        *next = '\0';
         void *into = count < n ? (char *)values + count * l->size : (char *)&spare;
-        int ok = l->read(word, &rest, into);
-        if (!ok || rest != w->next - 1) /* where the word ends; a NUL byte inside it ends strtod earlier */
+        if (!l->read(word, &rest, into) || rest != next) /* a NUL byte inside the word ends strtod earlier */
             return pp_fail(err, PP_E_CORRUPT,
                            "%s, line %" PRIu64 ": \"%.40s\" is not %s; a %s file holds one number per sample",
                            path, line, word, l->kind, l->what);
-        count++;
+        line += (uint64_t)ends_line;
+        next++;
     }
     if (count != n)
         return pp_fail(err, PP_E_USAGE, "%s holds %" PRIu64 " %s, but the dataset has %" PRIu64 " samples",
@@ -104,8 +90,7 @@ static pp_status load(const struct list *l, const char *path, uint64_t n, void *
         if (inside)
             terminated[i] = ' ';
     }
-    struct words words = {terminated, terminated + file.size, 1};
-    status = parse(l, &words, path, n, values, err);
+    status = parse(l, terminated, terminated + file.size, path, n, values, err);
     if (status != PP_OK)
         goto out;
     *out = values;
@@ -142,33 +127,6 @@ struct pp_alias {
 
 #define UNIT 0x1.0p53
 
-static pp_status check(const double *w, uint64_t n, uint64_t *heaviest, struct pp_err *err)
-{
-    *heaviest = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        if (!isfinite(w[i]) || w[i] < 0)
-            return pp_fail(err, PP_E_USAGE,
-                           "weight %" PRIu64 " is %g: weights must be finite and not negative", i, w[i]);
-        if (w[i] > w[*heaviest])
-            *heaviest = i;
-    }
-    if (w[*heaviest] == 0)
-        return pp_fail(err, PP_E_USAGE, "all %" PRIu64 " weights are zero: at least one must be above zero",
-                       n);
-    return PP_OK;
-}
-
-/* scaled[i]: the weight in units of the mean. Dividing by the heaviest first keeps the sum finite for weights
- * near DBL_MAX. */
-static void scale(const double *w, uint64_t n, double heaviest, double *scaled)
-{
-    long double sum = 0;
-    for (uint64_t i = 0; i < n; i++)
-        sum += w[i] / heaviest;
-    for (uint64_t i = 0; i < n; i++)
-        scaled[i] = (double)((long double)(w[i] / heaviest) * (long double)n / sum);
-}
-
 /* Pairs columns below the mean with ones above it. stack holds the small columns from the left and the large
  * ones from the right. */
 static void pair_columns(struct pp_alias *a, double *scaled, uint32_t *stack, uint64_t heaviest)
@@ -204,18 +162,23 @@ static void pair_columns(struct pp_alias *a, double *scaled, uint32_t *stack, ui
 pp_status pp_alias_create(const double *weights, uint64_t n, struct pp_alias **out, struct pp_err *err)
 {
     pp_status status = PP_OK;
-    uint64_t heaviest;
-    struct pp_alias *a = NULL;
-    double *scaled = NULL;
-    uint32_t *stack = NULL;
+    uint64_t heaviest = 0;
 
     *out = NULL;
-    status = check(weights, n, &heaviest, err);
-    if (status != PP_OK)
-        goto out;
-    a = calloc(1, sizeof(*a));
-    scaled = malloc(n * sizeof(*scaled));
-    stack = malloc(n * sizeof(*stack));
+    for (uint64_t i = 0; i < n; i++) {
+        if (!isfinite(weights[i]) || weights[i] < 0)
+            return pp_fail(err, PP_E_USAGE,
+                           "weight %" PRIu64 " is %g: weights must be finite and not negative", i,
+                           weights[i]);
+        if (weights[i] > weights[heaviest])
+            heaviest = i;
+    }
+    if (weights[heaviest] == 0)
+        return pp_fail(err, PP_E_USAGE, "all %" PRIu64 " weights are zero: at least one must be above zero",
+                       n);
+    struct pp_alias *a = calloc(1, sizeof(*a));
+    double *scaled = malloc(n * sizeof(*scaled));
+    uint32_t *stack = malloc(n * sizeof(*stack));
     if (a) {
         a->n = n;
         a->keep = malloc(n * sizeof(*a->keep));
@@ -227,7 +190,13 @@ pp_status pp_alias_create(const double *weights, uint64_t n, struct pp_alias **o
                          n, n * 24 >> 20);
         goto out;
     }
-    scale(weights, n, weights[heaviest], scaled);
+    /* The weights in units of the mean. Dividing by the heaviest first keeps the sum finite for weights near
+     * DBL_MAX. */
+    long double sum = 0;
+    for (uint64_t i = 0; i < n; i++)
+        sum += weights[i] / weights[heaviest];
+    for (uint64_t i = 0; i < n; i++)
+        scaled[i] = (double)((long double)(weights[i] / weights[heaviest]) * (long double)n / sum);
     pair_columns(a, scaled, stack, heaviest);
     *out = a;
     a = NULL;

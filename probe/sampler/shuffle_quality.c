@@ -22,28 +22,24 @@ static double same_block(const struct times *t, double buffer, double block, dou
     return sum;
 }
 
-/* Of two samples of a batch, a lag l occurs in b - l of the b (b - 1) / 2 pairs. */
-static double same_in_batch(const struct times *t, double buffer, double block, double batch)
-{
-    double sum = 0, weights = 0;
-    for (int i = 0; i < LAGS; i++) {
-        double lag = 1 + (batch - 1) * (i + 0.5) / LAGS, weight = fmax(batch - lag, 0);
-        sum += weight * same_block(t, buffer, block, lag);
-        weights += weight;
-    }
-    return weights > 0 ? sum / weights : same_block(t, buffer, block, 1);
-}
-
 struct shape {
     const struct times *t;
     double block, batch, samples, full; /* full: others of the own shard, fully shuffled */
 };
 
+/* Of two samples of a batch, a lag l occurs in b - l of the b (b - 1) / 2 pairs. */
 static double own_shard(const struct shape *s, double buffer)
 {
-    return buffer >= s->samples
-               ? s->full
-               : fmax(s->full, (s->batch - 1) * same_in_batch(s->t, buffer, s->block, s->batch));
+    double sum = 0, weights = 0;
+    if (buffer >= s->samples)
+        return s->full;
+    for (int i = 0; i < LAGS; i++) {
+        double lag = 1 + (s->batch - 1) * (i + 0.5) / LAGS, weight = fmax(s->batch - lag, 0);
+        sum += weight * same_block(s->t, buffer, s->block, lag);
+        weights += weight;
+    }
+    double same = weights > 0 ? sum / weights : same_block(s->t, buffer, s->block, 1);
+    return fmax(s->full, (s->batch - 1) * same);
 }
 
 static double enough(const struct shape *s)

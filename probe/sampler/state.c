@@ -45,18 +45,14 @@ static const struct field stream_fields[] = {
     FIELD(shards, COUNT), FIELD(shuffle_shards, COUNT), {NULL, 0, 0},
 };
 
-static uint64_t weights_digest(const struct pp_sampler_opts *opts)
-{
-    if (opts->kind == PP_SAMPLER_STRATIFIED && opts->classes)
-        return XXH3_64bits(opts->classes, opts->n * sizeof(*opts->classes));
-    if (opts->kind != PP_SAMPLER_WEIGHTED || !opts->weights)
-        return 0;
-    return XXH3_64bits_withSeed(opts->weights, opts->n * sizeof(*opts->weights),
-                                opts->draws ? opts->draws : opts->n);
-}
-
 void pp_state_init(struct pp_loader_state *st, const struct pp_sampler_opts *opts)
 {
+    uint64_t digest = 0;
+    if (opts->kind == PP_SAMPLER_STRATIFIED && opts->classes)
+        digest = XXH3_64bits(opts->classes, opts->n * sizeof(*opts->classes));
+    else if (opts->kind == PP_SAMPLER_WEIGHTED && opts->weights)
+        digest = XXH3_64bits_withSeed(opts->weights, opts->n * sizeof(*opts->weights),
+                                      opts->draws ? opts->draws : opts->n);
     *st = (struct pp_loader_state){
         .kind = opts->kind,
         .n = opts->n,
@@ -64,7 +60,7 @@ void pp_state_init(struct pp_loader_state *st, const struct pp_sampler_opts *opt
         .rank = opts->rank,
         .world_size = opts->world_size ? opts->world_size : 1,
         .drop_last = opts->drop_last != 0,
-        .weights_digest = weights_digest(opts),
+        .weights_digest = digest,
     };
 }
 
@@ -85,24 +81,6 @@ static void write_fields(struct pp_json *j, struct pp_loader_state *st, const st
     }
 }
 
-static int write_state(FILE *out, struct pp_loader_state *st)
-{
-    struct pp_json j;
-    pp_json_begin(&j, out, 2);
-    pp_json_object(&j);
-    pp_json_put_str(&j, "schema", SCHEMA VERSION);
-    pp_json_put_str(&j, "sampler", pp_sampler_kind_name(st->kind));
-    pp_json_put_bool(&j, "drop_last", st->drop_last);
-    write_fields(&j, st, run_fields);
-    if (st->streaming) {
-        pp_json_put_object(&j, "stream");
-        write_fields(&j, st, stream_fields);
-        pp_json_object_end(&j);
-    }
-    pp_json_object_end(&j);
-    return pp_json_end(&j);
-}
-
 pp_status pp_state_save(const char *path, const struct pp_loader_state *st, struct pp_err *err)
 {
     pp_status status = PP_OK;
@@ -110,10 +88,25 @@ pp_status pp_state_save(const char *path, const struct pp_loader_state *st, stru
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    int failed = !out || write_state(out, &copy) != 0;
+    int failed = !out;
 
-    if (out && fclose(out) != 0)
-        failed = 1;
+    if (out) {
+        struct pp_json j;
+        pp_json_begin(&j, out, 2);
+        pp_json_object(&j);
+        pp_json_put_str(&j, "schema", SCHEMA VERSION);
+        pp_json_put_str(&j, "sampler", pp_sampler_kind_name(st->kind));
+        pp_json_put_bool(&j, "drop_last", st->drop_last);
+        write_fields(&j, &copy, run_fields);
+        if (st->streaming) {
+            pp_json_put_object(&j, "stream");
+            write_fields(&j, &copy, stream_fields);
+            pp_json_object_end(&j);
+        }
+        pp_json_object_end(&j);
+        failed = pp_json_end(&j) != 0;
+        failed |= fclose(out) != 0;
+    }
     if (failed)
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory to write the state %s", path);
     else
@@ -123,16 +116,6 @@ pp_status pp_state_save(const char *path, const struct pp_loader_state *st, stru
 }
 
 /* ---- load ---- */
-
-static int parse_digits(const char *text, uint64_t *out)
-{
-    char *end;
-    if (*text < '0' || *text > '9')
-        return 0;
-    errno = 0;
-    *out = strtoull(text, &end, 10);
-    return *end == '\0' && errno == 0;
-}
 
 static pp_status read_fields(json_t *object, const char *path, const struct field *f,
                              struct pp_loader_state *st, struct pp_err *err)
@@ -144,7 +127,12 @@ static pp_status read_fields(json_t *object, const char *path, const struct fiel
             return pp_fail(err, PP_E_CORRUPT,
                            "the state %s has no \"%s\": it is incomplete; start without --resume", path,
                            f->name);
-        if (f->type == DIGITS ? !json_is_string(value) || !parse_digits(json_string_value(value), into)
+        const char *digits = f->type == DIGITS ? json_string_value(value) : NULL;
+        char *end = NULL;
+        errno = 0;
+        if (digits && *digits >= '0' && *digits <= '9')
+            *into = strtoull(digits, &end, 10);
+        if (f->type == DIGITS ? !end || *end || errno
                               : !json_is_integer(value) || json_integer_value(value) < 0)
             return pp_fail(err, PP_E_CORRUPT,
                            "the state %s has a \"%s\" that is not a count; start without --resume", path,

@@ -50,22 +50,6 @@ size_t pp_axis_bytes(int in, int out, int count)
     return (size_t)count * (per_output * taps + sizeof(int)) + taps * sizeof(double) + 64;
 }
 
-/* One output's weights into row. sum and shares are in double as PIL's, or the last bit would differ. */
-static void weigh(const struct filter *f, double centre, int begin, double *share, int32_t *row)
-{
-    int n = end_of(f, centre) - begin;
-    double sum = 0.0, inverse = 1.0 / f->stretch;
-    for (int i = 0; i < n; i++) {
-        double x = fabs((i + begin - centre + 0.5) * inverse); /* of the triangle */
-        share[i] = x < 1.0 ? 1.0 - x : 0.0;
-        sum += share[i];
-    }
-    for (int i = 0; i < n; i++) {
-        double w = sum != 0.0 ? share[i] / sum : share[i];
-        row[i] = (int32_t)(0.5 + w * (1 << PP_WEIGHT_BITS));
-    }
-}
-
 void pp_axis_fill(struct pp_axis *a, const struct pp_resize_part *part, int begin, int length, void *memory)
 {
     struct filter f = filter_of(part->in, part->out);
@@ -78,7 +62,7 @@ void pp_axis_fill(struct pp_axis *a, const struct pp_resize_part *part, int begi
     if (taps % 2 && taps < length)
         taps++;
 
-    double *share = memory;
+    double *share = memory, inverse = 1.0 / f.stretch;
     a->count = count;
     a->taps = taps;
     a->pair = (struct pp_weight_pair *)(share + pp_axis_max_taps(part->in, part->out));
@@ -91,7 +75,19 @@ void pp_axis_fill(struct pp_axis *a, const struct pp_resize_part *part, int begi
         /* At the region's end the padding goes in front, so that no tap lies outside. */
         if (start > length - taps)
             start = length - taps;
-        weigh(&f, centre, source, share, a->weight + (size_t)i * (size_t)taps + (source - begin - start));
+        /* One output's weights. sum and shares are in double as PIL's, or the last bit would differ. */
+        int32_t *row = a->weight + (size_t)i * (size_t)taps + (source - begin - start);
+        int n = end_of(&f, centre) - source;
+        double sum = 0.0;
+        for (int k = 0; k < n; k++) {
+            double x = fabs((k + source - centre + 0.5) * inverse); /* of the triangle */
+            share[k] = x < 1.0 ? 1.0 - x : 0.0;
+            sum += share[k];
+        }
+        for (int k = 0; k < n; k++) {
+            double w = sum != 0.0 ? share[k] / sum : share[k];
+            row[k] = (int32_t)(0.5 + w * (1 << PP_WEIGHT_BITS));
+        }
         a->start[i] = start;
     }
     if (taps % 2 == 0) {

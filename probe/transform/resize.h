@@ -50,6 +50,14 @@ typedef void pp_resize_rows_fn(const struct pp_axis *axis, const uint8_t *const 
 typedef void pp_resize_column_fn(const struct pp_axis *axis, int output, const uint8_t *const *rows,
                                  uint8_t *to, size_t bytes);
 
-pp_resize_rows_fn pp_resize_rows_portable, pp_resize_rows_avx2;
-pp_resize_column_fn pp_resize_column_portable, pp_resize_column_avx2;
-int pp_resize_has_avx2(void);
+pp_resize_rows_fn pp_resize_rows_portable;
+pp_resize_column_fn pp_resize_column_portable;
+#if defined(__x86_64__)
+#define PP_RESIZE_HAS_AVX2 __builtin_cpu_supports("avx2")
+pp_resize_rows_fn pp_resize_rows_avx2;
+pp_resize_column_fn pp_resize_column_avx2;
+#else
+#define PP_RESIZE_HAS_AVX2 0
+#define pp_resize_rows_avx2 pp_resize_rows_portable
+#define pp_resize_column_avx2 pp_resize_column_portable
+#endif

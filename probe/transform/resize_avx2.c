@@ -10,11 +10,6 @@
 #define AVX2 __attribute__((target("avx2")))
 #define INLINE AVX2 static inline __attribute__((always_inline))
 
-int pp_resize_has_avx2(void)
-{
-    return __builtin_cpu_supports("avx2");
-}
-
 INLINE __m256i finish(__m256i high, __m256i low)
 {
     return _mm256_srai_epi32(_mm256_add_epi32(_mm256_slli_epi32(high, PP_WEIGHT_LOW_BITS), low),
@@ -147,24 +142,6 @@ AVX2 void pp_resize_column_avx2(const struct pp_axis *axis, int output, const ui
         __m256i back = _mm256_packs_epi32(finish(high[2], low[2]), finish(high[3], low[3]));
         _mm256_storeu_si256((__m256i *)(to + at), _mm256_packus_epi16(front, back));
     }
-}
-
-#else
-
-int pp_resize_has_avx2(void)
-{
-    return 0;
-}
-
-void pp_resize_rows_avx2(const struct pp_axis *axis, const uint8_t *const from[4], uint8_t *const to[4])
-{
-    pp_resize_rows_portable(axis, from, to);
-}
-
-void pp_resize_column_avx2(const struct pp_axis *axis, int output, const uint8_t *const *rows, uint8_t *to,
-                           size_t bytes)
-{
-    pp_resize_column_portable(axis, output, rows, to, bytes);
 }
 
 #endif

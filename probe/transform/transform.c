@@ -66,7 +66,7 @@ static int portable(void)
     int v = atomic_load_explicit(&use_portable, memory_order_relaxed);
     if (v < 0) {
         const char *env = getenv("PIPEPROBE_SIMD");
-        v = (env && strcmp(env, "portable") == 0) || !pp_resize_has_avx2();
+        v = (env && strcmp(env, "portable") == 0) || !PP_RESIZE_HAS_AVX2;
         atomic_store_explicit(&use_portable, v, memory_order_relaxed);
     }
     return v;
@@ -205,16 +205,12 @@ pp_status pp_transform_apply(const struct pp_transform *t, const struct pp_trans
 
 /* ---- the tables, for a resize outside this file ---- */
 
-static size_t table_bytes(int count, int taps)
-{
-    return (size_t)count * ((size_t)taps + 1) * sizeof(int32_t);
-}
-
 size_t pp_transform_axes_bytes(const struct pp_transform *t, const struct pp_transform_plan *plan)
 {
     struct parts seen = parts_of(t, plan);
-    return table_bytes(seen.x.count, pp_axis_max_taps(seen.x.in, seen.x.out)) +
-           table_bytes(seen.y.count, pp_axis_max_taps(seen.y.in, seen.y.out));
+    size_t x_taps = (size_t)pp_axis_max_taps(seen.x.in, seen.x.out),
+           y_taps = (size_t)pp_axis_max_taps(seen.y.in, seen.y.out);
+    return ((size_t)seen.x.count * (x_taps + 1) + (size_t)seen.y.count * (y_taps + 1)) * sizeof(int32_t);
 }
 
 static uint8_t *write_axis(uint8_t *to, const struct pp_axis *a)
@@ -257,24 +253,13 @@ pp_status pp_transform_axes(const struct pp_transform *t, const struct pp_transf
 
 #define RANDOM_CROP_TRIES 10
 
-/* Python's round: to nearest, ties to even, which is rint in the default rounding mode. */
-static int round_half_even(double v)
-{
-    return (int)rint(v);
-}
-
-static double uniform(struct pp_rng *r, double low, double high)
-{
-    return low + (high - low) * pp_rng_unit(r);
-}
-
 static struct pp_rect random_crop(const struct pp_transform *t, int width, int height, struct pp_rng *r)
 {
     double area = (double)width * height;
     double log_low = log(t->ratio[0]), log_high = log(t->ratio[1]);
     for (int i = 0; i < RANDOM_CROP_TRIES; i++) {
-        double target_area = area * uniform(r, t->scale[0], t->scale[1]);
-        double aspect_ratio = exp(uniform(r, log_low, log_high));
+        double target_area = area * (t->scale[0] + (t->scale[1] - t->scale[0]) * pp_rng_unit(r));
+        double aspect_ratio = exp(log_low + (log_high - log_low) * pp_rng_unit(r));
         double w = rint(sqrt(target_area * aspect_ratio)), h = rint(sqrt(target_area / aspect_ratio));
         if (w < 1 || w > width || h < 1 || h > height)
             continue;
@@ -286,9 +271,9 @@ static struct pp_rect random_crop(const struct pp_transform *t, int width, int h
     double in_ratio = (double)width / height;
     struct pp_rect box = {.width = width, .height = height};
     if (in_ratio < t->ratio[0])
-        box.height = round_half_even(width / t->ratio[0]);
+        box.height = (int)rint(width / t->ratio[0]); /* as Python's round: ties to even */
     else if (in_ratio > t->ratio[1])
-        box.width = round_half_even(height * t->ratio[1]);
+        box.width = (int)rint(height * t->ratio[1]);
     /* torchvision crops an empty box from a line of one pixel and an extreme ratio, and fails; one pixel is
      * kept here. */
     box.width = box.width < 1 ? 1 : box.width;
@@ -301,7 +286,7 @@ static struct pp_rect random_crop(const struct pp_transform *t, int width, int h
 /* Where a centred window of want begins in have samples; negative: that much padding comes first. */
 static int center_offset(int have, int want)
 {
-    return want > have ? -((want - have) / 2) : round_half_even((have - want) / 2.0);
+    return want > have ? -((want - have) / 2) : (int)rint((have - want) / 2.0);
 }
 
 void pp_transform_draw(const struct pp_transform *t, int width, int height, struct pp_sample_key key,

@@ -146,26 +146,23 @@ static pp_status parse_hflip(struct pp_transform *t, struct step s, struct pp_er
     return PP_OK;
 }
 
-static int read_three(const char **text, double v[3])
-{
-    for (int i = 0; i < 3; i++) {
-        if ((i && *(*text)++ != ',') || read_number(text, &v[i]) != 0)
-            return -1;
-    }
-    return 0;
-}
-
 static const double imagenet_mean[3] = {0.485, 0.456, 0.406}, imagenet_std[3] = {0.229, 0.224, 0.225};
 
 /* Custom statistics separate means and standard deviations by a slash, so fractions are not read here. */
 static int read_statistics(char *text, double mean[3], double std[3])
 {
     char *slash = strchr(text, '/');
+    const char *at = text;
     if (!slash)
         return -1;
     *slash = '\0';
-    const char *m = text, *s = slash + 1;
-    int wrong = read_three(&m, mean) != 0 || *m || read_three(&s, std) != 0 || *s;
+    int wrong = 0;
+    for (int i = 0; i < 6 && !wrong; i++) {
+        if (i)
+            wrong = i == 3 ? at++ != slash : *at++ != ',';
+        wrong = wrong || read_number(&at, i < 3 ? &mean[i] : &std[i - 3]) != 0;
+    }
+    wrong = wrong || *at;
     *slash = '/';
     return wrong || !(std[0] > 0 && std[1] > 0 && std[2] > 0) ? -1 : 0;
 }
@@ -207,61 +204,41 @@ static const struct {
 };
 enum { N_STEPS = sizeof(steps) / sizeof(steps[0]) };
 
-static pp_status parse_one(struct pp_transform *t, char *text, struct pp_err *err)
-{
-    char shown[128];
-    size_t length = strcspn(text, ":=");
-    struct step s = {.text = shown};
-    snprintf(shown, sizeof(shown), "%s", text);
-    for (int i = 0; i < N_STEPS; i++) {
-        if (strlen(steps[i].name) != length || strncmp(text, steps[i].name, length) != 0)
-            continue;
-        if (text[length] ? text[length] != steps[i].separator : steps[i].needs_arguments)
-            return bad(err, s, "%s is written %s", steps[i].name, steps[i].example);
-        s.rest = text + length + (text[length] ? 1 : 0);
-        return steps[i].parse(t, s, err);
-    }
-    char name[32];
-    const char *names[N_STEPS + 1] = {NULL};
-    snprintf(name, sizeof(name), "%.*s", (int)length, s.text);
-    for (int i = 0; i < N_STEPS; i++)
-        names[i] = steps[i].name;
-    const char *near = pp_nearest(name, names);
-    if (near)
-        return bad(err, s, "unknown step \"%s\"; did you mean %s?", name, near);
-    return bad(err, s,
-               "unknown step \"%s\"; steps are rrc:SIZE, resize:SIZE, center:SIZE, hflip[:P], normalize=...",
-               name);
-}
-
 /* Splits at commas; normalize takes all the rest, for its numbers have commas too. */
 static pp_status parse_steps(struct pp_transform *t, char *spec, struct pp_err *err)
 {
-    pp_status status = PP_OK;
-    while (spec && status == PP_OK) {
-        char *step = spec;
-        spec = strncmp(step, "normalize", 9) == 0 ? NULL : strchr(step, ',');
+    while (spec) {
+        char *text = spec, shown[128], name[32];
+        spec = strncmp(text, "normalize", 9) == 0 ? NULL : strchr(text, ',');
         if (spec)
             *spec++ = '\0';
-        status = parse_one(t, step, err);
+        size_t length = strcspn(text, ":=");
+        struct step s = {.text = shown};
+        snprintf(shown, sizeof(shown), "%s", text);
+        int i = 0;
+        while (i < N_STEPS && (strlen(steps[i].name) != length || strncmp(text, steps[i].name, length) != 0))
+            i++;
+        if (i < N_STEPS) {
+            if (text[length] ? text[length] != steps[i].separator : steps[i].needs_arguments)
+                return bad(err, s, "%s is written %s", steps[i].name, steps[i].example);
+            s.rest = text + length + (text[length] ? 1 : 0);
+            pp_status status = steps[i].parse(t, s, err);
+            if (status != PP_OK)
+                return status;
+            continue;
+        }
+        const char *names[N_STEPS + 1] = {NULL};
+        snprintf(name, sizeof(name), "%.*s", (int)length, s.text);
+        for (i = 0; i < N_STEPS; i++)
+            names[i] = steps[i].name;
+        const char *near = pp_nearest(name, names);
+        if (near)
+            return bad(err, s, "unknown step \"%s\"; did you mean %s?", name, near);
+        return bad(
+            err, s,
+            "unknown step \"%s\"; steps are rrc:SIZE, resize:SIZE, center:SIZE, hflip[:P], normalize=...",
+            name);
     }
-    return status;
-}
-
-static pp_status fix_size(struct pp_transform *t, const char *spec, struct pp_err *err)
-{
-    if (!t->has_center && t->resize == PP_RESIZE_NONE)
-        return pp_fail(
-            err, PP_E_USAGE,
-            "transform \"%.100s\" has no size: begin with rrc:SIZE, resize:HxW or resize:SIZE,center:SIZE",
-            spec);
-    if (!t->has_center && t->resize == PP_RESIZE_SHORTER)
-        return pp_fail(
-            err, PP_E_USAGE,
-            "transform \"%.100s\": resize:%d keeps the aspect ratio, so samples of a batch would differ in size; add center:%d or write resize:%dx%d",
-            spec, t->resize_width, t->resize_width, t->resize_height, t->resize_width);
-    t->height = t->has_center ? t->center_height : t->resize_height;
-    t->width = t->has_center ? t->center_width : t->resize_width;
     return PP_OK;
 }
 
@@ -334,8 +311,21 @@ pp_status pp_transform_parse(const char *spec, enum pp_dtype dtype, struct pp_tr
     t->dtype = dtype;
     t->scale[0] = 0.08, t->scale[1] = 1.0;
     t->ratio[0] = 3.0 / 4.0, t->ratio[1] = 4.0 / 3.0;
-    if ((status = parse_steps(t, copy, err)) != PP_OK || (status = fix_size(t, spec, err)) != PP_OK)
+    status = parse_steps(t, copy, err);
+    if (status == PP_OK && !t->has_center && t->resize == PP_RESIZE_NONE)
+        status = pp_fail(
+            err, PP_E_USAGE,
+            "transform \"%.100s\" has no size: begin with rrc:SIZE, resize:HxW or resize:SIZE,center:SIZE",
+            spec);
+    else if (status == PP_OK && !t->has_center && t->resize == PP_RESIZE_SHORTER)
+        status = pp_fail(
+            err, PP_E_USAGE,
+            "transform \"%.100s\": resize:%d keeps the aspect ratio, so samples of a batch would differ in size; add center:%d or write resize:%dx%d",
+            spec, t->resize_width, t->resize_width, t->resize_height, t->resize_width);
+    if (status != PP_OK)
         goto out;
+    t->height = t->has_center ? t->center_height : t->resize_height;
+    t->width = t->has_center ? t->center_width : t->resize_width;
     /* torchvision: to_tensor divides by 255, normalize subtracts and divides, each rounded to float32. f16
      * rounds that once more, to nearest even. */
     for (int c = 0; c < 3; c++) {

@@ -27,17 +27,6 @@ static int first_column(const struct pp_store *s)
 PLANAR_ROW(row_f32, float, value_f32)
 PLANAR_ROW(row_f16, uint16_t, value_f16)
 
-static void row_u8(const struct pp_store *s, const uint8_t *rgb, int count, int row)
-{
-    uint8_t *to = (uint8_t *)s->out + ((size_t)row * (size_t)s->t->width + (size_t)first_column(s)) * 3;
-    if (!s->flip) {
-        memcpy(to, rgb, (size_t)count * 3);
-        return;
-    }
-    for (int i = 0; i < count; i++, to -= 3)
-        memcpy(to, rgb + i * 3, 3);
-}
-
 #if defined(__x86_64__)
 
 #include <immintrin.h>
@@ -71,7 +60,7 @@ INLINE struct constants constants_of(const struct pp_transform *t, int channel)
     };
 }
 
-/* Eight samples, the low bytes of v, as fill_values in transform_parse.c makes them. */
+/* Eight samples, the low bytes of v, as pp_transform_parse makes them. */
 INLINE __m256 values_of(__m128i v, const struct constants *k)
 {
     __m256 x = divide(_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(v)), k->full, k->full_reciprocal);
@@ -185,10 +174,17 @@ int pp_store_simd_is_exact(const struct pp_transform *t)
 void pp_store_row(const struct pp_store *s, const uint8_t *rgb, int count, int row)
 {
     int simd = s->t->simd_is_exact && !s->portable;
+    uint8_t *to;
     switch (s->t->dtype) {
     case PP_DTYPE_F32: row_f32(s, rgb, simd ? row_f32_simd(s, rgb, count, row) : 0, count, row); break;
     case PP_DTYPE_F16: row_f16(s, rgb, simd ? row_f16_simd(s, rgb, count, row) : 0, count, row); break;
-    case PP_DTYPE_U8: row_u8(s, rgb, count, row); break;
+    case PP_DTYPE_U8:
+        to = (uint8_t *)s->out + ((size_t)row * (size_t)s->t->width + (size_t)first_column(s)) * 3;
+        if (!s->flip)
+            memcpy(to, rgb, (size_t)count * 3);
+        for (int i = 0; s->flip && i < count; i++, to -= 3)
+            memcpy(to, rgb + i * 3, 3);
+        break;
     }
 }
 
