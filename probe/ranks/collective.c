@@ -82,41 +82,32 @@ static int is_the_file_at(int fd, const char *path)
            opened.st_dev == named.st_dev;
 }
 
-/* Never through a link, which any user may have put where the file is expected (/dev/shm, /tmp); and only a
+/* Opens the file and goes through its door. Who leaves last removes the file: then it is opened once more.
+ * Never through a link, which any user may have put where the file is expected (/dev/shm, /tmp); and only a
  * file that others cannot cut or write: a rank that has mapped it would be ended by SIGBUS. */
-static pp_status open_own(struct pp_ranks_file *f, struct pp_err *err)
-{
-    struct stat info;
-    f->fd = open(f->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (f->fd < 0 && errno == ENOENT) {
-        f->fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (f->fd < 0 && errno == EEXIST)
-            return PP_E_TRANSIENT; /* another rank was faster */
-    }
-    if (f->fd < 0 && errno == EISDIR)
-        return pp_fail(err, PP_E_USAGE, "--collective: %s is a directory; name a file in it", f->path);
-    if (f->fd < 0 && errno == ELOOP)
-        return pp_fail(err, PP_E_USAGE, "--collective: %s is a symbolic link; name the file itself", f->path);
-    if (f->fd < 0 || fstat(f->fd, &info) != 0)
-        return pp_fail_errno(err, errno, "--collective: opening %s failed", f->path);
-    if (info.st_uid != geteuid() || (info.st_mode & S_IWOTH))
-        return pp_fail(err, PP_E_ACCESS,
-                       "--collective: %s %s; name a file of your own that others cannot write", f->path,
-                       info.st_uid != geteuid() ? "belongs to another user"
-                                                : "can be written by other users");
-    return PP_OK;
-}
-
-/* Opens the file and goes through its door. Who leaves last removes the file: then it is opened once more. */
 static pp_status enter(struct pp_ranks_file *f, struct pp_err *err)
 {
     uint64_t until = pp_now_ns() + DOOR_WAIT_NS;
+    struct stat info;
     for (;;) {
-        pp_status st = open_own(f, err);
-        if (st == PP_E_TRANSIENT)
-            continue;
-        if (st != PP_OK)
-            return st;
+        f->fd = open(f->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (f->fd < 0 && errno == ENOENT) {
+            f->fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+            if (f->fd < 0 && errno == EEXIST)
+                continue; /* another rank was faster */
+        }
+        if (f->fd < 0 && errno == EISDIR)
+            return pp_fail(err, PP_E_USAGE, "--collective: %s is a directory; name a file in it", f->path);
+        if (f->fd < 0 && errno == ELOOP)
+            return pp_fail(err, PP_E_USAGE, "--collective: %s is a symbolic link; name the file itself",
+                           f->path);
+        if (f->fd < 0 || fstat(f->fd, &info) != 0)
+            return pp_fail_errno(err, errno, "--collective: opening %s failed", f->path);
+        if (info.st_uid != geteuid() || (info.st_mode & S_IWOTH))
+            return pp_fail(err, PP_E_ACCESS,
+                           "--collective: %s %s; name a file of your own that others cannot write", f->path,
+                           info.st_uid != geteuid() ? "belongs to another user"
+                                                    : "can be written by other users");
         int held = lock_byte(f->fd, F_WRLCK, DOOR) == 0;
         if (held && is_the_file_at(f->fd, f->path))
             return PP_OK;
@@ -137,22 +128,32 @@ static pp_status enter(struct pp_ranks_file *f, struct pp_err *err)
 
 /* ---- the file's contents, behind the door ---- */
 
-static int is_ours(int fd)
+/* Contents of ranks that are there have to be of the same number; those of a run that is over are begun anew.
+ */
+static pp_status join_or_begin(struct pp_ranks_file *f, uint32_t world_size, struct pp_err *err)
 {
+    int company = is_held(f->fd, PLACES, PP_COLLECTIVE_RANKS);
     struct stat info;
     char begins[sizeof(magic)] = {0}, none[sizeof(magic)] = {0};
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
-        return 0;
-    if (info.st_size && pread(fd, begins, sizeof(begins), 0) != (ssize_t)sizeof(begins))
-        return 0;
-    return memcmp(begins, magic, sizeof(magic)) == 0 ||
-           memcmp(begins, none, sizeof(none)) == 0; /* nothing: new, or the process that began it died */
-}
-
-/* No process is there: the file's content is of a run that is over. Its room is asked for now, since a
- * mapped page that finds none would end the process. */
-static pp_status begin(struct pp_ranks_file *f, uint32_t world_size, struct pp_err *err)
-{
+    uint32_t theirs = 0;
+    if (fstat(f->fd, &info) != 0 || !S_ISREG(info.st_mode) ||
+        (info.st_size && pread(f->fd, begins, sizeof(begins), 0) != (ssize_t)sizeof(begins)) ||
+        (memcmp(begins, magic, sizeof(magic)) != 0 &&
+         memcmp(begins, none, sizeof(none)) != 0)) /* nothing: new, or the process that began it died */
+        return pp_fail(err, PP_E_USAGE,
+                       "--collective: %s is not a file of the ranks; name a new file for the ranks to share",
+                       f->path);
+    if (company) {
+        if (pread(f->fd, &theirs, sizeof(theirs), offsetof(struct pp_ranks_shared, world_size)) ==
+                (ssize_t)sizeof(theirs) &&
+            theirs == world_size)
+            return PP_OK;
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--world-size %u: the ranks that share %s already have --world-size %u; give all of them the same, or name another file",
+            world_size, f->path, theirs);
+    }
+    /* Its room is asked for now, since a mapped page that finds none would end the process. */
     int rc = ftruncate(f->fd, 0) == 0 ? posix_fallocate(f->fd, 0, (off_t)f->size) : errno;
     if (rc == 0 && pwrite(f->fd, &world_size, sizeof(world_size),
                           offsetof(struct pp_ranks_shared, world_size)) != (ssize_t)sizeof(world_size))
@@ -162,30 +163,9 @@ static pp_status begin(struct pp_ranks_file *f, uint32_t world_size, struct pp_e
     return rc ? pp_fail_errno(err, rc, "--collective: writing %s failed", f->path) : PP_OK;
 }
 
-static pp_status check_size(const struct pp_ranks_file *f, uint32_t world_size, struct pp_err *err)
-{
-    uint32_t theirs = 0;
-    if (pread(f->fd, &theirs, sizeof(theirs), offsetof(struct pp_ranks_shared, world_size)) ==
-            (ssize_t)sizeof(theirs) &&
-        theirs == world_size)
-        return PP_OK;
-    return pp_fail(
-        err, PP_E_USAGE,
-        "--world-size %u: the ranks that share %s already have --world-size %u; give all of them the same, or name another file",
-        world_size, f->path, theirs);
-}
-
 static pp_status take_place(struct pp_ranks_file *f, const struct pp_collective_opts *o, struct pp_err *err)
 {
-    int company = is_held(f->fd, PLACES, PP_COLLECTIVE_RANKS);
-    pp_status st =
-        is_ours(f->fd)
-            ? PP_OK
-            : pp_fail(err, PP_E_USAGE,
-                      "--collective: %s is not a file of the ranks; name a new file for the ranks to share",
-                      f->path);
-    if (st == PP_OK)
-        st = company ? check_size(f, o->world_size, err) : begin(f, o->world_size, err);
+    pp_status st = join_or_begin(f, o->world_size, err);
     if (st == PP_OK) {
         void *at = mmap(NULL, f->size, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
         if (at == MAP_FAILED)
@@ -224,43 +204,17 @@ static void ranks_file_ring(struct pp_ranks_file *f)
     syscall(SYS_futex, &f->shared->bell, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* Opens or begins the file and takes the place of opts->rank. Errors as pp_collective_join. To be left also
- * after a failure. */
-static pp_status ranks_file_join(struct pp_ranks_file *f, const struct pp_collective_opts *o,
-                                 struct pp_err *err)
-{
-    *f = (struct pp_ranks_file){.path = strdup(o->path),
-                                .fd = -1,
-                                .size = sizeof(struct pp_ranks_shared) +
-                                        o->world_size * sizeof(struct pp_rank_line)};
-    pp_status st = f->path ? enter(f, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory to join %s", o->path);
-    if (st == PP_OK) {
-        st = take_place(f, o, err);
-        lock_byte(f->fd, F_UNLCK, DOOR);
-    }
-    if (st == PP_OK)
-        ranks_file_ring(f);
-    return st;
-}
-
-/* Where the door's lock is not to be had, the file stays: it does no harm. */
-static void remove_if_last(const struct pp_ranks_file *f)
-{
-    uint64_t until = pp_now_ns() + DOOR_WAIT_NS;
-    while (lock_byte(f->fd, F_WRLCK, DOOR) != 0) {
-        if (pp_now_ns() > until)
-            return;
-        pp_sleep_until_ns(pp_now_ns() + DOOR_LOOK_NS);
-    }
-    if (!is_held(f->fd, PLACES, PP_COLLECTIVE_RANKS) && is_the_file_at(f->fd, f->path))
-        unlink(f->path);
-}
-
 /* Gives up the place; the last one takes the file away. */
 static void ranks_file_leave(struct pp_ranks_file *f)
 {
     if (f->shared) {
-        remove_if_last(f);
+        uint64_t until = pp_now_ns() + DOOR_WAIT_NS;
+        int held;
+        while (!(held = lock_byte(f->fd, F_WRLCK, DOOR) == 0) && pp_now_ns() <= until)
+            pp_sleep_until_ns(pp_now_ns() + DOOR_LOOK_NS);
+        /* Where the door's lock is not to be had, the file stays: it does no harm. */
+        if (held && !is_held(f->fd, PLACES, PP_COLLECTIVE_RANKS) && is_the_file_at(f->fd, f->path))
+            unlink(f->path);
         munmap(f->shared, f->size);
     }
     if (f->fd >= 0)
@@ -309,7 +263,18 @@ pp_status pp_collective_join(const struct pp_collective_opts *o, struct pp_colle
     c->rank = o->rank;
     c->world_size = o->world_size;
     c->limit_ns = o->limit_ns;
-    pp_status st = ranks_file_join(&c->file, o, err);
+    struct pp_ranks_file *f = &c->file;
+    *f = (struct pp_ranks_file){.path = strdup(o->path),
+                                .fd = -1,
+                                .size = sizeof(struct pp_ranks_shared) +
+                                        o->world_size * sizeof(struct pp_rank_line)};
+    pp_status st = f->path ? enter(f, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory to join %s", o->path);
+    if (st == PP_OK) {
+        st = take_place(f, o, err);
+        lock_byte(f->fd, F_UNLCK, DOOR);
+    }
+    if (st == PP_OK)
+        ranks_file_ring(f);
     if (st != PP_OK) {
         ranks_file_leave(&c->file);
         free(c);

@@ -97,33 +97,30 @@ static int take_job(const struct variables *v, const char *const *names, struct 
     return 1;
 }
 
-static int started_by(const struct launcher *l, const struct variables *v, struct pp_identity *out)
-{
-    for (int i = 0; i < SIGNS && l->sign[i]; i++)
-        if (!value_of(v, l->sign[i]))
-            return 0;
-    int64_t rank = number_of(v, l->rank), world = first_number(v, l->world_size);
-    if (rank < 0 || rank >= world || (l->of_many && world < 2))
-        return 0;
-    *out = (struct pp_identity){.launcher = l->name,
-                                .rank = rank,
-                                .world_size = world,
-                                .local_rank = first_number(v, l->local_rank),
-                                .local_size = first_number(v, l->local_size),
-                                .node = first_number(v, l->node),
-                                .attempt = number_of(v, l->attempt)};
-    int named = take_job(v, l->job, out);
-    for (size_t i = 0; i < sizeof(schedulers) / sizeof(schedulers[0]) && !named; i++)
-        named = take_job(v, schedulers[i], out);
-    return 1;
-}
-
 int pp_identity_read_from(pp_variable_fn *get, void *ctx, struct pp_identity *out)
 {
     struct variables v = {get, ctx};
-    for (int i = 0; i < LAUNCHERS; i++)
-        if (started_by(&launchers[i], &v, out))
-            return 1;
+    for (const struct launcher *l = launchers; l < launchers + LAUNCHERS; l++) {
+        int signs = 0;
+        while (signs < SIGNS && l->sign[signs] && value_of(&v, l->sign[signs]))
+            signs++;
+        if (signs < SIGNS && l->sign[signs])
+            continue;
+        int64_t rank = number_of(&v, l->rank), world = first_number(&v, l->world_size);
+        if (rank < 0 || rank >= world || (l->of_many && world < 2))
+            continue;
+        *out = (struct pp_identity){.launcher = l->name,
+                                    .rank = rank,
+                                    .world_size = world,
+                                    .local_rank = first_number(&v, l->local_rank),
+                                    .local_size = first_number(&v, l->local_size),
+                                    .node = first_number(&v, l->node),
+                                    .attempt = number_of(&v, l->attempt)};
+        int named = take_job(&v, l->job, out);
+        for (size_t i = 0; i < sizeof(schedulers) / sizeof(schedulers[0]) && !named; i++)
+            named = take_job(&v, schedulers[i], out);
+        return 1;
+    }
     *out = pp_identity_of(NULL, -1, -1);
     return 0;
 }

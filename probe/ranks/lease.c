@@ -169,7 +169,7 @@ static void find_lost(struct pp_lease *l)
         pthread_mutex_unlock(&l->lock);
         if (!any)
             return;
-        if (h.lost || !pp_lease_dir_is_taken(&l->dir, h.epoch, h.shard, h.turn + 1))
+        if (h.lost || !pp_lease_dir_has(&l->dir, h.epoch, h.shard, h.turn + 1))
             continue;
         pthread_mutex_lock(&l->lock); /* only this thread takes leases out */
         l->held[i].lost = 1;
@@ -231,21 +231,6 @@ static void *lease_main(void *arg)
 
 /* ---- the reader ---- */
 
-static pp_status hold(struct pp_lease *l, uint64_t shard, int turn, struct pp_err *err)
-{
-    pp_status st = PP_OK;
-    pthread_mutex_lock(&l->lock);
-    if (!pp_grow(&l->held, &l->room, l->n_held + 1, sizeof(*l->held)))
-        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the leases of %zu shards", l->n_held + 1);
-    if (st == PP_OK) {
-        l->held[l->n_held++] = (struct held){l->epoch, l->position++, shard, turn, 0};
-        l->counts.taken++;
-        l->counts.stolen += turn > 0;
-    }
-    pthread_mutex_unlock(&l->lock);
-    return st;
-}
-
 static int holds(struct pp_lease *l, uint64_t shard)
 {
     int found = 0;
@@ -285,12 +270,18 @@ static pp_status try_take(struct pp_lease *l, uint64_t shard, int turn, enum pp_
                           struct pp_err *err)
 {
     pp_status st = pp_lease_dir_take(&l->dir, l->epoch, shard, turn, err);
-    if (st == PP_E_EXISTS)
-        return PP_OK;
-    if (st == PP_OK)
-        st = hold(l, shard, turn, err);
-    if (st == PP_OK)
+    if (st != PP_OK)
+        return st == PP_E_EXISTS ? PP_OK : st;
+    pthread_mutex_lock(&l->lock);
+    if (!pp_grow(&l->held, &l->room, l->n_held + 1, sizeof(*l->held)))
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the leases of %zu shards", l->n_held + 1);
+    if (st == PP_OK) {
+        l->held[l->n_held++] = (struct held){l->epoch, l->position++, shard, turn, 0};
+        l->counts.taken++;
+        l->counts.stolen += turn > 0;
         *answer = PP_LEASE_TAKEN;
+    }
+    pthread_mutex_unlock(&l->lock);
     return st;
 }
 
@@ -315,7 +306,7 @@ static pp_status try_steal(struct pp_lease *l, uint64_t shard, enum pp_lease_ans
         pthread_mutex_unlock(&l->lock);
         return PP_OK;
     }
-    if (pp_lease_dir_is_done(&l->dir, l->epoch, shard)) /* the next look sees it */
+    if (pp_lease_dir_has(&l->dir, l->epoch, shard, PP_LEASE_DONE)) /* the next look sees it */
         return PP_OK;
     pp_status st = try_take(l, shard, turn + 1, answer, err);
     if (st != PP_OK || *answer != PP_LEASE_TAKEN)
@@ -366,23 +357,6 @@ pp_status pp_lease_take(struct pp_lease *l, uint64_t epoch, const uint64_t *orde
 
 /* ---- join and leave ---- */
 
-/* A directory in which all is done would give a run without a sample. */
-static pp_status check_done(struct pp_lease *l, uint64_t epochs, struct pp_err *err)
-{
-    uint64_t done = 0;
-    if (!epochs)
-        return PP_OK;
-    pp_status st = pp_lease_dir_look(&l->dir, epochs - 1, l->state, err);
-    for (uint64_t i = 0; st == PP_OK && i < l->dir.shards; i++)
-        done += (uint64_t)l->state[i].done;
-    if (st != PP_OK || done < l->dir.shards)
-        return st;
-    return pp_fail(
-        err, PP_E_EXISTS,
-        "--lease %s: all shards of %s%llu are done there; name another directory, or remove it to read them again",
-        l->dir.path, epochs > 1 ? "epochs 0 to " : "epoch ", (unsigned long long)epochs - 1);
-}
-
 pp_status pp_lease_join(const struct pp_lease_opts *opts, struct pp_lease **out, struct pp_err *err)
 {
     struct pp_lease *l = calloc(1, sizeof(*l));
@@ -397,8 +371,17 @@ pp_status pp_lease_join(const struct pp_lease_opts *opts, struct pp_lease **out,
     pp_status st = l->state ? pp_lease_dir_join(&l->dir, opts, err)
                             : pp_fail(err, PP_E_NO_MEMORY, "no memory for the leases of %llu shards",
                                       (unsigned long long)opts->shards);
-    if (st == PP_OK)
-        st = check_done(l, opts->epochs, err);
+    /* A directory in which all is done would give a run without a sample. */
+    uint64_t done = 0;
+    if (st == PP_OK && opts->epochs)
+        st = pp_lease_dir_look(&l->dir, opts->epochs - 1, l->state, err);
+    for (uint64_t i = 0; st == PP_OK && opts->epochs && i < l->dir.shards; i++)
+        done += (uint64_t)l->state[i].done;
+    if (st == PP_OK && opts->epochs && done >= l->dir.shards)
+        st = pp_fail(
+            err, PP_E_EXISTS,
+            "--lease %s: all shards of %s%llu are done there; name another directory, or remove it to read them again",
+            l->dir.path, opts->epochs > 1 ? "epochs 0 to " : "epoch ", (unsigned long long)opts->epochs - 1);
     if (st == PP_OK) {
         int rc = pthread_create(&l->thread, NULL, lease_main, l);
         l->started = rc == 0;

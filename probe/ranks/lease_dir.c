@@ -25,21 +25,12 @@ static const char *epoch_name(char buf[NAME], uint64_t epoch)
 
 static const char *lease_name(char buf[NAME], uint64_t epoch, uint64_t shard, int turn)
 {
-    snprintf(buf, NAME, "epoch-%05llu/%llu.%d", (unsigned long long)epoch, (unsigned long long)shard, turn);
+    if (turn == PP_LEASE_DONE)
+        snprintf(buf, NAME, "epoch-%05llu/%llu.done", (unsigned long long)epoch, (unsigned long long)shard);
+    else
+        snprintf(buf, NAME, "epoch-%05llu/%llu.%d", (unsigned long long)epoch, (unsigned long long)shard,
+                 turn);
     return buf;
-}
-
-static const char *done_name(char buf[NAME], uint64_t epoch, uint64_t shard)
-{
-    snprintf(buf, NAME, "epoch-%05llu/%llu.done", (unsigned long long)epoch, (unsigned long long)shard);
-    return buf;
-}
-
-/* A token that was read becomes a part of a name. */
-static int is_token(const char *t)
-{
-    size_t n = strspn(t, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-.");
-    return n > 0 && t[n] == '\0' && t[0] != '.' && n < PP_LEASE_TOKEN;
 }
 
 /* ---- small files ---- */
@@ -172,21 +163,6 @@ static pp_status check_empty(const struct pp_lease_dir *d, struct pp_err *err)
         d->path, foreign);
 }
 
-/* The file 'job' appears whole or not at all. Where links cannot be made it is renamed into place: ranks of
- * one job write the same. */
-static pp_status make_job(const struct pp_lease_dir *d, const char *text, struct pp_err *err)
-{
-    char made[PP_LEASE_TOKEN + 16];
-    snprintf(made, sizeof(made), "ranks/%s.job", d->token);
-    int rc = make_text(d->fd, made, text);
-    if (rc)
-        return fail_dir(d, rc, "writing into it", err);
-    if (linkat(d->fd, made, d->fd, "job", 0) != 0 && errno != EEXIST)
-        rc = renameat(d->fd, made, d->fd, "job") == 0 ? 0 : errno;
-    unlinkat(d->fd, made, 0);
-    return rc ? fail_dir(d, rc, "making its file 'job'", err) : PP_OK;
-}
-
 static pp_status claim_job(const struct pp_lease_dir *d, const struct pp_lease_opts *o, struct pp_err *err)
 {
     char own[JOB_BYTES], theirs[JOB_BYTES];
@@ -200,9 +176,21 @@ static pp_status claim_job(const struct pp_lease_dir *d, const struct pp_lease_o
     int rc = read_text(d->fd, "job", theirs, sizeof(theirs));
     pp_status st = PP_OK;
     if (rc == ENOENT) {
+        /* The file appears whole or not at all. Where links cannot be made it is renamed into place: ranks of
+         * one job write the same. */
+        char made[PP_LEASE_TOKEN + 16];
+        snprintf(made, sizeof(made), "ranks/%s.job", d->token);
         st = check_empty(d, err);
-        if (st == PP_OK)
-            st = make_job(d, own, err);
+        rc = st == PP_OK ? make_text(d->fd, made, own) : 0;
+        if (rc) {
+            st = fail_dir(d, rc, "writing into it", err);
+        } else if (st == PP_OK) {
+            if (linkat(d->fd, made, d->fd, "job", 0) != 0 && errno != EEXIST)
+                rc = renameat(d->fd, made, d->fd, "job") == 0 ? 0 : errno;
+            unlinkat(d->fd, made, 0);
+            if (rc)
+                st = fail_dir(d, rc, "making its file 'job'", err);
+        }
         if (st == PP_OK)
             rc = read_text(d->fd, "job", theirs, sizeof(theirs));
     }
@@ -302,35 +290,31 @@ pp_status pp_lease_dir_beat(struct pp_lease_dir *d, int left, struct pp_err *err
     return rc ? fail_dir(d, rc, "writing the heartbeat", err) : PP_OK;
 }
 
-static struct pp_lease_other *other(struct pp_lease_dir *d, const char *token, uint64_t now)
-{
-    for (size_t i = 0; i < d->n_others; i++)
-        if (strcmp(d->others[i].token, token) == 0)
-            return &d->others[i];
-    if (!pp_grow(&d->others, &d->others_room, d->n_others + 1, sizeof(*d->others)))
-        return NULL;
-    struct pp_lease_other *o = &d->others[d->n_others++];
-    *o = (struct pp_lease_other){.changed_ns = now};
-    snprintf(o->token, sizeof(o->token), "%s", token);
-    return o;
-}
-
 enum pp_lease_owner pp_lease_dir_owner(struct pp_lease_dir *d, uint64_t epoch, uint64_t shard, int turn,
                                        char *token)
 {
     char name[NAME], of_beat[PP_LEASE_TOKEN + 8], beat[32] = "";
     uint64_t now = pp_now_ns();
-    int known = read_text(d->fd, lease_name(name, epoch, shard, turn), token, PP_LEASE_TOKEN) == 0 &&
-                is_token(token);
+    int known = read_text(d->fd, lease_name(name, epoch, shard, turn), token, PP_LEASE_TOKEN) == 0;
+    /* A token that was read becomes a part of a name. */
+    size_t n = strspn(token, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-.");
+    known = known && n > 0 && token[n] == '\0' && token[0] != '.' && n < PP_LEASE_TOKEN;
     if (!known) /* its maker died before it wrote its name, or is about to write it: watched by itself */
         snprintf(token, PP_LEASE_TOKEN, "?%.64s", name);
-    struct pp_lease_other *o = other(d, token, now);
+    size_t i = 0;
+    while (i < d->n_others && strcmp(d->others[i].token, token) != 0)
+        i++;
+    if (i == d->n_others && pp_grow(&d->others, &d->others_room, d->n_others + 1, sizeof(*d->others))) {
+        d->others[d->n_others] = (struct pp_lease_other){.changed_ns = now};
+        snprintf(d->others[d->n_others++].token, PP_LEASE_TOKEN, "%s", token);
+    }
     if (known) {
         snprintf(of_beat, sizeof(of_beat), "ranks/%s", token);
         read_text(d->fd, of_beat, beat, sizeof(beat));
     }
-    if (!o)
+    if (i == d->n_others)
         return PP_LEASE_ALIVE;
+    struct pp_lease_other *o = &d->others[i];
     if (strncmp(beat, "left ", 5) == 0)
         return PP_LEASE_LEFT;
     if (strcmp(beat, o->beat) != 0) {
@@ -373,44 +357,18 @@ pp_status pp_lease_dir_take(struct pp_lease_dir *d, uint64_t epoch, uint64_t sha
     return rc == EEXIST ? PP_E_EXISTS : rc ? fail_dir(d, rc, "leasing a shard", err) : PP_OK;
 }
 
-int pp_lease_dir_is_taken(const struct pp_lease_dir *d, uint64_t epoch, uint64_t shard, int turn)
+int pp_lease_dir_has(const struct pp_lease_dir *d, uint64_t epoch, uint64_t shard, int turn)
 {
     char name[NAME];
     return faccessat(d->fd, lease_name(name, epoch, shard, turn), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-int pp_lease_dir_is_done(const struct pp_lease_dir *d, uint64_t epoch, uint64_t shard)
-{
-    char name[NAME];
-    return faccessat(d->fd, done_name(name, epoch, shard), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 pp_status pp_lease_dir_done(struct pp_lease_dir *d, uint64_t epoch, uint64_t shard, struct pp_err *err)
 {
     char name[NAME], text[PP_LEASE_TOKEN + 2];
     snprintf(text, sizeof(text), "%s\n", d->token);
-    int rc = make_text(d->fd, done_name(name, epoch, shard), text);
+    int rc = make_text(d->fd, lease_name(name, epoch, shard, PP_LEASE_DONE), text);
     return rc == 0 || rc == EEXIST ? PP_OK : fail_dir(d, rc, "marking a shard as done", err);
-}
-
-static void note_name(struct pp_lease_dir *d, const char *name, struct pp_lease_state *state)
-{
-    char *end;
-    if (name[0] < '0' || name[0] > '9')
-        return;
-    errno = 0;
-    unsigned long long shard = strtoull(name, &end, 10);
-    if (errno || *end != '.' || shard >= d->shards)
-        return;
-    if (strcmp(end + 1, "done") == 0) {
-        state[shard].done = 1;
-        return;
-    }
-    if (end[1] < '0' || end[1] > '9')
-        return;
-    unsigned long turn = strtoul(end + 1, &end, 10);
-    if (!errno && *end == '\0' && turn <= PP_LEASE_MOST_TURNS && (int)turn > state[shard].turn)
-        state[shard].turn = (int)turn;
 }
 
 pp_status pp_lease_dir_look(struct pp_lease_dir *d, uint64_t epoch, struct pp_lease_state *state,
@@ -431,8 +389,22 @@ pp_status pp_lease_dir_look(struct pp_lease_dir *d, uint64_t epoch, struct pp_le
             close(fd);
         return fail_dir(d, errnum, "listing the leases of an epoch", err);
     }
-    while ((e = readdir(dir)) && seen++ < most)
-        note_name(d, e->d_name, state);
+    while ((e = readdir(dir)) && seen++ < most) {
+        char *end;
+        if (e->d_name[0] < '0' || e->d_name[0] > '9')
+            continue;
+        errno = 0;
+        unsigned long long shard = strtoull(e->d_name, &end, 10);
+        if (errno || *end != '.' || shard >= d->shards)
+            continue;
+        if (strcmp(end + 1, "done") == 0)
+            state[shard].done = 1;
+        if (end[1] < '0' || end[1] > '9')
+            continue;
+        unsigned long turn = strtoul(end + 1, &end, 10);
+        if (!errno && *end == '\0' && turn <= PP_LEASE_MOST_TURNS && (int)turn > state[shard].turn)
+            state[shard].turn = (int)turn;
+    }
     closedir(dir);
     return seen <= most ? PP_OK
                         : pp_fail(err, PP_E_LIMIT,

@@ -19,7 +19,7 @@
 
 #include "probe/ranks/lease.h"
 
-enum { PP_LEASE_TOKEN = 96, PP_LEASE_MOST_TURNS = 1000 };
+enum { PP_LEASE_TOKEN = 96, PP_LEASE_MOST_TURNS = 1000, PP_LEASE_DONE = -1 };
 
 /* A rank that holds leases which this one waits for. */
 struct pp_lease_other {
@@ -56,8 +56,8 @@ pp_status pp_lease_dir_enter(struct pp_lease_dir *d, uint64_t epoch, struct pp_e
 /* PP_E_EXISTS, without a sentence: another rank has it. */
 pp_status pp_lease_dir_take(struct pp_lease_dir *d, uint64_t epoch, uint64_t shard, int turn,
                             struct pp_err *err);
-int pp_lease_dir_is_taken(const struct pp_lease_dir *d, uint64_t epoch, uint64_t shard, int turn);
-int pp_lease_dir_is_done(const struct pp_lease_dir *d, uint64_t epoch, uint64_t shard);
+/* Whether the shard was leased for the turn-th time; PP_LEASE_DONE: whether all of it was trained on. */
+int pp_lease_dir_has(const struct pp_lease_dir *d, uint64_t epoch, uint64_t shard, int turn);
 pp_status pp_lease_dir_done(struct pp_lease_dir *d, uint64_t epoch, uint64_t shard, struct pp_err *err);
 /* What stands there now: d->shards entries of state. An epoch that has not begun has no leases. */
 pp_status pp_lease_dir_look(struct pp_lease_dir *d, uint64_t epoch, struct pp_lease_state *state,
