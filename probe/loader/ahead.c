@@ -82,7 +82,7 @@ pp_status pp_ahead_create(const struct pp_loader_opts *opts, int worker, struct 
     for (; a->threads < n && rc == 0; a->threads += rc == 0)
         rc = pthread_create(&a->thread[a->threads], NULL, thread_main, a);
     if (rc) {
-        pp_ahead_destroy(a);
+        pp_ahead_destroy(a, NULL, NULL);
         return pp_fail_errno(err, rc,
                              "starting the threads for %d reads in flight failed; try a lower --inflight", n);
     }
@@ -90,24 +90,25 @@ pp_status pp_ahead_create(const struct pp_loader_opts *opts, int worker, struct 
     return PP_OK;
 }
 
-void pp_ahead_stop(struct pp_ahead *a)
+void pp_ahead_destroy(struct pp_ahead *a, uint64_t *grown, uint64_t *bytes)
 {
+    if (!a)
+        return;
     pthread_mutex_lock(&a->lock);
     a->stop = 1;
     pthread_cond_broadcast(&a->pushed);
     pthread_mutex_unlock(&a->lock);
     for (int i = 0; i < a->threads; i++)
         pthread_join(a->thread[i], NULL);
-    a->threads = 0;
-}
-
-void pp_ahead_destroy(struct pp_ahead *a)
-{
-    if (!a)
-        return;
-    pp_ahead_stop(a);
-    for (int i = 0; i < a->n; i++)
+    uint64_t held = sizeof(*a);
+    for (int i = 0; i < a->n; i++) {
+        held += sizeof(a->entry[i]) + a->entry[i].sample.cap;
         pp_sample_free(&a->entry[i].sample);
+    }
+    if (grown) {
+        *grown = a->grown;
+        *bytes = held;
+    }
     pthread_cond_destroy(&a->ended);
     pthread_cond_destroy(&a->pushed);
     pthread_mutex_destroy(&a->lock);
@@ -162,12 +163,4 @@ void pp_ahead_pop(struct pp_ahead *a)
 uint64_t pp_ahead_grown(const struct pp_ahead *a)
 {
     return a->grown;
-}
-
-uint64_t pp_ahead_footprint(const struct pp_ahead *a)
-{
-    uint64_t bytes = sizeof(*a);
-    for (int i = 0; i < a->n; i++)
-        bytes += sizeof(a->entry[i]) + a->entry[i].sample.cap;
-    return bytes;
 }

@@ -42,7 +42,10 @@ pp_status pp_decoding_init(struct pp_loader *l, struct pp_err *err)
     pp_status st = pp_worker_init(d->rescue, l, l->opts.workers, err);
     for (int i = 0; i < l->opts.workers && st == PP_OK; i++)
         st = pp_device_parser_create(d->device, &l->workers[i].parser, err);
-    return st;
+    if (st != PP_OK || l->opts.decode_required)
+        return st;
+    pthread_mutex_init(&l->fallback.lock, NULL);
+    return pp_device_open(&(struct pp_device_opts){.kind = "host"}, &l->fallback.host, err);
 }
 
 void pp_decoding_free(struct pp_loader *l)
@@ -66,6 +69,10 @@ void pp_decoding_free(struct pp_loader *l)
     free(d->usable);
     free(d->delivered);
     pthread_mutex_destroy(&d->lock);
+    if (l->fallback.host) {
+        pp_device_close(l->fallback.host);
+        pthread_mutex_destroy(&l->fallback.lock);
+    }
 }
 
 /* ---- the worker's part ---- */
@@ -253,24 +260,6 @@ void pp_decoding_compare(struct pp_loader *l, const struct pp_slot *s, uint64_t 
 }
 
 /* ---- without the device ---- */
-
-pp_status pp_fallback_init(struct pp_loader *l, struct pp_err *err)
-{
-    struct pp_fallback *f = &l->fallback;
-    if (!l->opts.decode_on_device || l->opts.decode_required)
-        return PP_OK;
-    pthread_mutex_init(&f->lock, NULL);
-    return pp_device_open(&(struct pp_device_opts){.kind = "host"}, &f->host, err);
-}
-
-void pp_fallback_free(struct pp_loader *l)
-{
-    struct pp_fallback *f = &l->fallback;
-    if (!f->host)
-        return;
-    pp_device_close(f->host);
-    pthread_mutex_destroy(&f->lock);
-}
 
 struct pp_device *pp_fallback_device(const struct pp_loader *l)
 {

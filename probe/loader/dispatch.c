@@ -108,12 +108,6 @@ static void no_more(struct pp_dispatch *d)
         pp_queue_close(d->ready);
 }
 
-static void hand_over(struct pp_dispatch *d, struct pp_slot *slot)
-{
-    d->making--;
-    pp_queue_put(d->ready, slot); /* never blocks: the queue holds every slot there is */
-}
-
 /* Where the epoch that is being dealt ends: at its last sample, or with drop_last at its last whole batch. */
 static uint64_t epoch_end(const struct pp_dispatch *d)
 {
@@ -278,8 +272,10 @@ int pp_dispatch_row_done(struct pp_slot *slot)
 void pp_dispatch_finish(struct pp_dispatch *d, struct pp_slot *slot)
 {
     pthread_mutex_lock(&d->lock);
+    /* The queue never blocks: it holds every slot there is. */
     if (!d->opts->in_order) {
-        hand_over(d, slot);
+        d->making--;
+        pp_queue_put(d->ready, slot);
     } else {
         /* Slots come free in batch order, so batches in flight are a window of n_slots numbers: modulo cannot
          * collide. */
@@ -288,7 +284,8 @@ void pp_dispatch_finish(struct pp_dispatch *d, struct pp_slot *slot)
         while ((next = d->finished[d->next_ready % d->n_slots]) && next->batch == d->next_ready) {
             d->finished[d->next_ready % d->n_slots] = NULL;
             d->next_ready++;
-            hand_over(d, next);
+            d->making--;
+            pp_queue_put(d->ready, next);
         }
     }
     if (d->no_more && !d->open && d->making == 0)
@@ -358,19 +355,6 @@ void pp_dispatch_item_done(struct pp_dispatch *d, struct pp_item *item)
     pthread_mutex_unlock(&d->lock);
 }
 
-int pp_dispatch_item_path(struct pp_dispatch *d, uint64_t index, char *buf, size_t size)
-{
-    int found = 0;
-    pthread_mutex_lock(&d->lock);
-    for (size_t i = 0; i < d->n_items && !found; i++)
-        if (d->items[i].with_worker && d->items[i].sample.index == index) {
-            snprintf(buf, size, "%s", d->items[i].path);
-            found = 1;
-        }
-    pthread_mutex_unlock(&d->lock);
-    return found;
-}
-
 struct pp_dispatch_now pp_dispatch_look(struct pp_dispatch *d)
 {
     struct pp_dispatch_now now;
@@ -382,18 +366,12 @@ struct pp_dispatch_now pp_dispatch_look(struct pp_dispatch *d)
     return now;
 }
 
-void pp_dispatch_drain(struct pp_dispatch *d)
+void pp_dispatch_end(struct pp_dispatch *d, int at_once)
 {
     pthread_mutex_lock(&d->lock);
+    d->stopped |= at_once;
     no_more(d);
-    pthread_mutex_unlock(&d->lock);
-}
-
-void pp_dispatch_stop(struct pp_dispatch *d)
-{
-    pthread_mutex_lock(&d->lock);
-    d->stopped = 1;
-    no_more(d);
-    pp_queue_close(d->ready);
+    if (at_once)
+        pp_queue_close(d->ready);
     pthread_mutex_unlock(&d->lock);
 }

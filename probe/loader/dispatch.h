@@ -122,16 +122,12 @@ int pp_dispatch_flush(struct pp_dispatch *d);
 /* Worker: the item's bytes are used up. */
 void pp_dispatch_item_done(struct pp_dispatch *d, struct pp_item *item);
 
-/* The name of the streamed sample of this number that a worker has in hand; 0: none has. */
-int pp_dispatch_item_path(struct pp_dispatch *d, uint64_t index, char *buf, size_t size);
-
 struct pp_dispatch_now {
     size_t free_slots;
     int idle; /* streaming: every sample that the reader put has been copied to the device, or left out */
     int stopped;
 };
 struct pp_dispatch_now pp_dispatch_look(struct pp_dispatch *d);
-/* No further batches; those opened are finished and delivered. */
-void pp_dispatch_drain(struct pp_dispatch *d);
-/* Stop now: every claim ends, the ready queue closes. */
-void pp_dispatch_stop(struct pp_dispatch *d);
+/* No further batches; those opened are finished and delivered. at_once: every claim ends, the ready queue
+ * closes. */
+void pp_dispatch_end(struct pp_dispatch *d, int at_once);

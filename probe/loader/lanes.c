@@ -306,8 +306,20 @@ static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_
  * so. */
 pp_status pp_check_useless(struct pp_loader *l, uint64_t useless, struct pp_err *err)
 {
-    uint64_t epoch = l->opts.streaming ? 100000 : pp_sampler_len(l->opts.sampler);
-    return useless < epoch ? PP_OK : pp_stop_fail_useless(&l->stop, useless, err);
+    const struct pp_useless *why = &l->stop.useless;
+    size_t most = 0;
+    if (useless < (l->opts.streaming ? 100000 : pp_sampler_len(l->opts.sampler)))
+        return PP_OK;
+    pthread_mutex_lock(&l->stop.lock);
+    for (size_t i = 1; i < PP_STATUS_COUNT; i++)
+        most = why->times[i] > why->times[most] ? i : most;
+    pp_status st = pp_fail(
+        err, PP_E_CORRUPT,
+        "none of the last %llu sample%s could be used; most often they are %s (%llu), for example %s",
+        (unsigned long long)useless, useless == 1 ? "" : "s", pp_status_name((pp_status)most),
+        (unsigned long long)why->times[most], why->example[most]);
+    pthread_mutex_unlock(&l->stop.lock);
+    return st;
 }
 
 void *pp_copy_main(void *arg)

@@ -61,7 +61,7 @@ pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader *
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the loader");
     const size_t buffers = (size_t)opts->copy_buffers;
     l->opts = *opts;
-    pp_stop_init(&l->stop);
+    pthread_mutex_init(&l->stop.lock, NULL);
     pp_faults_set_stop(opts->faults, &l->stop);
     /* workers x prefetch batches in the making or ready, and one under the copy lane's hands, or as many as
      * it has decoded at a time */
@@ -97,8 +97,6 @@ pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader *
     }
     if (st == PP_OK)
         st = pp_decoding_init(l, err);
-    if (st == PP_OK)
-        st = pp_fallback_init(l, err);
 out:
     if (st != PP_OK)
         pp_loader_destroy(l);
@@ -119,10 +117,9 @@ void pp_loader_destroy(struct pp_loader *l)
         return;
     }
     pp_decoding_free(l);
-    pp_fallback_free(l);
     for (int i = 0; l->workers && i < l->opts.workers; i++) {
         pp_worker_free(&l->workers[i]);
-        pp_ahead_destroy(l->workers[i].ahead);
+        pp_ahead_destroy(l->workers[i].ahead, NULL, NULL);
     }
     free(l->workers);
     pp_dispatch_free(&l->dispatch);
@@ -133,7 +130,7 @@ void pp_loader_destroy(struct pp_loader *l)
     if (l->slot_data)
         pp_device_free(l->opts.device, l->slot_data, l->n_slots * l->opts.batch_size * l->row_bytes);
     pp_faults_set_stop(l->opts.faults, NULL);
-    pp_stop_free(&l->stop);
+    pthread_mutex_destroy(&l->stop.lock);
     free(l);
 }
 
@@ -166,7 +163,11 @@ void pp_loader_note(const struct pp_loader *l, const char *fmt, ...)
 void pp_loader_report_error(struct pp_loader *l, const struct pp_thread *t, struct pp_loader_error e,
                             pp_status st, const struct pp_err *err)
 {
-    pp_stop_count_useless(&l->stop, st, e.path, err);
+    struct pp_useless *useless = &l->stop.useless;
+    pthread_mutex_lock(&l->stop.lock);
+    if (useless->times[st]++ == 0)
+        snprintf(useless->example[st], sizeof(useless->example[st]), "%.120s: %.190s", e.path, err->text);
+    pthread_mutex_unlock(&l->stop.lock);
     if (!l->opts.events.error)
         return;
     e.t_ns = pp_now_ns();
@@ -178,12 +179,20 @@ void pp_loader_report_error(struct pp_loader *l, const struct pp_thread *t, stru
 
 int pp_loader_sample_path(struct pp_loader *l, uint64_t index, char *buf, size_t size)
 {
-    if (l->opts.streaming)
-        return pp_dispatch_item_path(&l->dispatch, index, buf, size);
-    if (index >= pp_dataset_len(l->opts.dataset))
-        return 0;
-    pp_dataset_path(l->opts.dataset, index, buf, size);
-    return 1;
+    struct pp_dispatch *d = &l->dispatch;
+    int found = 0;
+    if (!l->opts.streaming && index < pp_dataset_len(l->opts.dataset)) {
+        pp_dataset_path(l->opts.dataset, index, buf, size);
+        return 1;
+    }
+    pthread_mutex_lock(&d->lock);
+    for (size_t i = 0; l->opts.streaming && i < d->n_items && !found; i++)
+        if (d->items[i].with_worker && d->items[i].sample.index == index) {
+            snprintf(buf, size, "%s", d->items[i].path);
+            found = 1;
+        }
+    pthread_mutex_unlock(&d->lock);
+    return found;
 }
 
 /* Waits for a thread that reads; 0 when it was given up instead. A thread that is not in a read is waited
@@ -284,7 +293,7 @@ pp_status pp_loader_run(struct pp_loader *l, struct pp_loader_result *result, st
     /* All end: the workers and the reader, who may hang in a read, then the others. */
     uint64_t patience_ends = pp_now_ns() + PATIENCE_NS;
     pp_stop_request(&l->stop); /* what is being retried is given up */
-    pp_dispatch_stop(&l->dispatch);
+    pp_dispatch_end(&l->dispatch, 1);
     pp_queue_close(&l->buffers);
     pp_queue_close(&l->arrived);
     for (int i = 0; i < l->opts.workers; i++)

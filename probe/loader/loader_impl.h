@@ -68,6 +68,7 @@ struct pp_decoding {
     struct pp_pixels_off difference[PP_JPEG_SAMPLINGS];
 };
 
+/* With the fallback, which is opened for a loader whose device decodes and need not. */
 pp_status pp_decoding_init(struct pp_loader *l, struct pp_err *err);
 void pp_decoding_free(struct pp_loader *l);
 
@@ -113,10 +114,6 @@ struct pp_fallback {
     uint64_t taken_ns; /* 0: the device never failed */
 };
 
-/* For a loader whose device decodes and need not; else there is none. */
-pp_status pp_fallback_init(struct pp_loader *l, struct pp_err *err);
-void pp_fallback_free(struct pp_loader *l);
-
 /* Any thread: where copies and synchronisation go now. */
 struct pp_device *pp_fallback_device(const struct pp_loader *l);
 static inline int pp_fallback_is_taken(const struct pp_fallback *f)
@@ -139,10 +136,9 @@ struct pp_ahead;
 /* opts, borrowed, has the data set and how many reads are in flight (inflight, above 1). */
 pp_status pp_ahead_create(const struct pp_loader_opts *opts, int worker, struct pp_ahead **out,
                           struct pp_err *err);
-/* Waits for the reads that have begun; those that have not are left out. Nothing but destroy and questions
- * may follow. */
-void pp_ahead_stop(struct pp_ahead *a);
-void pp_ahead_destroy(struct pp_ahead *a); /* stops it; NULL is fine */
+/* Waits for the reads that have begun; those that have not are left out. Says how many buffers of popped
+ * samples grew and how many bytes were held, where that is asked for. NULL is fine. */
+void pp_ahead_destroy(struct pp_ahead *a, uint64_t *grown, uint64_t *bytes);
 
 /* Claims handed in and not popped; at most opts->inflight. */
 int pp_ahead_count(const struct pp_ahead *a);
@@ -159,8 +155,7 @@ pp_status pp_ahead_wait(struct pp_ahead *a, struct pp_ahead_result *out, struct 
 /* Waits for it too, whether it was asked for or not. */
 void pp_ahead_pop(struct pp_ahead *a);
 
-uint64_t pp_ahead_grown(const struct pp_ahead *a);     /* buffers of popped samples that grew */
-uint64_t pp_ahead_footprint(const struct pp_ahead *a); /* bytes held; after stop */
+uint64_t pp_ahead_grown(const struct pp_ahead *a); /* buffers of popped samples that grew */
 
 /* ---- the lanes of a loader ---- */
 

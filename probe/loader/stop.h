@@ -13,7 +13,8 @@
 /* How often a long wait checks whether the run is to stop. */
 #define PP_STOP_CHECK_NS 50000000u
 
-/* Why samples could not be used, by kind, for the sentence of a run in which none can. */
+/* Why samples could not be used, by kind, for the sentence of a run in which none can: pp_loader_report_error
+ * counts, pp_check_useless says what was most frequent. */
 struct pp_useless {
     uint64_t times[PP_STATUS_COUNT];
     char example[PP_STATUS_COUNT][320]; /* the first: "PATH: reason" */
@@ -27,9 +28,6 @@ struct pp_stop {
     struct pp_err failure_err;
     struct pp_useless useless; /* guarded by lock */
 };
-
-void pp_stop_init(struct pp_stop *s);
-void pp_stop_free(struct pp_stop *s);
 
 /* Finish the batch in hand and end. Async-signal-safe. */
 static inline void pp_stop_request(struct pp_stop *s)
@@ -51,10 +49,6 @@ static inline int pp_stop_is_machines(pp_status st)
 {
     return st == PP_E_LIMIT || st == PP_E_NO_MEMORY;
 }
-
-/* Counts a sample that could not be used; and what was most frequent, in words: PP_E_CORRUPT. */
-void pp_stop_count_useless(struct pp_stop *s, pp_status st, const char *path, const struct pp_err *err);
-pp_status pp_stop_fail_useless(struct pp_stop *s, uint64_t samples, struct pp_err *err);
 
 /* Sleeps for ns. Returns within PP_STOP_CHECK_NS of a request. */
 void pp_stop_sleep(const struct pp_stop *s, uint64_t ns);

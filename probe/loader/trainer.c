@@ -67,32 +67,24 @@ static int look_while_waiting(void *ctx)
     return pp_stop_is_requested(&w->loader->stop) || pp_now_ns() >= w->deadline_ns;
 }
 
-static void gather_ranks(struct pp_loader *l, struct pp_thread *t, const struct pp_loader_result *r)
-{
-    struct waiting w = {.loader = l, .result = r, .deadline_ns = UINT64_MAX};
-    pp_phase_begin(t, PP_PHASE_COLLECTIVE, PP_NO_BATCH);
-    pp_status st = pp_collective_gather(l->opts.collective, look_while_waiting, &w);
-    pp_phase_end(t, PP_PHASE_COLLECTIVE,
-                 &(struct pp_lap){.sample = PP_NO_SAMPLE,
-                                  .batch = PP_NO_BATCH,
-                                  .epoch = (uint16_t)r->epoch,
-                                  .flags = st == PP_OK ? 0 : PP_SPAN_UNFINISHED});
-}
-
-/* As an all-reduce after each step makes it: no rank goes on before the slowest has come. */
+/* As an all-reduce after each step makes it: no rank goes on before the slowest has come. b NULL: before the
+ * first step, until all are there. */
 static void meet_ranks(struct pp_loader *l, struct pp_thread *t, const struct pp_device_batch *b,
                        const struct counters *names, struct waiting *w, struct pp_loader_result *r)
 {
     struct pp_collective *c = l->opts.collective;
     struct pp_meeting met;
-    if (!c || pp_collective_is_alone(c))
+    if (!c || (b && pp_collective_is_alone(c)))
         return;
-    struct pp_lap lap = pp_batch_lap(l, b->batch, b->epoch, b->samples);
+    struct pp_lap lap = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)r->epoch};
+    if (b)
+        lap = pp_batch_lap(l, b->batch, b->epoch, b->samples);
     pp_phase_begin(t, PP_PHASE_COLLECTIVE, lap.batch);
-    pp_status st = pp_collective_meet(c, look_while_waiting, w, &met);
+    pp_status st = b ? pp_collective_meet(c, look_while_waiting, w, &met)
+                     : pp_collective_gather(c, look_while_waiting, w);
     lap.flags |= st == PP_E_INTERRUPTED ? PP_SPAN_UNFINISHED : 0;
     pp_phase_end(t, PP_PHASE_COLLECTIVE, &lap);
-    if (st != PP_OK)
+    if (st != PP_OK || !b)
         return;
     r->meetings++;
     pp_counter_put(t, names->last_rank, met.last_rank);
@@ -188,8 +180,7 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
 
     pp_lap_start(t);
     r->start_ns = pp_now_ns();
-    if (o->collective)
-        gather_ranks(l, t, r);
+    meet_ranks(l, t, NULL, &names, &(struct waiting){.loader = l, .result = r, .deadline_ns = UINT64_MAX}, r);
     r->start_ns = pp_now_ns(); /* the ranks of a run start together */
     if (o->max_ns)
         deadline = r->start_ns + o->max_ns;
@@ -238,7 +229,7 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
             /* Out of order, batches before the highest may still be on their way: a state saved now must not
              * skip them. */
             draining = 1;
-            pp_dispatch_drain(&l->dispatch);
+            pp_dispatch_end(&l->dispatch, 0);
         }
     }
     r->end_ns = pp_now_ns();

@@ -316,10 +316,7 @@ void *pp_worker_main(void *arg)
     }
     if (w->ahead) { /* reads that do not return are waited for as any other: within the gate */
         pp_gate_enter(&w->gate);
-        pp_ahead_stop(w->ahead);
-        w->ahead_grown = pp_ahead_grown(w->ahead);
-        w->ahead_bytes = pp_ahead_footprint(w->ahead);
-        pp_ahead_destroy(w->ahead);
+        pp_ahead_destroy(w->ahead, &w->ahead_grown, &w->ahead_bytes);
         w->ahead = NULL;
         pp_gate_leave(&w->gate);
     }

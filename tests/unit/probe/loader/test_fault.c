@@ -119,9 +119,8 @@ static void a_stop_ends_what_is_injected(void **state)
     for (size_t i = 0; i < sizeof(specs) / sizeof(*specs); i++) {
         struct pp_faults *f = parse(specs[i]);
         struct pp_read_context at = {0};
-        struct pp_stop stop;
+        struct pp_stop stop = {.lock = PTHREAD_MUTEX_INITIALIZER};
         pthread_t other;
-        pp_stop_init(&stop);
         assert_int_equal(pp_faults_set_dataset(f, 10, NULL), PP_OK);
         pp_faults_set_stop(f, &stop);
         uint64_t t0 = pp_now_ns();
@@ -135,7 +134,7 @@ static void a_stop_ends_what_is_injected(void **state)
         assert_true(pp_now_ns() - t0 >= 90000000);
         pthread_join(other, NULL);
         pp_faults_destroy(f);
-        pp_stop_free(&stop);
+        pthread_mutex_destroy(&stop.lock);
     }
 }
 
