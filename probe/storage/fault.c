@@ -7,15 +7,20 @@ struct faulty {
     const struct pp_read_faults *faults;
 };
 
-static pp_status faulty_before(const struct pp_storage *s, const struct pp_read *r, struct pp_err *err)
-{
-    const struct pp_read_faults *f = ((const struct faulty *)s)->faults;
-    return r->context ? f->before(f->ctx, r->context, err) : PP_OK;
-}
+typedef pp_status read_fn(const struct pp_object *o, struct pp_read *r, struct pp_err *err);
 
-static pp_status faulty_after(const struct pp_storage *s, struct pp_read *r, pp_status st)
+/* read NULL: of a whole object, in the directory o. */
+static pp_status faulty_read(const struct pp_storage *s, const struct pp_object *o, read_fn *read,
+                             struct pp_read *r, struct pp_err *err)
 {
     const struct pp_read_faults *f = ((const struct faulty *)s)->faults;
+    pp_status st = r->context ? f->before(f->ctx, r->context, err) : PP_OK;
+    if (st == PP_OK && read) {
+        struct pp_object in = pp_inner_object(o);
+        st = read(&in, r, err);
+    } else if (st == PP_OK) {
+        st = pp_inner_read_whole(s, o, r, err);
+    }
     if (st == PP_OK && r->context)
         f->after(f->ctx, r->context, r);
     return st;
@@ -23,23 +28,18 @@ static pp_status faulty_after(const struct pp_storage *s, struct pp_read *r, pp_
 
 static pp_status faulty_read_at(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
 {
-    struct pp_object in = pp_inner_object(o);
-    pp_status st = faulty_before(o->storage, r, err);
-    return st == PP_OK ? faulty_after(o->storage, r, pp_object_read_at(&in, r, err)) : st;
+    return faulty_read(o->storage, o, pp_object_read_at, r, err);
 }
 
 static pp_status faulty_borrow(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
 {
-    struct pp_object in = pp_inner_object(o);
-    pp_status st = faulty_before(o->storage, r, err);
-    return st == PP_OK ? faulty_after(o->storage, r, pp_object_borrow(&in, r, err)) : st;
+    return faulty_read(o->storage, o, pp_object_borrow, r, err);
 }
 
 static pp_status faulty_read_whole(const struct pp_storage *s, const struct pp_object *dir, struct pp_read *r,
                                    struct pp_err *err)
 {
-    pp_status st = faulty_before(s, r, err);
-    return st == PP_OK ? faulty_after(s, r, pp_inner_read_whole(s, dir, r, err)) : st;
+    return faulty_read(s, dir, NULL, r, err);
 }
 
 static const struct pp_storage_ops faulty_ops = {

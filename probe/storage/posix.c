@@ -146,7 +146,8 @@ static pp_status posix_read_at(const struct pp_object *o, struct pp_read *r, str
     struct pp_io_cached cached;
     ssize_t n = pp_io_pread_cached((int)o->handle, r->buf, r->size, (off_t)r->offset, &cached);
     if (n < 0)
-        return pp_read_fail(r, errno, err);
+        return pp_fail_errno(err, errno, "cannot read %s%s%s at byte %llu", r->part ? r->part : "",
+                             r->part ? " in " : "", r->name, (unsigned long long)r->offset);
     r->data = r->buf;
     r->got = (size_t)n;
     r->cache_known = cached.known;

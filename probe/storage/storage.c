@@ -204,28 +204,6 @@ pp_status pp_read_reserve(struct pp_read *r, size_t size, struct pp_err *err)
                : pp_fail(err, PP_E_NO_MEMORY, "cannot read %s: no memory for %zu bytes", r->name, size);
 }
 
-/* Of an object that does not say its size. */
-static pp_status read_to_end(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
-{
-    struct pp_read piece = *r;
-    size_t got = 0;
-    pp_status st;
-    do {
-        st = r->limit && got + 4096 > r->limit ? pp_read_fail_limit(r, got + 4096, err)
-                                               : pp_read_reserve(r, got + 4096, err);
-        if (st != PP_OK)
-            break;
-        piece.offset = got;
-        piece.size = piece.cap = r->cap - got;
-        piece.buf = r->buf + got;
-        st = pp_object_read_at(o, &piece, err);
-        got += st == PP_OK ? piece.got : 0;
-    } while (st == PP_OK && piece.got == piece.size);
-    r->data = r->buf;
-    r->got = st == PP_OK ? got : 0;
-    return st;
-}
-
 pp_status pp_storage_read_whole(const struct pp_storage *s, const struct pp_object *dir, struct pp_read *r,
                                 struct pp_err *err)
 {
@@ -241,8 +219,22 @@ pp_status pp_storage_read_whole(const struct pp_storage *s, const struct pp_obje
     st = pp_object_info(&o, r->name, &info, err);
     if (st == PP_OK && info.kind != PP_PLACE_OBJECT) {
         st = pp_fail(err, PP_E_UNSUPPORTED, "cannot read %s: it is not an object", r->name);
-    } else if (st == PP_OK && info.size == PP_SIZE_UNKNOWN) {
-        st = read_to_end(&o, r, err);
+    } else if (st == PP_OK && info.size == PP_SIZE_UNKNOWN) { /* to its end */
+        struct pp_read piece = *r;
+        size_t got = 0;
+        do {
+            st = r->limit && got + 4096 > r->limit ? pp_read_fail_limit(r, got + 4096, err)
+                                                   : pp_read_reserve(r, got + 4096, err);
+            if (st != PP_OK)
+                break;
+            piece.offset = got;
+            piece.size = piece.cap = r->cap - got;
+            piece.buf = r->buf + got;
+            st = pp_object_read_at(&o, &piece, err);
+            got += st == PP_OK ? piece.got : 0;
+        } while (st == PP_OK && piece.got == piece.size);
+        r->data = r->buf;
+        r->got = st == PP_OK ? got : 0;
     } else if (st == PP_OK && r->limit && info.size > r->limit) {
         st = pp_read_fail_limit(r, info.size, err);
     } else if (st == PP_OK && (st = pp_read_reserve(r, (size_t)info.size, err)) == PP_OK) {
@@ -259,12 +251,6 @@ pp_status pp_inner_read_whole(const struct pp_storage *s, const struct pp_object
 {
     struct pp_object in;
     return pp_storage_read_whole(s->inner, inner_of(dir, &in), r, err);
-}
-
-pp_status pp_read_fail(const struct pp_read *r, int e, struct pp_err *err)
-{
-    return pp_fail_errno(err, e, "cannot read %s%s%s at byte %llu", r->part ? r->part : "",
-                         r->part ? " in " : "", r->name, (unsigned long long)r->offset);
 }
 
 pp_status pp_read_fail_limit(const struct pp_read *r, uint64_t size, struct pp_err *err)

@@ -218,8 +218,6 @@ enum { PP_REQUEST_BYTES = 4 << 20 };
 pp_status pp_read_reserve(struct pp_read *r, size_t size, struct pp_err *err);
 /* "NAME: needs N MiB, limit M MiB; ...": size is over r->limit. */
 pp_status pp_read_fail_limit(const struct pp_read *r, uint64_t size, struct pp_err *err);
-/* "cannot read PART in NAME at byte OFFSET: why"; the status follows from errno_value. */
-pp_status pp_read_fail(const struct pp_read *r, int errno_value, struct pp_err *err);
 
 /* clang-format off */
 /* A new storage is one file and one row in storage.c:

@@ -39,9 +39,14 @@ void pp_cache_unref(struct pp_cache_segment *s)
 
 void pp_cache_retire(struct pp_cache_ring *r, struct pp_cache_segment *s, unsigned flags)
 {
-    size_t n = pp_cache_index_drop(&r->index, (uint16_t)(s - r->segment), flags);
-    if (flags & PP_CACHE_EVICTED)
-        pp_count(&pp_cache_counters, PP_CACHE_COUNT_EVICTED, n);
+    for (size_t i = 0; i < r->index.size; i++) {
+        struct pp_cache_slot *slot = &r->index.slot[i];
+        if (!(slot->flags & PP_CACHE_STORED) || slot->segment != (uint16_t)(s - r->segment))
+            continue;
+        slot->flags = (uint16_t)((slot->flags & PP_CACHE_SEEN) | flags);
+        if (flags & PP_CACHE_EVICTED)
+            pp_count(&pp_cache_counters, PP_CACHE_COUNT_EVICTED, 1);
+    }
     s->dead = 1;
     s->refs++;
     pp_cache_unref(s);

@@ -178,8 +178,6 @@ struct pp_cache_index {
 struct pp_cache_slot *pp_cache_index_find(const struct pp_cache_index *x, uint64_t key); /* key: never 0 */
 /* That, or a new one with no flags; NULL: no memory, or 6 million are there. Other slots may move. */
 struct pp_cache_slot *pp_cache_index_put(struct pp_cache_index *x, uint64_t key);
-/* Entries of the segment are gone; those that were there get these flags. Returns how many. */
-size_t pp_cache_index_drop(struct pp_cache_index *x, uint16_t segment, unsigned flags);
 
 /* ---- finding, reading, storing ---- */
 
@@ -270,7 +268,7 @@ struct pp_cache_ring {
 /* With lock held. Brings segments and index up to what the directory holds now. may_remove: the directory's
  * lock is held, and a file that is no segment is removed. */
 void pp_cache_look_around(struct pp_cache_ring *r, int may_remove);
-/* With lock held. Its entries are gone. */
+/* With lock held. Its entries are gone; their keys get these flags. */
 void pp_cache_retire(struct pp_cache_ring *r, struct pp_cache_segment *s, unsigned flags);
 void pp_cache_unref(struct pp_cache_segment *s);
 /* With lock held. The index has the entry from now on. 0: no memory. */

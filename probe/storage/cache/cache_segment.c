@@ -229,16 +229,3 @@ struct pp_cache_slot *pp_cache_index_put(struct pp_cache_index *x, uint64_t key)
     x->used++;
     return s;
 }
-
-size_t pp_cache_index_drop(struct pp_cache_index *x, uint16_t segment, unsigned flags)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < x->size; i++) {
-        struct pp_cache_slot *s = &x->slot[i];
-        if (!(s->flags & PP_CACHE_STORED) || s->segment != segment)
-            continue;
-        s->flags = (uint16_t)((s->flags & PP_CACHE_SEEN) | flags);
-        n++;
-    }
-    return n;
-}
