@@ -100,26 +100,6 @@ static size_t flatten(struct pp_imported *im, struct pp_span *a, size_t n)
     return kept;
 }
 
-/* From the end of each wait to the next one; what follows the last wait has no end. */
-static void steps_between_waits(struct parts *p)
-{
-    const struct pp_span *before = NULL;
-    for (size_t i = 0; i < p->n_holes; i++) {
-        const struct pp_span *w = &p->holes[i];
-        if (w->phase != PP_PHASE_DATA_WAIT)
-            continue;
-        if (before && w->start_ns > import_end_of(before)) {
-            struct pp_span *s = &p->steps[p->n_steps++];
-            *s = *before;
-            s->phase = PP_PHASE_STEP;
-            s->name = 0;
-            s->start_ns = import_end_of(before);
-            s->dur_ns = w->start_ns - s->start_ns;
-        }
-        before = w;
-    }
-}
-
 static void put_part(struct made *m, const struct pp_span *like, unsigned phase, uint64_t from, uint64_t to)
 {
     struct pp_imported *im = m->im;
@@ -185,31 +165,45 @@ static pp_status assemble_steps(struct pp_imported *im, struct pp_err *err)
     struct made m = {.im = im};
     pp_status status = PP_OK;
     int ok = split_trainer(im, &p);
-    if (ok) {
-        p.n_steps = flatten(im, p.steps, p.n_steps);
-        p.n_holes = flatten(im, p.holes, p.n_holes);
-        /* How much of what the trainer reads or transforms itself is done while it waits for data. */
-        for (size_t i = 0; i < im->n_spans; i++) {
-            const struct pp_span *s = &im->spans[i].s;
-            size_t before = PP_BEFORE(im->spans[i].role == PP_ROLE_OWN_WORK ? p.n_holes : 0, k,
-                                      p.holes[k].start_ns <= s->start_ns);
-            const struct pp_span *w = before ? &p.holes[before - 1] : NULL;
-            im->facts.trainer_calls += w && w->phase == PP_PHASE_DATA_WAIT &&
-                                       import_end_of(s) <= import_end_of(w);
-        }
-        if (!p.n_steps) {
-            struct pp_span *grown = realloc(p.steps, (p.n_holes + 1) * sizeof(*grown));
-            p.steps = grown ? grown : p.steps;
-            ok = grown != NULL;
-            if (ok)
-                steps_between_waits(&p);
-            im->facts.whole_steps = 0;
-        }
-        im->step_start_ns = calloc(p.n_steps + 1, sizeof(*im->step_start_ns));
-        ok = ok && im->step_start_ns;
+    if (!ok)
+        goto out;
+    p.n_steps = flatten(im, p.steps, p.n_steps);
+    p.n_holes = flatten(im, p.holes, p.n_holes);
+    /* How much of what the trainer reads or transforms itself is done while it waits for data. */
+    for (size_t i = 0; i < im->n_spans; i++) {
+        const struct pp_span *s = &im->spans[i].s;
+        size_t before = PP_BEFORE(im->spans[i].role == PP_ROLE_OWN_WORK ? p.n_holes : 0, k,
+                                  p.holes[k].start_ns <= s->start_ns);
+        const struct pp_span *w = before ? &p.holes[before - 1] : NULL;
+        im->facts.trainer_calls += w && w->phase == PP_PHASE_DATA_WAIT &&
+                                   import_end_of(s) <= import_end_of(w);
     }
+    if (!p.n_steps) {
+        /* From the end of each wait to the next one; what follows the last wait has no end. */
+        const struct pp_span *before = NULL;
+        struct pp_span *grown = realloc(p.steps, (p.n_holes + 1) * sizeof(*grown));
+        p.steps = grown ? grown : p.steps;
+        ok = grown != NULL;
+        for (const struct pp_span *w = p.holes; ok && w < p.holes + p.n_holes; w++) {
+            if (w->phase != PP_PHASE_DATA_WAIT)
+                continue;
+            if (before && w->start_ns > import_end_of(before)) {
+                struct pp_span *s = &p.steps[p.n_steps++];
+                *s = *before;
+                s->phase = PP_PHASE_STEP;
+                s->name = 0;
+                s->start_ns = import_end_of(before);
+                s->dur_ns = w->start_ns - s->start_ns;
+            }
+            before = w;
+        }
+        im->facts.whole_steps = 0;
+    }
+    im->step_start_ns = calloc(p.n_steps + 1, sizeof(*im->step_start_ns));
+    ok = ok && im->step_start_ns;
     if (ok)
         put_steps(&m, &p);
+out:
     if (!ok || im->no_memory)
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the steps of the trace");
     free(p.steps);

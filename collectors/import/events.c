@@ -157,7 +157,7 @@ pp_status pp_events_read(const char *path, const struct pp_event_sink *sink, str
         take_events(&r);
     /* Lines are values one after the other: events, or the array in which they begin. */
     for (int more = sink->lines; more; more = !r.stopped && r.scan.ended == PP_SCAN_END) {
-        pp_scan_again(&r.scan);
+        r.scan.begun = r.scan.depth != 0;
         enum pp_token value = pp_scan_next(&r.scan);
         if (value == PP_SCAN_ARRAY)
             take_events(&r);
@@ -180,8 +180,10 @@ pp_status pp_events_read(const char *path, const struct pp_event_sink *sink, str
     /* Cut: the bytes end inside of a value; of a gzip file its own end tells why. */
     const char *why;
     enum pp_bytes_end end = pp_bytes_ended(bytes, &why);
-    int between = sink->lines && r.scan.ended == PP_SCAN_CUT && pp_scan_between(&r.scan);
-    out->at = pp_scan_at(&r.scan);
+    /* outside of all values, or directly in an array */
+    int between = sink->lines && r.scan.ended == PP_SCAN_CUT &&
+                  (!r.scan.begun || (r.scan.depth == 1 && !(r.scan.in_object & 1)));
+    out->at = r.scan.before + (uint64_t)(r.scan.at - r.scan.run);
     if (!r.stopped && r.scan.ended != PP_SCAN_END && !(between && end == PP_BYTES_WHOLE)) {
         out->cut = r.scan.ended == PP_SCAN_CUT && !why;
         out->ended = out->cut ? "it ends inside of an event" : why ? why : r.scan.why;

@@ -133,12 +133,12 @@ static pp_status write_recording(struct pp_imported *im, const char *path, const
         f->rank = o->rank;
         f->world_size = o->world_size;
     }
-    pp_imported_extent(im, &first, &last);
+    uint64_t utc = pp_imported_extent(im, path, &first, &last);
     struct pp_recording_opts opts = {.store = {.path = o->output, .force = o->force},
                                      .rings = PP_RINGS_NONE,
                                      .tool = "pipeprobe",
                                      .started_ns = first,
-                                     .started_utc_ns = pp_imported_utc(im, path, first)};
+                                     .started_utc_ns = utc};
     if (f->rank >= 0 && f->world_size > f->rank)
         opts.identity = pp_identity_of(f->source, f->rank, f->world_size);
     pp_status status = o->stopped ? o->stopped(err) : PP_OK;

@@ -153,8 +153,14 @@ void pp_imported_gpu(struct pp_imported *im, const struct pp_import_gpu *g)
     im->gpu[im->n_gpu++] = *g;
 }
 
-void pp_imported_extent(const struct pp_imported *im, uint64_t *first_ns, uint64_t *last_ns)
+/* Without a base, times of 2001 and later are UTC themselves (torch.profiler until 2023). */
+#define LEAST_UTC_NS INT64_C(1000000000000000000)
+
+uint64_t pp_imported_extent(const struct pp_imported *im, const char *path, uint64_t *first_ns,
+                            uint64_t *last_ns)
 {
+    struct stat st;
+    int64_t utc;
     *first_ns = UINT64_MAX;
     *last_ns = 0;
     for (size_t i = 0; i < im->n_spans; i++) {
@@ -163,18 +169,9 @@ void pp_imported_extent(const struct pp_imported *im, uint64_t *first_ns, uint64
         *last_ns = s->start_ns + s->dur_ns > *last_ns ? s->start_ns + s->dur_ns : *last_ns;
     }
     *first_ns = *first_ns == UINT64_MAX ? 0 : *first_ns;
-}
-
-/* Without a base, times of 2001 and later are UTC themselves (torch.profiler until 2023). */
-#define LEAST_UTC_NS INT64_C(1000000000000000000)
-
-uint64_t pp_imported_utc(const struct pp_imported *im, const char *path, uint64_t t_ns)
-{
-    struct stat st;
-    int64_t utc, since = (int64_t)t_ns - (int64_t)PP_IMPORT_ORIGIN_NS;
-    int told = !__builtin_add_overflow(im->origin_ns, since, &utc) &&
-               !__builtin_add_overflow(utc, im->facts.utc_ns, &utc) && utc >= LEAST_UTC_NS;
-    if (told)
+    int64_t since = (int64_t)*first_ns - (int64_t)PP_IMPORT_ORIGIN_NS;
+    if (!__builtin_add_overflow(im->origin_ns, since, &utc) &&
+        !__builtin_add_overflow(utc, im->facts.utc_ns, &utc) && utc >= LEAST_UTC_NS)
         return (uint64_t)utc;
     return stat(path, &st) == 0 && st.st_mtime > 0 ? (uint64_t)st.st_mtime * 1000000000 : 0;
 }

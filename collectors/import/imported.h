@@ -116,10 +116,10 @@ pp_status pp_imported_assemble(struct pp_imported *im, const char *what, struct 
 /* All of it into a store that is to be finished afterwards. stopped (may be NULL) is asked on the way. */
 pp_status pp_imported_write(struct pp_imported *im, struct pp_store *store,
                             pp_status (*stopped)(struct pp_err *err), struct pp_err *err);
-/* UTC at t_ns of the recording: by the trace, else as old as the file at path. */
-uint64_t pp_imported_utc(const struct pp_imported *im, const char *path, uint64_t t_ns);
-/* Of the recording: the first and the last time of what is kept. */
-void pp_imported_extent(const struct pp_imported *im, uint64_t *first_ns, uint64_t *last_ns);
+/* Of the recording: the first and the last time of what is kept. Returns UTC at the first: by the trace, else
+ * as old as the file at path. */
+uint64_t pp_imported_extent(const struct pp_imported *im, const char *path, uint64_t *first_ns,
+                            uint64_t *last_ns);
 
 /* ---- names and their meaning ----
  *

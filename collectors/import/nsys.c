@@ -146,19 +146,15 @@ struct nsys {
 
 /* ---- texts ---- */
 
-static void copy_text(sqlite3_stmt *st, int i, char *to, size_t size)
+/* The text of a column (-1: none), or of the row of StringIds that another one names; "" where there is none.
+ * Of a text of megabytes the bytes that are kept are read, and no others. */
+static pp_status string_of(struct nsys *n, sqlite3_stmt *st, int text, int i, char *to, struct pp_err *err)
 {
-    const char *text = (const char *)sqlite3_column_text(st, i);
-    snprintf(to, size, "%.*s", (int)size - 1, text ? text : "");
-}
-
-/* "" where there is none. Of a text of megabytes the bytes that are kept are read, and no others. */
-static pp_status string_of(struct nsys *n, sqlite3_stmt *st, int i, char *to, struct pp_err *err)
-{
+    const char *own = text >= 0 ? (const char *)sqlite3_column_text(st, text) : NULL;
     int64_t id = sqlite3_column_int64(st, i);
     pp_status status = PP_OK;
-    to[0] = '\0';
-    if (sqlite3_column_type(st, i) == SQLITE_NULL || !n->string)
+    snprintf(to, TEXT, "%.*s", TEXT - 1, own ? own : "");
+    if (to[0] || sqlite3_column_type(st, i) == SQLITE_NULL || !n->string)
         return PP_OK;
     struct cached *c = &n->cache[(uint64_t)id % CACHE];
     if (!c->any || c->id != id) {
@@ -204,12 +200,9 @@ static pp_status take_domain(struct nsys *n, sqlite3_stmt *st, struct pp_err *er
 {
     char text[TEXT];
     int64_t id = sqlite3_column_int64(st, 1);
-    pp_status status = PP_OK;
     if (sqlite3_column_int(st, 0) != DOMAIN_ROW || id < 0 || id >= DOMAINS)
         return PP_OK;
-    copy_text(st, 2, text, sizeof(text));
-    if (!text[0])
-        status = string_of(n, st, 3, text, err);
+    pp_status status = string_of(n, st, 2, 3, text, err);
     snprintf(n->domain[id], sizeof(n->domain[id]), "%.63s", text);
     return status;
 }
@@ -226,8 +219,7 @@ static pp_status take_range(struct nsys *n, sqlite3_stmt *st, struct pp_err *err
     int is_range = type == PUSH_POP || type == START_END || type == PUSH_POP_TEXT || type == START_END_TEXT;
     if (type != THREAD_NAME && (!is_range || sqlite3_column_type(st, 1) == SQLITE_NULL))
         return PP_OK;
-    copy_text(st, 4, name, sizeof(name));
-    pp_status status = name[0] ? PP_OK : string_of(n, st, 5, name, err);
+    pp_status status = string_of(n, st, 4, 5, name, err);
     if (type == THREAD_NAME) {
         if (name[0])
             pp_imported_thread_name(n->im, thread_of(n, (uint64_t)sqlite3_column_int64(st, 6)), name);
@@ -273,7 +265,7 @@ static pp_status take_range(struct nsys *n, sqlite3_stmt *st, struct pp_err *err
 static pp_status take_thread(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
 {
     char name[TEXT];
-    pp_status status = string_of(n, st, 0, name, err);
+    pp_status status = string_of(n, st, -1, 0, name, err);
     if (name[0])
         pp_imported_thread_name(n->im, thread_of(n, (uint64_t)sqlite3_column_int64(st, 1)), name);
     return status;
@@ -328,7 +320,7 @@ static pp_status take_kernel(struct nsys *n, sqlite3_stmt *st, struct pp_err *er
     char name[TEXT];
     if (!begin_gpu(n, st, PP_IMPORT_KERNEL, &g))
         return PP_OK;
-    pp_status status = string_of(n, st, 6, name, err);
+    pp_status status = string_of(n, st, -1, 6, name, err);
     g.name = pp_imported_name(n->im, name);
     pp_imported_gpu(n->im, &g);
     return status;
@@ -355,7 +347,7 @@ static pp_status take_call(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
     char name[TEXT];
     if (!begin_gpu(n, st, PP_IMPORT_CALL, &g))
         return PP_OK;
-    pp_status status = string_of(n, st, 6, name, err);
+    pp_status status = string_of(n, st, -1, 6, name, err);
     g.device = UINT16_MAX;
     g.stream = UINT32_MAX;
     g.thread = thread_of(n, (uint64_t)sqlite3_column_int64(st, 3));

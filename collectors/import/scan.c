@@ -13,11 +13,6 @@ void pp_scan_begin(struct pp_scan *s, struct pp_bytes *bytes)
     s->ended = PP_SCAN_END;
 }
 
-uint64_t pp_scan_at(const struct pp_scan *s)
-{
-    return s->before + (uint64_t)(s->at - s->run);
-}
-
 /* ---- bytes ---- */
 
 static int peek(struct pp_scan *s)
@@ -234,16 +229,6 @@ void pp_scan_skip(struct pp_scan *s, enum pp_token first)
         return;
     while (s->depth > outside && s->ended == PP_SCAN_END)
         pp_scan_next(s);
-}
-
-void pp_scan_again(struct pp_scan *s)
-{
-    s->begun = s->depth != 0;
-}
-
-int pp_scan_between(const struct pp_scan *s)
-{
-    return !s->begun || (s->depth == 1 && !(s->in_object & 1));
 }
 
 /* ---- numbers ---- */

@@ -31,7 +31,8 @@ struct pp_scan {
     uint64_t before; /* bytes before this run of them */
     const uint8_t *run;
     uint64_t in_object; /* bit per level */
-    int depth, begun, wants_value;
+    int depth, wants_value;
+    int begun;           /* the value of the top level; set to 0 behind it, another one may follow */
     enum pp_token ended; /* once CUT or BAD it stays */
     const char *why;     /* of BAD */
     size_t length;       /* of text, which ends with a zero */
@@ -43,12 +44,6 @@ void pp_scan_begin(struct pp_scan *s, struct pp_bytes *bytes);
 enum pp_token pp_scan_next(struct pp_scan *s);
 /* Behind a token that began an object or array: leaves it. Others: nothing. */
 void pp_scan_skip(struct pp_scan *s, enum pp_token first);
-/* Behind a whole value: another one may follow it, as where each line is one. */
-void pp_scan_again(struct pp_scan *s);
-/* 1: it stands outside of all values, or directly in an array. */
-int pp_scan_between(const struct pp_scan *s);
-/* Where it stands, in bytes of the unpacked text. */
-uint64_t pp_scan_at(const struct pp_scan *s);
 
 /* Of a number token. Microseconds as nanoseconds, exact to the third decimal; what is no number or lies
  * outside of +-292 years gives 0. */

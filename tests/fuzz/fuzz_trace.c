@@ -29,7 +29,7 @@ static void read_with(const struct pp_importer *format, const char *path)
         st = pp_imported_assemble(im, "fuzz.json", &err);
     if (st != PP_OK && !err.text[0])
         abort(); /* a refusal is a sentence */
-    pp_imported_extent(im, &first, &last);
+    pp_imported_extent(im, "", &first, &last);
     if (st == PP_OK && last < first)
         abort();
     pp_imported_free(im);
