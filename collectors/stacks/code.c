@@ -43,15 +43,6 @@ int pp_python_text(struct pp_memory *memory, const struct pp_layout *layout, uin
     return 1;
 }
 
-int pp_python_is_a(struct pp_memory *memory, uint64_t type, const char *name)
-{
-    char text[16] = "";
-    size_t size = strlen(name) + 1;
-    uint64_t at = type ? pp_memory_word(memory, type + TYPE_NAME_AT) : 0;
-    return size <= sizeof(text) && at && pp_memory_get(memory, text, size, at) &&
-           memcmp(text, name, size) == 0;
-}
-
 /* ---- the objects ---- */
 
 static void free_code(struct pp_code *code)
@@ -113,26 +104,6 @@ void pp_codes_forget(struct pp_codes *codes, struct pp_code *code)
     }
 }
 
-static int read_object(struct pp_codes *codes, uint64_t at, uint8_t object[512])
-{
-    const struct pp_layout *l = codes->layout;
-    if (at & 7 || at < 4096 || l->code_bytes > 512 || l->code_bytes < 64 ||
-        !pp_memory_get(codes->memory, object, l->code_bytes, at))
-        return 0;
-    uint64_t type = pp_word_at(object, TYPE_AT);
-    if (!codes->type && pp_python_is_a(codes->memory, type, "code"))
-        codes->type = type;
-    return codes->type && type == codes->type;
-}
-
-static int is_unchanged(const struct pp_layout *l, const struct pp_code *code, const uint8_t *object)
-{
-    return pp_word_at(object, l->code_file) == code->file_at &&
-           pp_word_at(object, l->code_name) == code->name_at &&
-           pp_word_at(object, l->code_lines) == code->lines_at &&
-           pp_half_at(object, l->code_first_line) == code->first_line;
-}
-
 static struct pp_code *read_code(struct pp_codes *codes, uint64_t at, const uint8_t *object)
 {
     const struct pp_layout *l = codes->layout;
@@ -165,11 +136,24 @@ struct pp_code *pp_codes_get(struct pp_codes *codes, uint64_t at, uint64_t now_n
 {
     uint8_t object[512];
     char name[PP_CODE_TEXT], file[PP_CODE_TEXT];
+    const struct pp_layout *l = codes->layout;
     struct pp_code *code = codes->slots ? *slot_of(codes, at) : NULL;
     if (code && now_ns - code->sure_ns < PP_CODE_SURE_NS)
         return code;
-    int is_there = read_object(codes, at, object);
-    if (code && is_there && is_unchanged(codes->layout, code, object)) {
+    int is_there = !(at & 7) && at >= 4096 && l->code_bytes <= sizeof(object) && l->code_bytes >= 64 &&
+                   pp_memory_get(codes->memory, object, l->code_bytes, at);
+    uint64_t type = is_there ? pp_word_at(object, TYPE_AT) : 0;
+    if (type && !codes->type) { /* the first of all: by the name of its type */
+        uint64_t called = pp_memory_word(codes->memory, type + TYPE_NAME_AT);
+        if (called && pp_memory_get(codes->memory, name, sizeof("code"), called) &&
+            memcmp(name, "code", sizeof("code")) == 0)
+            codes->type = type;
+    }
+    is_there = is_there && codes->type && type == codes->type;
+    if (code && is_there && pp_word_at(object, l->code_file) == code->file_at &&
+        pp_word_at(object, l->code_name) == code->name_at &&
+        pp_word_at(object, l->code_lines) == code->lines_at &&
+        pp_half_at(object, l->code_first_line) == code->first_line) {
         code->sure_ns = now_ns;
         return code;
     }
@@ -212,12 +196,6 @@ static uint32_t read_varint(const struct pp_code *code, uint32_t *i)
     return v;
 }
 
-static int64_t read_signed(const struct pp_code *code, uint32_t *i)
-{
-    uint32_t v = read_varint(code, i);
-    return v & 1 ? -(int64_t)(v >> 1) : (int64_t)(v >> 1);
-}
-
 /* Since 3.11 (Objects/locations.md of CPython): entries of a byte with kind and length in units, and what the
  * kind needs. */
 static int64_t line_of_locations(const struct pp_code *code, int32_t offset)
@@ -226,8 +204,8 @@ static int64_t line_of_locations(const struct pp_code *code, int32_t offset)
     for (uint32_t i = 0; i < code->lines_bytes;) {
         uint8_t head = code->lines[i++];
         int kind = head >> 3 & 15;
-        if (kind == 14 || kind == 13)
-            line += read_signed(code, &i);
+        uint32_t step = kind == 14 || kind == 13 ? read_varint(code, &i) : 0;
+        line += step & 1 ? -(int64_t)(step >> 1) : (int64_t)(step >> 1);
         for (int k = 0; kind == 14 && k < 3; k++)
             read_varint(code, &i);
         if (kind >= 10 && kind <= 12)
@@ -241,40 +219,31 @@ static int64_t line_of_locations(const struct pp_code *code, int32_t offset)
     return 0;
 }
 
-/* Of 3.10 (PEP 626): pairs of bytes of bytecode and difference in lines, -128: no line. */
-static int64_t line_of_ranges(const struct pp_code *code, int32_t offset)
+/* Of 3.10 (PEP 626): pairs of bytes of bytecode and difference in lines, -128: no line. Up to 3.9: pairs of a
+ * step in bytecode and one in lines, which holds from there on. */
+static int64_t line_of_pairs(const struct pp_code *code, int32_t offset, int are_ranges)
 {
     int64_t line = code->first_line, at = 0;
     for (uint32_t i = 0; i + 1 < code->lines_bytes; i += 2) {
         int8_t step = (int8_t)code->lines[i + 1];
-        line += step == -128 ? 0 : step;
+        int is_none = are_ranges && step == -128;
+        if (are_ranges && !is_none)
+            line += step;
         at += code->lines[i];
         if (offset < at)
-            return step == -128 ? 0 : line;
+            return is_none ? 0 : line;
+        if (!are_ranges)
+            line += step;
     }
-    return 0;
-}
-
-/* Up to 3.9: pairs of a step in bytecode and one in lines, which holds from there on. */
-static int64_t line_of_steps(const struct pp_code *code, int32_t offset)
-{
-    int64_t line = code->first_line, at = 0;
-    for (uint32_t i = 0; i + 1 < code->lines_bytes; i += 2) {
-        at += code->lines[i];
-        if (at > offset)
-            break;
-        line += (int8_t)code->lines[i + 1];
-    }
-    return line;
+    return are_ranges ? 0 : line;
 }
 
 uint32_t pp_code_line(const struct pp_layout *layout, struct pp_code *code, int32_t offset)
 {
     if (offset == code->last_offset)
         return code->last_line;
-    int64_t line = layout->minor >= 11   ? line_of_locations(code, offset)
-                   : layout->minor == 10 ? line_of_ranges(code, offset)
-                                         : line_of_steps(code, offset);
+    int64_t line = layout->minor >= 11 ? line_of_locations(code, offset)
+                                       : line_of_pairs(code, offset, layout->minor == 10);
     code->last_offset = offset;
     return code->last_line = line > 0 && line < INT32_MAX ? (uint32_t)line : 0;
 }

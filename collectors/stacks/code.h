@@ -93,5 +93,3 @@ void pp_codes_free(struct pp_codes *codes);
 /* The Python string at `at`, as text; 0: there is none, text is "?". */
 int pp_python_text(struct pp_memory *memory, const struct pp_layout *layout, uint64_t at,
                    char text[PP_CODE_TEXT]);
-/* The name of the type of the object at `at` is this. */
-int pp_python_is_a(struct pp_memory *memory, uint64_t type, const char *name);

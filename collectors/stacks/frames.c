@@ -71,12 +71,26 @@ static int get_wanted(struct pp_frames_room *room, struct pp_memory *m)
 
 /* ---- walking ---- */
 
-/* A frame that lies in no picture, read once for both. In an older chunk those that called it lie below it:
- * its page is read from its beginning on. */
-static const uint8_t *far_frame(struct pp_frames_room *room, struct pp_codes *codes, uint64_t at,
-                                size_t *size)
+/* In the picture; else read once for both: in an older chunk those that called it lie below it, so that its
+ * page is read from its beginning on. */
+static const uint8_t *frame_at(struct pp_frames_room *room, struct pp_codes *codes,
+                               const struct pp_thread_stack *thread, const struct picture *p, uint64_t at,
+                               uint32_t *hint, size_t *size)
 {
-    const size_t before = at & (PAGE_BYTES - 1), least = codes->layout->frame_locals + 8u;
+    const struct pp_layout *l = codes->layout;
+    const size_t before = at & (PAGE_BYTES - 1), least = l->frame_locals + 8u;
+    if (pp_layout_has_heap_frames(l)) {
+        for (uint32_t i = *hint; i < thread->heap_n; i++)
+            if (thread->heap[i] == at) {
+                *hint = i + 1;
+                *size = PP_FRAME_BYTES;
+                return p->chunk + (size_t)i * PP_FRAME_BYTES;
+            }
+    } else if (at >= thread->chunk && at - thread->chunk < p->chunk_bytes &&
+               p->chunk_bytes - (at - thread->chunk) >= least) {
+        *size = p->chunk_bytes - (at - thread->chunk);
+        return p->chunk + (at - thread->chunk);
+    }
     unsigned k = 0;
     while (k < room->far_n && (at < room->far[k].at || at - room->far[k].at + least > room->far[k].size))
         k++;
@@ -96,26 +110,6 @@ static const uint8_t *far_frame(struct pp_frames_room *room, struct pp_codes *co
     }
     *size = room->far[k].size - (size_t)(at - room->far[k].at);
     return room->far[k].bytes + (at - room->far[k].at);
-}
-
-static const uint8_t *frame_at(struct pp_frames_room *room, struct pp_codes *codes,
-                               const struct pp_thread_stack *thread, const struct picture *p, uint64_t at,
-                               uint32_t *hint, size_t *size)
-{
-    const struct pp_layout *l = codes->layout;
-    if (pp_layout_has_heap_frames(l)) {
-        for (uint32_t i = *hint; i < thread->heap_n; i++)
-            if (thread->heap[i] == at) {
-                *hint = i + 1;
-                *size = PP_FRAME_BYTES;
-                return p->chunk + (size_t)i * PP_FRAME_BYTES;
-            }
-    } else if (at >= thread->chunk && at - thread->chunk < p->chunk_bytes &&
-               p->chunk_bytes - (at - thread->chunk) >= l->frame_locals + 8u) {
-        *size = p->chunk_bytes - (at - thread->chunk);
-        return p->chunk + (at - thread->chunk);
-    }
-    return far_frame(room, codes, at, size);
 }
 
 /* From the head through the picture: how many frames, -1: they do not fit together. */
@@ -361,47 +355,40 @@ pp_status pp_interpreter_open(struct pp_interpreter *p, struct pp_memory memory,
                                      : pp_fail(err, PP_E_NOT_FOUND, "its Python is starting or ending");
 }
 
-static void walk_threads(struct pp_interpreter *p, struct pp_interpreter_thread *before, unsigned n,
-                         uint64_t interpreter, int is_last)
-{
-    const struct pp_layout *l = &p->layout;
-    uint64_t at = pp_memory_word(&p->memory, interpreter + l->threads);
-    while (at && !(at & 7) && p->threads < PP_INTERPRETER_THREADS) {
-        struct pp_interpreter_thread t = {.stack = {.at = at}};
-        uint64_t next = 0;
-        struct iovec here[3] = {{&next, 8}, {&t.id, 8}, {&t.native, 8}},
-                     there[3] = {pp_memory_part(at + l->thread_next, 8), pp_memory_part(at + l->thread_id, 8),
-                                 pp_memory_part(at + l->thread_native, 8)};
-        size_t parts = l->thread_native ? 3 : 2;
-        p->memory.calls++;
-        if (p->memory.readv(p->memory.ctx, here, there, parts) != (ssize_t)(8 * parts))
-            break;
-        t.is_main = is_last && !next; /* a new one is put before the others */
-
-        /* One that stays keeps what is known of its stack. */
-        unsigned i = 0;
-        while (i < n && before[i].stack.at != t.stack.at)
-            i++;
-        if (i < n) {
-            t.stack = before[i].stack;
-            before[i].stack = (struct pp_thread_stack){0};
-        }
-        p->thread[p->threads++] = t;
-        at = next;
-    }
-}
-
 unsigned pp_interpreter_threads(struct pp_interpreter *p)
 {
     struct pp_interpreter_thread before[PP_INTERPRETER_THREADS];
+    const struct pp_layout *l = &p->layout;
     const unsigned n = p->threads;
     memcpy(before, p->thread, n * sizeof(*before));
     p->threads = 0;
-    uint64_t at = pp_memory_word(&p->memory, p->runtime + p->layout.head);
-    for (int i = 0; at && !(at & 7) && i < INTERPRETERS; i++) {
-        uint64_t next = pp_memory_word(&p->memory, at + p->layout.next);
-        walk_threads(p, before, n, at, !next);
-        at = next;
+    uint64_t interpreter = pp_memory_word(&p->memory, p->runtime + l->head), next_one;
+    for (int i = 0; interpreter && !(interpreter & 7) && i < INTERPRETERS; i++, interpreter = next_one) {
+        next_one = pp_memory_word(&p->memory, interpreter + l->next);
+        uint64_t at = pp_memory_word(&p->memory, interpreter + l->threads), next = 0;
+        for (; at && !(at & 7) && p->threads < PP_INTERPRETER_THREADS; at = next) {
+            struct pp_interpreter_thread t = {.stack = {.at = at}};
+            next = 0;
+            struct iovec here[3] = {{&next, 8}, {&t.id, 8}, {&t.native, 8}},
+                         there[3] = {pp_memory_part(at + l->thread_next, 8),
+                                     pp_memory_part(at + l->thread_id, 8),
+                                     pp_memory_part(at + l->thread_native, 8)};
+            size_t parts = l->thread_native ? 3 : 2;
+            p->memory.calls++;
+            if (p->memory.readv(p->memory.ctx, here, there, parts) != (ssize_t)(8 * parts))
+                break;
+            t.is_main = !next_one && !next; /* a new one is put before the others */
+
+            /* One that stays keeps what is known of its stack. */
+            unsigned k = 0;
+            while (k < n && before[k].stack.at != t.stack.at)
+                k++;
+            if (k < n) {
+                t.stack = before[k].stack;
+                before[k].stack = (struct pp_thread_stack){0};
+            }
+            p->thread[p->threads++] = t;
+        }
     }
     for (unsigned i = 0; i < n; i++)
         free(before[i].stack.heap);

@@ -42,12 +42,6 @@ const char *pp_members_local(const char *name, const char *file)
     return NULL;
 }
 
-int pp_members_is_helper(const char *name, const char *file)
-{
-    return (pp_text_ends_in(name, "_feed") && pp_text_ends_in(file, "multiprocessing/queues.py")) ||
-           (pp_text_ends_in(name, "_serve") && pp_text_ends_in(file, "multiprocessing/resource_sharer.py"));
-}
-
 PP_BY(by_address, struct pp_member, at)
 
 /* Cuts the next field off *line, plain and not too long; NULL: there is none. */
@@ -61,18 +55,6 @@ static const char *take_field(char **line, char text[TEXT_BYTES])
         if ((unsigned char)*c < 32 || (unsigned char)*c > 126)
             *c = '?';
     return text;
-}
-
-static void take_line(struct pp_members *m, struct pp_stack_tree *tree, char *line)
-{
-    char address[TEXT_BYTES], path[TEXT_BYTES], class[TEXT_BYTES], arguments[TEXT_BYTES], *end;
-    if (!take_field(&line, address) || !take_field(&line, path) || !take_field(&line, class) ||
-        !take_field(&line, arguments) || m->n == PP_MEMBERS_MAX)
-        return;
-    uint64_t at = strtoull(address, &end, 16);
-    uint32_t op = at && !*end ? pp_stack_tree_op(tree, path, class, arguments) : 0;
-    if (op)
-        m->row[m->n++] = (struct pp_member){at, op};
 }
 
 void pp_members_read(struct pp_members *m, struct pp_stack_tree *tree, const char *session_dir, int64_t pid)
@@ -91,8 +73,16 @@ void pp_members_read(struct pp_members *m, struct pp_stack_tree *tree, const cha
         char *rest = text;
         m->read = st.st_mtim;
         m->n = 0;
-        while ((line = strsep(&rest, "\n")))
-            take_line(m, tree, line);
+        while ((line = strsep(&rest, "\n"))) {
+            char address[TEXT_BYTES], file[TEXT_BYTES], class[TEXT_BYTES], arguments[TEXT_BYTES], *end;
+            if (!take_field(&line, address) || !take_field(&line, file) || !take_field(&line, class) ||
+                !take_field(&line, arguments) || m->n == PP_MEMBERS_MAX)
+                continue;
+            uint64_t at = strtoull(address, &end, 16);
+            uint32_t op = at && !*end ? pp_stack_tree_op(tree, file, class, arguments) : 0;
+            if (op)
+                m->row[m->n++] = (struct pp_member){at, op};
+        }
         qsort(m->row, m->n, sizeof(*m->row), by_address);
     }
     free(text);

@@ -61,5 +61,3 @@ void pp_members_files_remove(const char *session_dir);
 /* The local of a function in which a Compose holds the member that it is running; NULL: none. name:
  * qualified, before Python 3.11 its last part alone. */
 const char *pp_members_local(const char *name, const char *file);
-/* 1: a thread of multiprocessing's own runs in it, which feeds a queue or hands on what is shared. */
-int pp_members_is_helper(const char *name, const char *file);

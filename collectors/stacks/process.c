@@ -3,6 +3,7 @@
 #include "collectors/attach/python_runtime.h"
 #include "probe/base/clock.h"
 #include "probe/base/io.h"
+#include "probe/base/text.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -65,19 +66,6 @@ void pp_process_free(struct pp_stack_processes *all, struct pp_stack_process *p)
 
 /* ---- its threads ---- */
 
-static int64_t tid_of(const struct pp_stack_processes *all, struct pp_stack_process *p,
-                      const struct pp_interpreter_thread *t)
-{
-    char path[64];
-    uint32_t tid = (uint32_t)t->native;
-    if (t->is_main)
-        return p->pid;
-    if (!tid && t->id && all->id_offset >= 0)
-        (void)pp_memory_get(&p->python.memory, &tid, sizeof(tid), t->id + (unsigned)all->id_offset);
-    snprintf(path, sizeof(path), "/proc/%lld/task/%u", (long long)p->pid, tid);
-    return tid && access(path, F_OK) == 0 ? (int64_t)tid : 0;
-}
-
 static int open_file(struct pp_stack_processes *all, int64_t pid, int64_t tid, const char *name)
 {
     char path[80];
@@ -107,7 +95,12 @@ static void follow_threads(struct pp_stack_processes *all, struct pp_stack_proce
             before[k].stat = before[k].runs = -1;
             continue;
         }
-        int64_t tid = tid_of(all, p, t);
+        char path[64];
+        uint32_t native = (uint32_t)t->native;
+        if (!t->is_main && !native && t->id && all->id_offset >= 0)
+            (void)pp_memory_get(&p->python.memory, &native, sizeof(native), t->id + (unsigned)all->id_offset);
+        snprintf(path, sizeof(path), "/proc/%lld/task/%u", (long long)p->pid, native);
+        int64_t tid = t->is_main ? p->pid : native && access(path, F_OK) == 0 ? (int64_t)native : 0;
         *mine = (struct pp_process_thread){.at = t->stack.at,
                                            .tid = tid,
                                            .stat = open_file(all, p->pid, tid, "stat"),
@@ -167,7 +160,11 @@ static void name_function(void *ctx, struct pp_codes *codes, struct pp_code *cod
     struct pp_stack_processes *all = ctx;
     const char *member = pp_members_local(name, file);
     code->function = pp_stack_tree_function(all->tree, name, file, code->first_line);
-    all->is_helper[code->function] = pp_members_is_helper(name, file);
+    /* a thread of multiprocessing's own runs in it, which feeds a queue or hands on what is shared */
+    all->is_helper[code->function] = (pp_text_ends_in(name, "_feed") &&
+                                      pp_text_ends_in(file, "multiprocessing/queues.py")) ||
+                                     (pp_text_ends_in(name, "_serve") &&
+                                      pp_text_ends_in(file, "multiprocessing/resource_sharer.py"));
     code->member = member ? (int16_t)pp_codes_local(codes, code, member) : -1;
 }
 
@@ -236,24 +233,6 @@ int pp_process_look(struct pp_stack_processes *all, struct pp_stack_process *p, 
     return 1;
 }
 
-static uint32_t place_in_tree(struct pp_stack_tree *tree, const struct pp_stack_process *p,
-                              const struct pp_frame *frames, unsigned n, uint32_t *flags)
-{
-    uint32_t parent = 0;
-    for (unsigned i = n; i > 0; i--) {
-        const struct pp_frame *f = &frames[i - 1];
-        uint32_t op = pp_members_op(&p->members, f->member);
-        op = op ? op : pp_members_op(&p->members, f->first);
-        uint32_t id = f->function ? pp_stack_tree_frame(tree, parent, f->function, f->line, op) : 0;
-        if (!id) {
-            *flags |= PP_STACK_CUT;
-            break;
-        }
-        parent = id;
-    }
-    return parent;
-}
-
 enum pp_frames_result pp_process_sample(struct pp_stack_processes *all, struct pp_stack_process *p,
                                         unsigned i)
 {
@@ -269,7 +248,18 @@ enum pp_frames_result pp_process_sample(struct pp_stack_processes *all, struct p
     mine->is_helper = 0;
     for (unsigned k = 0; k < n; k++)
         mine->is_helper |= all->is_helper[frames[k].function];
-    mine->stack = place_in_tree(all->tree, p, frames, n, &mine->flags);
+    mine->stack = 0;
+    for (unsigned k = n; k > 0; k--) {
+        const struct pp_frame *f = &frames[k - 1];
+        uint32_t op = pp_members_op(&p->members, f->member);
+        op = op ? op : pp_members_op(&p->members, f->first);
+        uint32_t id = f->function ? pp_stack_tree_frame(all->tree, mine->stack, f->function, f->line, op) : 0;
+        if (!id) {
+            mine->flags |= PP_STACK_CUT;
+            break;
+        }
+        mine->stack = id;
+    }
     return r;
 }
 

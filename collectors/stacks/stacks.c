@@ -70,14 +70,6 @@ struct stacks {
 
 /* ---- sampling ---- */
 
-static void keep_sample(struct stacks *s, const struct taken *t)
-{
-    if (s->n_taken < SAMPLES && pp_grow(&s->taken, &s->taken_cap, s->n_taken + 1, sizeof(*t)))
-        s->taken[s->n_taken++] = *t;
-    else
-        s->lost++;
-}
-
 /* A thread that has not run since its last sample is where it was: most of a job's threads wait. */
 static void sample_process(struct stacks *s, struct pp_stack_process *p, int is_late)
 {
@@ -97,8 +89,9 @@ static void sample_process(struct stacks *s, struct pp_stack_process *p, int is_
         t.row.flags = mine->flags | (is_late ? PP_STACK_LATE : 0) | (s->is_dense ? PP_STACK_DENSE : 0);
         t.row.stack = mine->stack;
         s->samples++;
-        if (t.row.stack)
-            keep_sample(s, &t);
+        if (t.row.stack && s->n_taken < SAMPLES &&
+            pp_grow(&s->taken, &s->taken_cap, s->n_taken + 1, sizeof(t)))
+            s->taken[s->n_taken++] = t;
         else
             s->lost++;
     }
@@ -133,14 +126,6 @@ static void look_for_processes(struct stacks *s, uint64_t now_ns)
     }
 }
 
-static void note_refusal(struct stacks *s, const struct pp_stack_process *p)
-{
-    for (size_t i = 0; i < s->n_listed && !s->why_not[0]; i++)
-        if (s->listed[i] == p->pid)
-            snprintf(s->why_not, sizeof(s->why_not), "the stacks of process %lld cannot be read: %s",
-                     (long long)p->pid, p->why_not[0] ? p->why_not : "no Python was found in it");
-}
-
 static void sample_all(struct stacks *s, int is_late)
 {
     for (size_t i = 0; i < s->processes; i++) {
@@ -150,8 +135,10 @@ static void sample_all(struct stacks *s, int is_late)
             s->process[i--] = s->process[--s->processes];
             continue;
         }
-        if (p->state == PP_PROCESS_REFUSED)
-            note_refusal(s, p);
+        for (size_t k = 0; p->state == PP_PROCESS_REFUSED && k < s->n_listed && !s->why_not[0]; k++)
+            if (s->listed[k] == p->pid)
+                snprintf(s->why_not, sizeof(s->why_not), "the stacks of process %lld cannot be read: %s",
+                         (long long)p->pid, p->why_not[0] ? p->why_not : "no Python was found in it");
         if (p->state == PP_PROCESS_OPEN)
             sample_process(s, p, is_late);
     }
@@ -257,20 +244,26 @@ static void write_samples(struct stacks *s)
     s->n_held = kept;
 }
 
-static void take_samples(struct stacks *s)
+static void stacks_poll(void *state)
 {
+    struct stacks *s = state;
+    struct pp_store *store = s->opts->store;
+    int64_t pid[PROCESSES];
+    size_t n = s->opts->processes ? s->opts->processes(s->opts->processes_ctx, pid, PROCESSES) : 0;
     pthread_mutex_lock(&s->lock);
+    memcpy(s->listed, pid, n * sizeof(*pid));
+    s->n_listed = n;
+    /* The samples are taken before the tree: all that they name is in it then. */
     if (pp_grow(&s->held, &s->held_cap, s->n_held + s->n_taken + 1, sizeof(*s->held))) {
         memcpy(s->held + s->n_held, s->taken, s->n_taken * sizeof(*s->taken));
         s->n_held += s->n_taken;
         s->n_taken = 0;
     }
     pthread_mutex_unlock(&s->lock);
-}
-
-static void write_facts(struct stacks *s)
-{
-    struct pp_store *store = s->opts->store;
+    write_tree(s);
+    write_samples(s);
+    if (s->polls++ % 8 != 0)
+        return;
     pthread_mutex_lock(&s->lock);
     const double rate = s->rate_hz, cpu = (double)s->cpu_ns;
     const uint64_t samples = s->samples, lost = s->lost, torn = s->torn;
@@ -284,22 +277,6 @@ static void write_facts(struct stacks *s)
     pp_store_meta_num(store, "stacks", "cpu_ns", cpu, "ns");
     if (why_not[0])
         pp_store_meta_text(store, "stacks", "why_not", why_not);
-}
-
-static void stacks_poll(void *state)
-{
-    struct stacks *s = state;
-    int64_t pid[PROCESSES];
-    size_t n = s->opts->processes ? s->opts->processes(s->opts->processes_ctx, pid, PROCESSES) : 0;
-    pthread_mutex_lock(&s->lock);
-    memcpy(s->listed, pid, n * sizeof(*pid));
-    s->n_listed = n;
-    pthread_mutex_unlock(&s->lock);
-    take_samples(s); /* before the tree: all that they name is in it then */
-    write_tree(s);
-    write_samples(s);
-    if (s->polls++ % 8 == 0)
-        write_facts(s);
 }
 
 /* ---- beginning and end ---- */
@@ -328,10 +305,8 @@ static void stacks_stop(void *state)
         pthread_cond_signal(&s->wake);
         pthread_mutex_unlock(&s->lock);
         pthread_join(s->thread, NULL);
-        take_samples(s);
-        write_tree(s);
-        write_samples(s);
-        write_facts(s);
+        s->polls = 0;
+        stacks_poll(s);
         pp_members_files_remove(s->opts->session_dir);
     }
     for (size_t i = 0; i < s->processes; i++)

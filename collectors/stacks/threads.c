@@ -99,19 +99,6 @@ static const struct {
     {SYS_clock_nanosleep, PP_THREAD_SLEEPS, 0, 0},
 };
 
-static enum pp_thread_does behind_file(int64_t pid, unsigned long fd)
-{
-    char path[64], to[256];
-    snprintf(path, sizeof(path), "/proc/%lld/fd/%lu", (long long)pid, fd);
-    ssize_t n = readlink(path, to, sizeof(to) - 1);
-    to[n > 0 ? n : 0] = '\0';
-    return strncmp(to, "socket:", 7) == 0 ? PP_THREAD_NETWORK
-           : strncmp(to, "pipe:", 5) == 0 ? PP_THREAD_PIPE
-           : strncmp(to, "anon_inode:", 11) == 0 || strncmp(to, "/dev/", 5) == 0
-               ? PP_THREAD_OTHER /* an eventfd, a terminal, a GPU */
-               : PP_THREAD_READS;
-}
-
 enum pp_thread_does pp_thread_blocked_in(int64_t pid, const char *syscall, uint64_t ran_ns,
                                          const struct pp_python_runtime *runtime)
 {
@@ -125,12 +112,22 @@ enum pp_thread_does pp_thread_blocked_in(int64_t pid, const char *syscall, uint6
         return PP_THREAD_FAULTS;
     if (number == SYS_futex && strtoull(end, NULL, 16) - runtime->at < runtime->size)
         return PP_THREAD_LOCK;
-    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
-        if (calls[i].number == number)
-            return calls[i].is_of_file                       ? behind_file(pid, strtoul(end, NULL, 16))
-                   : calls[i].is_poll && ran_ns >= LATELY_NS ? PP_THREAD_WAITS
-                                                             : calls[i].does;
-    return PP_THREAD_OTHER;
+    size_t i = 0;
+    while (i < sizeof(calls) / sizeof(*calls) && calls[i].number != number)
+        i++;
+    if (i == sizeof(calls) / sizeof(*calls))
+        return PP_THREAD_OTHER;
+    if (!calls[i].is_of_file)
+        return calls[i].is_poll && ran_ns >= LATELY_NS ? PP_THREAD_WAITS : calls[i].does;
+    char path[64], to[256];
+    snprintf(path, sizeof(path), "/proc/%lld/fd/%lu", (long long)pid, strtoul(end, NULL, 16));
+    ssize_t n = readlink(path, to, sizeof(to) - 1);
+    to[n > 0 ? n : 0] = '\0';
+    return strncmp(to, "socket:", 7) == 0 ? PP_THREAD_NETWORK
+           : strncmp(to, "pipe:", 5) == 0 ? PP_THREAD_PIPE
+           : strncmp(to, "anon_inode:", 11) == 0 || strncmp(to, "/dev/", 5) == 0
+               ? PP_THREAD_OTHER /* an eventfd, a terminal, a GPU */
+               : PP_THREAD_READS;
 }
 
 /* ---- looking ---- */
@@ -210,49 +207,41 @@ static void take_look(struct threads *s, uint64_t now_ns)
 
 /* ---- which threads ---- */
 
-/* A place of its own, or that of one with its process and name that has ended. */
-static struct looked *place_for(struct threads *s, int64_t pid, const char *name)
-{
-    for (size_t i = 0; i < s->rows; i++)
-        if (s->row[i].state == PP_THREAD_ABSENT && s->row[i].pid == pid && !strcmp(s->row[i].name, name))
-            return &s->row[i];
-    return s->rows < PP_LOOKED_THREADS ? &s->row[s->rows++] : NULL;
-}
-
-static void follow_thread(struct threads *s, int64_t pid, int64_t tid)
-{
-    char path[80], name[NAME] = "";
-    struct looked *t, found = {.pid = pid, .tid = tid, .runs = -1, .state = PP_THREAD_OTHER, .is_new = 1};
-    for (size_t i = 0; i < s->rows; i++) {
-        if (s->row[i].tid == tid && s->row[i].pid == pid && s->row[i].state != PP_THREAD_ABSENT)
-            return;
-        found.python = s->row[i].pid == pid ? s->row[i].python : found.python;
-    }
-    ssize_t n = read_of(&found, "comm", -1, name, sizeof(name));
-    name[strcspn(name, "\n")] = '\0';
-    if (n <= 0 || strncmp(name, "pp-", 3) == 0)
-        return;
-    t = place_for(s, pid, name);
-    s->without_room += !t;
-    if (!t)
-        return;
-    *t = found;
-    if (!t->python.at)
-        t->python = pp_python_runtime_find(pid);
-    memcpy(t->name, name, sizeof(t->name));
-    snprintf(path, sizeof(path), "/proc/%lld/task/%lld/schedstat", (long long)pid, (long long)tid);
-    t->runs = s->open_files < OPEN_FILES ? pp_io_open(path, O_RDONLY, 0) : -1;
-    s->open_files += t->runs >= 0;
-}
-
 static void follow_process(struct threads *s, int64_t pid)
 {
-    char path[64];
+    char path[80], name[NAME] = "";
     snprintf(path, sizeof(path), "/proc/%lld/task", (long long)pid);
     DIR *d = opendir(path);
-    for (const struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
-        if (e->d_name[0] != '.')
-            follow_thread(s, pid, atoll(e->d_name));
+    for (const struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+        const int64_t tid = atoll(e->d_name);
+        struct looked found = {.pid = pid, .tid = tid, .runs = -1, .state = PP_THREAD_OTHER, .is_new = 1},
+                      *t = NULL;
+        int is_known = e->d_name[0] == '.';
+        for (size_t i = 0; i < s->rows && !is_known; i++) {
+            is_known = s->row[i].tid == tid && s->row[i].pid == pid && s->row[i].state != PP_THREAD_ABSENT;
+            found.python = s->row[i].pid == pid ? s->row[i].python : found.python;
+        }
+        ssize_t n = is_known ? 0 : read_of(&found, "comm", -1, name, sizeof(name));
+        if (n <= 0 || strncmp(name, "pp-", 3) == 0)
+            continue;
+        name[strcspn(name, "\n")] = '\0';
+        /* A place of its own, or that of one with its process and name that has ended. */
+        for (size_t i = 0; i < s->rows && !t; i++)
+            if (s->row[i].state == PP_THREAD_ABSENT && s->row[i].pid == pid && !strcmp(s->row[i].name, name))
+                t = &s->row[i];
+        if (!t && s->rows < PP_LOOKED_THREADS)
+            t = &s->row[s->rows++];
+        s->without_room += !t;
+        if (!t)
+            continue;
+        *t = found;
+        if (!t->python.at)
+            t->python = pp_python_runtime_find(pid);
+        memcpy(t->name, name, sizeof(t->name));
+        snprintf(path, sizeof(path), "/proc/%lld/task/%lld/schedstat", (long long)pid, (long long)tid);
+        t->runs = s->open_files < OPEN_FILES ? pp_io_open(path, O_RDONLY, 0) : -1;
+        s->open_files += t->runs >= 0;
+    }
     if (d)
         closedir(d);
 }
@@ -299,19 +288,6 @@ static void *looker_main(void *arg)
 
 /* ---- writing ---- */
 
-static void write_facts(struct threads *s)
-{
-    struct pp_store *store = s->opts->store;
-    pp_store_meta_num(store, "threads", "rate_hz", s->rate_hz, "Hz");
-    pp_store_meta_num(store, "threads", "looks", (double)s->taken, "looks");
-    pp_store_meta_num(store, "threads", "lost", (double)s->lost, "looks");
-    pp_store_meta_num(store, "threads", "without_room", (double)s->without_room, "threads");
-    pp_store_meta_num(store, "threads", "cpu_ns", (double)s->cpu_ns, "ns");
-    if (s->is_denied)
-        pp_store_meta_text(store, "threads", "why_not",
-                           "the calls that threads are in cannot be read (/proc/PID/task/TID/syscall)");
-}
-
 static void threads_poll(void *state)
 {
     struct threads *s = state;
@@ -331,8 +307,17 @@ static void threads_poll(void *state)
         pp_store_thread_look(s->opts->store,
                              &(struct pp_thread_look_row){s->look[i].t_ns, s->look[i].states});
     s->looks = 0;
-    if (s->taken && s->polls++ % 8 == 0)
-        write_facts(s);
+    if (s->taken && s->polls++ % 8 == 0) {
+        struct pp_store *store = s->opts->store;
+        pp_store_meta_num(store, "threads", "rate_hz", s->rate_hz, "Hz");
+        pp_store_meta_num(store, "threads", "looks", (double)s->taken, "looks");
+        pp_store_meta_num(store, "threads", "lost", (double)s->lost, "looks");
+        pp_store_meta_num(store, "threads", "without_room", (double)s->without_room, "threads");
+        pp_store_meta_num(store, "threads", "cpu_ns", (double)s->cpu_ns, "ns");
+        if (s->is_denied)
+            pp_store_meta_text(store, "threads", "why_not",
+                               "the calls that threads are in cannot be read (/proc/PID/task/TID/syscall)");
+    }
     pthread_mutex_unlock(&s->lock);
 }
 
