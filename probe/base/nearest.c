@@ -26,20 +26,6 @@ static int distance(const char *a, const char *b)
     return row[na % 3][nb];
 }
 
-/* name is one or more whole words of word: "prefetch" of "prefetch-factor", "workers" of "num_workers". */
-static int is_part_of(const char *name, const char *word)
-{
-    size_t n = strlen(name);
-    const char *at = word;
-    while (n > 3 && (at = strstr(at, name)) != NULL) {
-        int begins = at == word || strchr("-_", at[-1]), ends = at[n] == '\0' || strchr("-_", at[n]);
-        if (begins && ends)
-            return 1;
-        at++;
-    }
-    return 0;
-}
-
 const char *pp_nearest(const char *word, const char *const *names)
 {
     size_t len = strlen(word);
@@ -53,8 +39,12 @@ const char *pp_nearest(const char *word, const char *const *names)
         int d = distance(word, *names);
         if (d > 1 && len >= 3 && strncmp(word, *names, len) == 0)
             d = 1; /* the start of the name: an abbreviation */
-        if (d > 2 && is_part_of(*names, word))
-            d = 2; /* other tools' longer name for it */
+        /* It is one or more whole words of other tools' longer name: "prefetch" of "prefetch-factor",
+         * "workers" of "num_workers". */
+        size_t n = strlen(*names);
+        for (const char *at = word; d > 2 && n > 3 && (at = strstr(at, *names)) != NULL; at++)
+            if ((at == word || strchr("-_", at[-1])) && (at[n] == '\0' || strchr("-_", at[n])))
+                d = 2;
         if (d < best_distance + (best == NULL)) {
             best = *names;
             best_distance = d;

@@ -56,40 +56,40 @@ static pp_status no_such_option(struct reading *r, const char *shown, int len, c
                    r->set->command);
 }
 
-static pp_status read_long(struct reading *r, const char *arg)
+/* "--name", "--name=value", or "-qn8": flags may share one dash; the first option with a value takes the
+ * rest. */
+static pp_status read_option(struct reading *r, const char *arg)
 {
-    const char *name = arg + 2, *equals = strchr(name, '=');
-    int len = equals ? (int)(equals - name) : (int)strlen(name);
-    const char *value = equals ? equals + 1 : NULL, *no = "false";
-    int i = pp_opt_find_also(r->set, name, len, &value);
-    if (i >= 0)
-        return give(r, i, !value && r->set->table[i].type == PP_OPT_FLAG ? "true" : value);
-    if (len > 3 && strncmp(name, "no-", 3) == 0) {
-        i = pp_opt_find_also(r->set, name + 3, len - 3, &no);
-        if (i >= 0 && r->set->table[i].type == PP_OPT_FLAG && !equals)
-            return give(r, i, no);
+    const struct pp_opt *table = r->set->table;
+    int size = (int)strcspn(arg, "=");
+    const char *value = arg[size] ? arg + size + 1 : NULL, *no = "false";
+    if (arg[1] == '-') {
+        const char *name = arg + 2;
+        int len = size - 2, i = pp_opt_find_also(r->set, name, len, &value);
+        if (i >= 0)
+            return give(r, i, !value && table[i].type == PP_OPT_FLAG ? "true" : value);
+        if (len > 3 && strncmp(name, "no-", 3) == 0) {
+            i = pp_opt_find_also(r->set, name + 3, len - 3, &no);
+            if (i >= 0 && table[i].type == PP_OPT_FLAG && !arg[size])
+                return give(r, i, no);
+        }
+        char word[64];
+        snprintf(word, sizeof(word), "%.*s", len, name);
+        return no_such_option(r, arg, size, pp_opt_nearest(table, word));
     }
-    char word[64];
-    snprintf(word, sizeof(word), "%.*s", len, name);
-    return no_such_option(r, arg, len + 2, pp_opt_nearest(r->set->table, word));
-}
-
-/* "-qn8": flags may share one dash; the first option with a value takes the rest. */
-static pp_status read_short(struct reading *r, const char *arg)
-{
-    pp_status status = PP_OK;
-    int len = (int)strcspn(arg, "="), whole = len > 2 ? pp_opt_find(r->set->table, arg + 1, len - 1) : -1;
+    int whole = size > 2 ? pp_opt_find(table, arg + 1, size - 1) : -1;
     if (whole >= 0) /* "-batch-size" is not "-b atch-size" */
-        return no_such_option(r, arg, len, r->set->table[whole].name);
+        return no_such_option(r, arg, size, table[whole].name);
+    pp_status status = PP_OK;
     for (const char *p = arg + 1; *p && status == PP_OK; p++) {
-        int i = pp_opt_find_letter(r->set->table, *p);
+        int i = pp_opt_find_letter(table, *p);
         if (i < 0) {
             /* "-seed" was probably meant as "--seed" */
-            const char *near = strlen(arg) > 3 ? pp_opt_nearest(r->set->table, arg + 1) : NULL;
+            const char *near = strlen(arg) > 3 ? pp_opt_nearest(table, arg + 1) : NULL;
             char letter[] = {'-', *p, '\0'};
             return near ? no_such_option(r, arg, (int)strlen(arg), near) : no_such_option(r, letter, 2, NULL);
         }
-        if (r->set->table[i].type != PP_OPT_FLAG)
+        if (table[i].type != PP_OPT_FLAG)
             return give(r, i, p[1] ? p + 1 : NULL);
         status = give(r, i, "true");
     }
@@ -145,7 +145,7 @@ pp_status pp_opts_parse(struct pp_opt_set *set, int argc, char **argv, const cha
         else if (strcmp(arg, "--") == 0)
             only_operands = 1;
         else
-            status = arg[1] == '-' ? read_long(&r, arg) : read_short(&r, arg);
+            status = read_option(&r, arg);
     }
     operands[n] = NULL;
     *n_operands = n;

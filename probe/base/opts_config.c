@@ -24,28 +24,28 @@ struct config {
     enum { BEFORE_ANY, OURS, ANOTHER } section;
 };
 
-static pp_status read_heading(struct config *c, char *s, struct pp_err *err)
+/* A heading, or a setting of the section that it began. */
+static pp_status read_line(struct config *c, char *s, struct pp_err *err)
 {
     size_t n = strlen(s);
-    if (s[n - 1] != ']')
-        return pp_fail(err, PP_E_USAGE, "%s:%d: the heading '%s' does not end in ']'", c->path, c->line, s);
-    s[n - 1] = '\0';
-    const char *name = pp_text_trim(s + 1);
-    const char *const *known = sections;
-    c->section = strcmp(name, c->set->command) == 0 ? OURS : ANOTHER;
-    while (known && *known && strcmp(*known, name) != 0)
-        known++;
-    if (c->section == OURS || !known || *known)
-        return PP_OK;
-    const char *near = pp_nearest(name, sections);
-    return pp_fail(err, PP_E_USAGE, "%s:%d: [%s]: unknown command, its settings would be ignored%s%s%s",
-                   c->path, c->line, name, near ? "; did you mean [" : "", near ? near : "",
-                   near ? "]?" : "");
-}
-
-static pp_status read_setting(struct config *c, char *s, struct pp_err *err)
-{
     char *equals = strchr(s, '=');
+    if (*s == '[') {
+        if (s[n - 1] != ']')
+            return pp_fail(err, PP_E_USAGE, "%s:%d: the heading '%s' does not end in ']'", c->path, c->line,
+                           s);
+        s[n - 1] = '\0';
+        const char *command = pp_text_trim(s + 1);
+        const char *const *known = sections;
+        c->section = strcmp(command, c->set->command) == 0 ? OURS : ANOTHER;
+        while (known && *known && strcmp(*known, command) != 0)
+            known++;
+        if (c->section == OURS || !known || *known)
+            return PP_OK;
+        const char *near = pp_nearest(command, sections);
+        return pp_fail(err, PP_E_USAGE, "%s:%d: [%s]: unknown command, its settings would be ignored%s%s%s",
+                       c->path, c->line, command, near ? "; did you mean [" : "", near ? near : "",
+                       near ? "]?" : "");
+    }
     if (c->section == BEFORE_ANY)
         return pp_fail(err, PP_E_USAGE, "%s:%d: '%s' is before the first [command] heading, such as [run]",
                        c->path, c->line, s);
@@ -56,7 +56,7 @@ static pp_status read_setting(struct config *c, char *s, struct pp_err *err)
     *equals = '\0';
     const char *name = pp_text_trim(s);
     char *value = pp_text_trim(equals + 1);
-    size_t n = strlen(value);
+    n = strlen(value);
     if (n >= 2 && value[0] == '"' && value[n - 1] == '"') { /* quotes keep leading and trailing spaces */
         value[n - 1] = '\0';
         value++;
@@ -108,10 +108,8 @@ pp_status pp_opts_config(struct pp_opt_set *set, struct pp_err *err)
         int marked = c.line == 1 && strncmp(line, "\xef\xbb\xbf", 3) ==
                                         0; /* an editor's byte-order mark, which is invisible */
         char *s = pp_text_trim(line + (marked ? 3 : 0));
-        if (*s == '\0' || *s == '#' || *s == ';')
-            status = PP_OK;
-        else
-            status = *s == '[' ? read_heading(&c, s, err) : read_setting(&c, s, err);
+        if (*s != '\0' && *s != '#' && *s != ';')
+            status = read_line(&c, s, err);
     }
     if (status == PP_OK && ferror(f))
         status = pp_fail_errno(err, errno, "cannot read the configuration file %s", path);

@@ -104,26 +104,19 @@ char *pp_text_share(char *buf, size_t size, double share)
     return buf;
 }
 
-/* A factor with two or three digits. */
-static void put_factor(char *buf, size_t size, double gain)
-{
-    double factor = 1 + gain;
-    snprintf(buf, size, "%.*f", fabs(factor) < 9.95 ? 1 : 0, factor);
-}
-
 char *pp_text_gain(char *buf, size_t size, double gain, double low, double high)
 {
-    char least[16], most[16], mean[16];
+    const double gains[] = {gain, low, high};
+    char factor[3][16]; /* with two or three digits */
     if (!isfinite(gain))
         return strcpy(buf, "-");
-    put_factor(mean, sizeof(mean), gain);
-    put_factor(least, sizeof(least), low);
-    put_factor(most, sizeof(most), high);
+    for (int i = 0; i < 3; i++)
+        snprintf(factor[i], sizeof(factor[i]), "%.*f", fabs(1 + gains[i]) < 9.95 ? 1 : 0, 1 + gains[i]);
     int factors = gain >= 1 || high > 1; /* "+182 %" is 2.8 times */
     if (factors && isfinite(low))
-        snprintf(buf, size, "%s times (%s to %s)", mean, least, most);
+        snprintf(buf, size, "%s times (%s to %s)", factor[0], factor[1], factor[2]);
     else if (factors)
-        snprintf(buf, size, "%s times", mean);
+        snprintf(buf, size, "%s times", factor[0]);
     else if (isfinite(low))
         snprintf(buf, size, "%+.0f %% (%+.0f to %+.0f %%)", round(100 * gain) + 0.0, round(100 * low) + 0.0,
                  round(100 * high) + 0.0);
