@@ -13,6 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum { BUILT = 1 };
+
 /* By colour role: dark enough for a light timeline, light enough for a dark one. */
 static const uint32_t argb[] = {
     [PP_COLOUR_OTHER] = 0xff8a8a8a, [PP_COLOUR_COMPUTE] = 0xff2e9e44, [PP_COLOUR_IO] = 0xffd98a1f,
@@ -61,10 +63,13 @@ static void begin_range(pp_phase phase, uint32_t batch)
     is_open = 1;
 }
 
-enum { BUILT = 1 };
+#else
+enum { BUILT = 0 };
+#endif
 
 int pp_nvtx_start(void)
 {
+#if defined(PP_HAVE_NVTX) && PP_HAVE_NVTX
     static const struct pp_observer observer = {.begin = begin_range, .end = end_range};
     const char *tool = getenv("NVTX_INJECTION64_PATH");
     if (!tool || !*tool)
@@ -81,18 +86,10 @@ int pp_nvtx_start(void)
     }
     pp_trace_set_observer(&observer);
     return 1;
-}
-
 #else
-
-enum { BUILT = 0 };
-
-int pp_nvtx_start(void)
-{
     return 0;
-}
-
 #endif
+}
 
 static int available(char *text, size_t size)
 {

@@ -178,29 +178,6 @@ out:
     return status;
 }
 
-/* ---- names ---- */
-
-/* Absolute, for the collector and for a program that changes its directory. */
-static pp_status set_paths(struct pp_recorder *r, const char *path, struct pp_err *err)
-{
-    char dir_copy[PATH_MAX], base_copy[PATH_MAX], dir[PATH_MAX];
-    if (!path || !*path || path[strlen(path) - 1] == '/' || strlen(path) >= sizeof(dir_copy))
-        return pp_fail(err, PP_E_USAGE, "a run needs a file name, such as run.sqlite%s%s",
-                       path && *path ? ", not " : "", path ? path : "");
-    snprintf(dir_copy, sizeof(dir_copy), "%s", path);
-    snprintf(base_copy, sizeof(base_copy), "%s", path);
-    const char *parent = dirname(dir_copy);
-    if (!realpath(parent, dir))
-        return pp_fail_errno(err, errno, "cannot record into %s: its directory", path);
-    if ((size_t)snprintf(r->path, sizeof(r->path), "%s/%s", strcmp(dir, "/") == 0 ? "" : dir,
-                         basename(base_copy)) >= sizeof(r->path))
-        return pp_fail(err, PP_E_USAGE, "the name of the run is too long: %s", path);
-    snprintf(r->dir, sizeof(r->dir), "%s.rings", r->path);
-    if (access(dir, W_OK | X_OK) != 0)
-        return pp_fail_errno(err, errno, "cannot record into %s: its directory", path);
-    return PP_OK;
-}
-
 /* ---- making or joining ---- */
 
 static int session_there(const char *dir)
@@ -280,12 +257,29 @@ pp_status pp_open(const char *path, const struct pp_open_opts *opts, struct pp_r
 {
     static const struct pp_open_opts defaults;
     const struct pp_open_opts *o = opts ? opts : &defaults;
+    char dir_copy[PATH_MAX], base_copy[PATH_MAX], dir[PATH_MAX];
     *out = NULL;
     struct pp_recorder *r = calloc(1, sizeof(*r));
     if (!r)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to record");
     r->presence = -1;
-    pp_status status = set_paths(r, path, err);
+    /* Paths are absolute, for the collector and for a program that changes its directory. */
+    pp_status status = PP_OK;
+    if (!path || !*path || path[strlen(path) - 1] == '/' || strlen(path) >= sizeof(dir_copy)) {
+        status = pp_fail(err, PP_E_USAGE, "a run needs a file name, such as run.sqlite%s%s",
+                         path && *path ? ", not " : "", path ? path : "");
+    } else {
+        snprintf(dir_copy, sizeof(dir_copy), "%s", path);
+        snprintf(base_copy, sizeof(base_copy), "%s", path);
+        if (!realpath(dirname(dir_copy), dir))
+            status = pp_fail_errno(err, errno, "cannot record into %s: its directory", path);
+        else if ((size_t)snprintf(r->path, sizeof(r->path), "%s/%s", strcmp(dir, "/") == 0 ? "" : dir,
+                                  basename(base_copy)) >= sizeof(r->path))
+            status = pp_fail(err, PP_E_USAGE, "the name of the run is too long: %s", path);
+        else if (access(dir, W_OK | X_OK) != 0)
+            status = pp_fail_errno(err, errno, "cannot record into %s: its directory", path);
+        snprintf(r->dir, sizeof(r->dir), "%s.rings", r->path);
+    }
     if (status == PP_OK)
         status = make_or_join(r, o, err);
     if (status != PP_OK) {

@@ -12,44 +12,12 @@
 
 #define FD_FROM 512 /* out of the way of a program that counts on low numbers */
 
-static pp_status map_session(const char *dir, struct pp_session_file **out, struct pp_err *err)
+pp_status pp_session_join(const char *dir, struct pp_session **out, struct pp_err *err)
 {
     char path[PATH_MAX];
     struct stat st;
     pp_status status = PP_OK;
-    if ((size_t)snprintf(path, sizeof(path), "%s/" PP_SESSION_FILE_NAME, dir) >= sizeof(path))
-        return pp_fail(err, PP_E_USAGE, "the session directory's name is too long: %s", dir);
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return pp_fail_errno(err, errno, "cannot open the recording session %s", path);
-    if (fstat(fd, &st) != 0 || st.st_size != (off_t)sizeof(**out)) {
-        status = pp_fail(err, PP_E_CORRUPT, "%s is not a recording session", path);
-        goto out;
-    }
-    void *p = mmap(NULL, sizeof(**out), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (p == MAP_FAILED) {
-        status = pp_fail_errno(err, errno, "cannot map the recording session %s", path);
-        goto out;
-    }
-    pp_guard_add(p, sizeof(**out));
-    const struct pp_session_file *f = p; /* another process's: checked before it is believed */
-    if (memcmp(f->magic, PP_SESSION_MAGIC, sizeof(f->magic)) != 0 || !f->ring_spans ||
-        f->ring_spans > PP_RING_SPANS_MAX || (f->ring_spans & (f->ring_spans - 1)))
-        status = pp_fail(err, PP_E_CORRUPT, "%s is not a recording session", path);
-    else if (f->abi != PP_RING_ABI || f->file_bytes != sizeof(*f))
-        status = pp_fail(err, PP_E_VERSION, "%s is a recording session of another version of pipeprobe",
-                         path);
-    if (status == PP_OK)
-        *out = p;
-    else
-        pp_session_unmap(p, sizeof(**out));
-out:
-    close(fd);
-    return status;
-}
-
-pp_status pp_session_join(const char *dir, struct pp_session **out, struct pp_err *err)
-{
+    int fd = -1;
     *out = NULL;
     struct pp_session *s = calloc(1, sizeof(*s));
     if (!s)
@@ -57,8 +25,34 @@ pp_status pp_session_join(const char *dir, struct pp_session **out, struct pp_er
     s->lock_fd = -1;
     pthread_mutex_init(&s->lock, NULL);
     s->dir = realpath(dir, NULL);
-    pp_status status = s->dir ? map_session(s->dir, &s->file, err)
-                              : pp_fail_errno(err, errno, "cannot find the recording session %s", dir);
+    if (!s->dir)
+        status = pp_fail_errno(err, errno, "cannot find the recording session %s", dir);
+    else if ((size_t)snprintf(path, sizeof(path), "%s/" PP_SESSION_FILE_NAME, s->dir) >= sizeof(path))
+        status = pp_fail(err, PP_E_USAGE, "the session directory's name is too long: %s", s->dir);
+    else if ((fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)) < 0)
+        status = pp_fail_errno(err, errno, "cannot open the recording session %s", path);
+    else if (fstat(fd, &st) != 0 || st.st_size != (off_t)sizeof(*s->file))
+        status = pp_fail(err, PP_E_CORRUPT, "%s is not a recording session", path);
+    void *p = MAP_FAILED;
+    if (status == PP_OK &&
+        (p = mmap(NULL, sizeof(*s->file), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED)
+        status = pp_fail_errno(err, errno, "cannot map the recording session %s", path);
+    if (p != MAP_FAILED) {
+        const struct pp_session_file *f = p; /* another process's: checked before it is believed */
+        pp_guard_add(p, sizeof(*f));
+        if (memcmp(f->magic, PP_SESSION_MAGIC, sizeof(f->magic)) != 0 || !f->ring_spans ||
+            f->ring_spans > PP_RING_SPANS_MAX || (f->ring_spans & (f->ring_spans - 1)))
+            status = pp_fail(err, PP_E_CORRUPT, "%s is not a recording session", path);
+        else if (f->abi != PP_RING_ABI || f->file_bytes != sizeof(*f))
+            status = pp_fail(err, PP_E_VERSION, "%s is a recording session of another version of pipeprobe",
+                             path);
+        else
+            s->file = p;
+        if (status != PP_OK)
+            pp_session_unmap(p, sizeof(*f));
+    }
+    if (fd >= 0)
+        close(fd);
     if (status == PP_OK)
         pp_session_enlist(s);
     else

@@ -114,19 +114,6 @@ int pp_session_make_file(const char *path, size_t bytes, void **out)
     return e;
 }
 
-/* An open-file-description lock: it conflicts with any other opener, in this process too, ends with the
- * process however it ends, and is not confused by a reused pid. The description is not the one that was
- * mapped, for a mapping that a child inherited would keep the lock alive. A file system without locks leaves
- * the session unlocked. */
-static int lock_file(const char *path, int *fd)
-{
-    struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    *fd = open(path, O_RDWR | O_CLOEXEC);
-    if (*fd < 0)
-        return errno;
-    return fcntl(*fd, F_OFD_SETLK, &fl) == 0 || (errno != EAGAIN && errno != EACCES) ? 0 : EAGAIN;
-}
-
 static pp_status make_dir(const struct pp_session_opts *opts, char **out, struct pp_err *err)
 {
     const char *const base[] = {getenv("XDG_RUNTIME_DIR"), "/dev/shm", getenv("TMPDIR"), "/tmp"};
@@ -206,8 +193,18 @@ pp_status pp_session_open(const struct pp_session_opts *opts, struct pp_session 
     }
     s->file = p;
     s->owner = !e;
-    if (!e)
-        e = lock_file(path, &s->lock_fd);
+    if (!e) {
+        /* An open-file-description lock: it conflicts with any other opener, in this process too, ends with
+         * the process however it ends, and is not confused by a reused pid. The description is not the one
+         * that was mapped, for a mapping that a child inherited would keep the lock alive. A file system
+         * without locks leaves the session unlocked. */
+        struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+        s->lock_fd = open(path, O_RDWR | O_CLOEXEC);
+        if (s->lock_fd < 0)
+            e = errno;
+        else if (fcntl(s->lock_fd, F_OFD_SETLK, &fl) != 0 && (errno == EAGAIN || errno == EACCES))
+            e = EAGAIN;
+    }
     if (e) {
         status = pp_fail_errno(err, e, "cannot make the session file %s", path);
         goto out;
