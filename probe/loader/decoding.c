@@ -261,11 +261,6 @@ void pp_decoding_compare(struct pp_loader *l, const struct pp_slot *s, uint64_t 
 
 /* ---- without the device ---- */
 
-struct pp_device *pp_fallback_device(const struct pp_loader *l)
-{
-    return pp_fallback_is_taken(&l->fallback) ? l->fallback.host : l->opts.device;
-}
-
 int pp_fallback_take(struct pp_loader *l, const struct pp_err *err)
 {
     struct pp_fallback *f = &l->fallback;

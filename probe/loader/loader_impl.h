@@ -114,8 +114,6 @@ struct pp_fallback {
     uint64_t taken_ns; /* 0: the device never failed */
 };
 
-/* Any thread: where copies and synchronisation go now. */
-struct pp_device *pp_fallback_device(const struct pp_loader *l);
 static inline int pp_fallback_is_taken(const struct pp_fallback *f)
 {
     return atomic_load_explicit(&((struct pp_fallback *)f)->taken, memory_order_relaxed);
@@ -214,6 +212,12 @@ struct pp_loader {
     atomic_ullong stream_errors, stream_retries; /* places the reader could not read, and tries repeated */
     struct pp_stop stop;
 };
+
+/* Any thread: where copies and synchronisation go now. */
+static inline struct pp_device *pp_fallback_device(const struct pp_loader *l)
+{
+    return pp_fallback_is_taken(&l->fallback) ? l->fallback.host : l->opts.device;
+}
 
 /* How the reader goes through this epoch of a streaming run. */
 struct pp_stream_opts pp_reader_stream_opts(const struct pp_loader_opts *o, uint64_t epoch);

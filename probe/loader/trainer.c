@@ -102,29 +102,25 @@ static void tell_news(struct pp_loader *l)
         pp_loader_note(l, "%s", leased);
 }
 
-/* How full the queues are, and where a resumed run goes on: behind the batch with the highest number, since
- * every batch before it has been delivered by then. */
-static void note_batch(struct pp_loader *l, struct pp_thread *t, const struct counters *names,
-                       const struct pp_device_batch *b, uint64_t *highest, struct pp_loader_result *r)
+/* How full the queues are, where a resumed run goes on (behind the batch with the highest number, since every
+ * batch before it has been delivered by then), and the step. */
+static void do_step(struct pp_loader *l, struct pp_thread *t, const struct pp_device_batch *b,
+                    const struct counters *names, uint64_t *highest, struct pp_loader_result *r)
 {
+    struct pp_lap lap = pp_batch_lap(l, b->batch, b->epoch, b->samples);
+    struct pp_device *device = l->opts.device;
+    struct pp_err err;
     if (!r->batches || b->batch >= *highest) {
         *highest = b->batch;
         r->epoch = b->epoch;
         r->position = b->end_position;
         r->cursor = b->cursor;
     }
-    if (!t)
-        return;
-    pp_counter_put(t, names->depth[0], pp_queue_depth(&l->ready));
-    pp_counter_put(t, names->depth[1], pp_dispatch_look(&l->dispatch).free_slots);
-    pp_counter_put(t, names->depth[2], pp_queue_depth(&l->arrived));
-}
-
-static void do_step(struct pp_loader *l, struct pp_thread *t, const struct pp_device_batch *b)
-{
-    struct pp_lap lap = pp_batch_lap(l, b->batch, b->epoch, b->samples);
-    struct pp_device *device = l->opts.device;
-    struct pp_err err;
+    if (t) {
+        pp_counter_put(t, names->depth[0], pp_queue_depth(&l->ready));
+        pp_counter_put(t, names->depth[1], pp_dispatch_look(&l->dispatch).free_slots);
+        pp_counter_put(t, names->depth[2], pp_queue_depth(&l->arrived));
+    }
     if (l->opts.step != PP_STEP_NONE) {
         struct pp_lap stepped = lap;
         uint64_t cpu_end = pp_thread_cpu_ns() + l->opts.step_ns;
@@ -207,8 +203,7 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
             pp_phase_end(t, first_of_epoch ? PP_PHASE_EPOCH_BOUNDARY : PP_PHASE_DATA_WAIT, &lap);
             if (!r->batches)
                 r->first_batch_ns = pp_now_ns();
-            note_batch(l, t, &names, b, &highest, r);
-            do_step(l, t, b);
+            do_step(l, t, b, &names, &highest, r);
             meet_ranks(l, t, b, &names, &(struct waiting){l, r, wait_ns, draining ? UINT64_MAX : deadline},
                        r);
             r->batches++;

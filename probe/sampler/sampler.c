@@ -135,27 +135,17 @@ const char *pp_sampler_kind_name(enum pp_sampler_kind kind)
 
 /* ---- sampler ---- */
 
-static uint64_t world_of(const struct pp_sampler_opts *o)
-{
-    return o->world_size ? o->world_size : 1;
-}
-
-static uint64_t total_of(const struct pp_sampler_opts *o)
-{
-    return o->kind == PP_SAMPLER_WEIGHTED && o->draws ? o->draws : o->n;
-}
-
 /* num_samples of PyTorch's DistributedSampler. Its ceil((n - world) / world) for a cut that is due is floor(n
  * / world). */
 uint64_t pp_sampler_len_of(const struct pp_sampler_opts *o)
 {
-    uint64_t total = total_of(o), world = world_of(o);
+    uint64_t total = o->kind == PP_SAMPLER_WEIGHTED && o->draws ? o->draws : o->n;
+    uint64_t world = o->world_size ? o->world_size : 1;
     return total / world + (!o->drop_last && total % world != 0);
 }
 
-static pp_status check(const struct pp_sampler_opts *o, struct pp_err *err)
+static pp_status check(const struct pp_sampler_opts *o, uint64_t total, uint64_t world, struct pp_err *err)
 {
-    uint64_t world = world_of(o), total = total_of(o);
     if ((unsigned)o->kind >= PP_SAMPLER_KIND_COUNT)
         return pp_fail(err, PP_E_USAGE, "unknown sampler kind %d", (int)o->kind);
     if (o->n == 0)
@@ -190,7 +180,9 @@ pp_status pp_sampler_create(const struct pp_sampler_opts *opts, struct pp_sample
     pp_status status;
 
     *out = NULL;
-    status = check(opts, err);
+    uint64_t total = opts->kind == PP_SAMPLER_WEIGHTED && opts->draws ? opts->draws : opts->n;
+    uint64_t world = opts->world_size ? opts->world_size : 1;
+    status = check(opts, total, world, err);
     if (status != PP_OK)
         goto out;
     s = malloc(sizeof(*s));
@@ -203,8 +195,8 @@ pp_status pp_sampler_create(const struct pp_sampler_opts *opts, struct pp_sample
         .n = opts->n,
         .seed = opts->seed,
         .rank = opts->rank,
-        .world = world_of(opts),
-        .total = total_of(opts),
+        .world = world,
+        .total = total,
         .len = pp_sampler_len_of(opts),
     };
     if (s->kind == PP_SAMPLER_WEIGHTED)

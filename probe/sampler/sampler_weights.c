@@ -4,13 +4,9 @@
 #include "probe/base/io.h"
 #include "probe/sampler/sampler_alias.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
-
-static int is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
 
 /* What a file holds one of per sample. */
 struct list {
@@ -43,12 +39,12 @@ static pp_status parse(const struct list *l, char *next, char *end, const char *
 {
     uint64_t count = 0, line = 1, spare;
     for (;; count++) {
-        for (; next < end && is_space(*next); next++)
+        for (; next < end && isspace((unsigned char)*next); next++)
             line += *next == '\n';
         if (next >= end)
             break;
         char *word = next, *rest;
-        while (next < end && !is_space(*next))
+        while (next < end && !isspace((unsigned char)*next))
             next++;
         int ends_line = next < end && *next == '\n';
         *next = '\0';

@@ -42,21 +42,6 @@ static double own_shard(const struct shape *s, double buffer)
     return fmax(s->full, (s->batch - 1) * same);
 }
 
-static double enough(const struct shape *s)
-{
-    double low = 1, high = s->samples;
-    if (own_shard(s, low) < s->full + 1)
-        return low;
-    while (high - low > 1 && high / low > 1.005) {
-        double middle = fmax(floor(sqrt(low * high)), low + 1); /* below high, and never low again */
-        if (own_shard(s, middle) < s->full + 1)
-            high = middle;
-        else
-            low = middle;
-    }
-    return ceil(high);
-}
-
 void pp_shuffle_quality(const struct pp_shuffle_setup *s, struct pp_shuffle_quality *out)
 {
     struct times t;
@@ -71,6 +56,15 @@ void pp_shuffle_quality(const struct pp_shuffle_setup *s, struct pp_shuffle_qual
     t.weight[STEPS] = FORCED;
     struct shape shape = {&t, block, s->batch, s->samples,
                           s->samples > 1 ? (s->batch - 1) * (block - 1) / (s->samples - 1) : 0};
+    /* The smallest buffer with less than one other of the own shard more than a full shuffle gives. */
+    double low = 1, high = own_shard(&shape, 1) < shape.full + 1 ? 1 : s->samples;
+    while (high - low > 1 && high / low > 1.005) {
+        double middle = fmax(floor(sqrt(low * high)), low + 1); /* below high, and never low again */
+        if (own_shard(&shape, middle) < shape.full + 1)
+            high = middle;
+        else
+            low = middle;
+    }
     *out = (struct pp_shuffle_quality){
         .most_places = full         ? s->samples - 1
                        : buffer > 1 ? buffer
@@ -82,7 +76,7 @@ void pp_shuffle_quality(const struct pp_shuffle_setup *s, struct pp_shuffle_qual
         .full_own_shard = shape.full,
         .class_run = NAN,
         .full_class_run = NAN,
-        .enough_buffer = enough(&shape),
+        .enough_buffer = ceil(high),
     };
     if (!(s->class_run > 0) || !(s->class_same < 1))
         return;

@@ -13,28 +13,27 @@ static struct filter filter_of(int in, int out)
     return f;
 }
 
-static double centre_of(const struct filter *f, int output)
-{
-    return (output + 0.5) * f->scale;
-}
+/* What an output is made of: its centre, and the samples [begin, end) around it. */
+struct reach {
+    double centre;
+    int begin, end;
+};
 
-static int begin_of(const struct filter *f, double centre)
+static struct reach reach_of(const struct filter *f, int output)
 {
-    int begin = (int)(centre - f->support + 0.5);
-    return begin < 0 ? 0 : begin;
-}
-
-static int end_of(const struct filter *f, double centre)
-{
-    int end = (int)(centre + f->support + 0.5);
-    return end > f->in ? f->in : end;
+    struct reach r = {.centre = (output + 0.5) * f->scale};
+    r.begin = (int)(r.centre - f->support + 0.5);
+    r.end = (int)(r.centre + f->support + 0.5);
+    r.begin = r.begin < 0 ? 0 : r.begin;
+    r.end = r.end > f->in ? f->in : r.end;
+    return r;
 }
 
 void pp_axis_span(const struct pp_resize_part *part, int *begin, int *end)
 {
     struct filter f = filter_of(part->in, part->out);
-    *begin = begin_of(&f, centre_of(&f, part->first));
-    *end = end_of(&f, centre_of(&f, part->first + part->count - 1));
+    *begin = reach_of(&f, part->first).begin;
+    *end = reach_of(&f, part->first + part->count - 1).end;
 }
 
 int pp_axis_max_taps(int in, int out)
@@ -55,9 +54,8 @@ void pp_axis_fill(struct pp_axis *a, const struct pp_resize_part *part, int begi
     struct filter f = filter_of(part->in, part->out);
     int count = part->count, taps = 1; /* the most that any of the outputs has */
     for (int i = 0; i < count; i++) {
-        double centre = centre_of(&f, part->first + i);
-        int n = end_of(&f, centre) - begin_of(&f, centre);
-        taps = n > taps ? n : taps;
+        struct reach r = reach_of(&f, part->first + i);
+        taps = r.end - r.begin > taps ? r.end - r.begin : taps;
     }
     if (taps % 2 && taps < length)
         taps++;
@@ -70,17 +68,16 @@ void pp_axis_fill(struct pp_axis *a, const struct pp_resize_part *part, int begi
     a->start = a->weight + (size_t)count * (size_t)taps;
     memset(a->weight, 0, (size_t)count * (size_t)taps * sizeof(*a->weight));
     for (int i = 0; i < count; i++) {
-        double centre = centre_of(&f, part->first + i);
-        int source = begin_of(&f, centre), start = source - begin;
+        struct reach r = reach_of(&f, part->first + i);
+        int start = r.begin - begin, n = r.end - r.begin;
         /* At the region's end the padding goes in front, so that no tap lies outside. */
         if (start > length - taps)
             start = length - taps;
         /* One output's weights. sum and shares are in double as PIL's, or the last bit would differ. */
-        int32_t *row = a->weight + (size_t)i * (size_t)taps + (source - begin - start);
-        int n = end_of(&f, centre) - source;
+        int32_t *row = a->weight + (size_t)i * (size_t)taps + (r.begin - begin - start);
         double sum = 0.0;
         for (int k = 0; k < n; k++) {
-            double x = fabs((k + source - centre + 0.5) * inverse); /* of the triangle */
+            double x = fabs((k + r.begin - r.centre + 0.5) * inverse); /* of the triangle */
             share[k] = x < 1.0 ? 1.0 - x : 0.0;
             sum += share[k];
         }

@@ -146,30 +146,20 @@ SIMD static int try_all_values(const struct pp_transform *t)
     return 1;
 }
 
+#else
+#define row_f32_simd(s, rgb, count, row) 0
+#define row_f16_simd(s, rgb, count, row) 0
+#endif
+
 int pp_store_simd_is_exact(const struct pp_transform *t)
 {
+#if defined(__x86_64__)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
            __builtin_cpu_supports("f16c") && try_all_values(t);
-}
-
 #else
-
-static int row_f32_simd(const struct pp_store *s, const uint8_t *rgb, int count, int row)
-{
     return 0;
-}
-
-static int row_f16_simd(const struct pp_store *s, const uint8_t *rgb, int count, int row)
-{
-    return 0;
-}
-
-int pp_store_simd_is_exact(const struct pp_transform *t)
-{
-    return 0;
-}
-
 #endif
+}
 
 void pp_store_row(const struct pp_store *s, const uint8_t *rgb, int count, int row)
 {
