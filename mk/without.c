@@ -39,7 +39,6 @@ int pp_cache_trouble(char *out, size_t size)
 #include "probe/ranks/lease.h"
 UNREACHED(pp_lease_counts)
 UNREACHED(pp_lease_delivered)
-UNREACHED(pp_lease_held)
 UNREACHED(pp_lease_is_lost)
 UNREACHED(pp_lease_look_ns)
 UNREACHED(pp_lease_news)

@@ -114,7 +114,7 @@ static void requests_poll(void *state)
 static pp_status requests_start(const struct pp_collect_opts *opts, void **out, struct pp_err *err)
 {
     struct requests *s = calloc(1, sizeof(*s));
-    if (!s || !pp_request_log_on()) {
+    if (!s || !pp_request_log_set(1)) {
         free(s);
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to record requests");
     }
@@ -130,7 +130,7 @@ static void requests_stop(void *state)
     requests_poll(s);
     if (lost)
         pp_store_loss(s->store, "requests", lost, "more ended between two polls than are kept");
-    pp_request_log_off();
+    pp_request_log_set(0);
     free(s);
 }
 

@@ -79,7 +79,7 @@ static pp_status keep_leases(struct reader *r, struct pp_err *err)
         lap.flags = st == PP_OK ? 0 : PP_SPAN_ERROR;
         pp_phase_end(r->trace, PP_PHASE_LEASE, &lap);
         if (st == PP_OK) {
-            pp_counter_put(r->trace, r->leases_held, pp_lease_held(o->lease));
+            pp_counter_put(r->trace, r->leases_held, pp_lease_counts(o->lease).held);
             r->leased += answer == PP_LEASE_TAKEN;
             r->dry = answer != PP_LEASE_TAKEN;
             r->over = answer == PP_LEASE_OVER;

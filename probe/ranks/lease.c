@@ -80,6 +80,7 @@ struct pp_lease_counts pp_lease_counts(struct pp_lease *l)
     const struct holder *most = NULL;
     pthread_mutex_lock(&l->lock);
     struct pp_lease_counts c = l->counts;
+    c.held = l->n_held;
     for (size_t i = 0; i < HOLDERS; i++)
         if (l->holder[i].looks && (!most || l->holder[i].looks > most->looks))
             most = &l->holder[i];
@@ -88,14 +89,6 @@ struct pp_lease_counts pp_lease_counts(struct pp_lease *l)
                  most->token);
     pthread_mutex_unlock(&l->lock);
     return c;
-}
-
-size_t pp_lease_held(struct pp_lease *l)
-{
-    pthread_mutex_lock(&l->lock);
-    size_t n = l->n_held;
-    pthread_mutex_unlock(&l->lock);
-    return n;
 }
 
 /* Under the lock: leases that are done, and of which the directory does not say so. */

@@ -42,6 +42,7 @@ enum pp_lease_answer {
 struct pp_lease_counts {
     uint64_t taken, stolen; /* stolen: of those, from ranks that died or left */
     uint64_t lost;          /* to another rank */
+    uint64_t held;          /* now */
     char holder[96]; /* the rank that was found most often to hold what this one waited for; "": none */
 };
 
@@ -69,7 +70,6 @@ void pp_lease_delivered(struct pp_lease *l, uint64_t epoch, uint64_t position);
 /* Any thread: the next sentence on a lease that was stolen or lost, into buf; 0: no news. */
 int pp_lease_news(struct pp_lease *l, char *buf, size_t size);
 struct pp_lease_counts pp_lease_counts(struct pp_lease *l);
-size_t pp_lease_held(struct pp_lease *l);
 
 /* Marks what was delivered, and gives back what was not. NULL is fine. */
 void pp_lease_leave(struct pp_lease *l);

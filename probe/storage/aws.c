@@ -101,8 +101,8 @@ static pp_status look_into_profile(struct pp_aws *a, int keys_wanted, struct pp_
                     "export-credentials --profile %s --format env)\"' first",
                     a->profile, kinds[i], a->profile);
         if (st == PP_OK && variable("AWS_PROFILE") &&
-            !(credentials && pp_ini_has(credentials, n, a->profile)) &&
-            !(config && pp_ini_has(config, m, a->profile)))
+            !(credentials && pp_ini_get(credentials, n, a->profile, NULL, NULL, 0)) &&
+            !(config && pp_ini_get(config, m, a->profile, NULL, NULL, 0)))
             st = pp_fail(err, PP_E_USAGE,
                          "AWS_PROFILE is %s, which neither ~/.aws/credentials nor ~/.aws/config has",
                          a->profile);
@@ -484,18 +484,14 @@ static int find_value(struct piece text, const char *name, const char *key, stru
 
 int pp_ini_get(const char *text, size_t size, const char *name, const char *key, char *out, size_t out_size)
 {
-    struct piece value;
-    if (!find_value((struct piece){text, size}, name, key, &value) || !value.size || value.size >= out_size)
-        return 0;
+    struct piece value = {NULL, 0};
+    int found = find_value((struct piece){text, size}, name, key, &value);
+    if (!key || !found || !value.size || value.size >= out_size)
+        return !key && found;
     for (size_t i = 0; i < value.size; i++)
         if ((unsigned char)value.at[i] < ' ')
             return 0;
     memcpy(out, value.at, value.size);
     out[value.size] = '\0';
     return 1;
-}
-
-int pp_ini_has(const char *text, size_t size, const char *name)
-{
-    return find_value((struct piece){text, size}, name, NULL, NULL);
 }

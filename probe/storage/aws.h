@@ -96,7 +96,6 @@ time_t pp_aws_parse_time(const char *text);
  * "[NAME]" and "key = value", comments from "#" or ";". Pure function over a bounded text, any thread. */
 
 /* The value of key in the sections called name, or, as ~/.aws/config has them, "profile NAME". 1: found; 0:
- * not there, or longer than the room for it, or with a control character. */
+ * not there, or longer than the room for it, or with a control character. key NULL: whether there is such a
+ * section. */
 int pp_ini_get(const char *text, size_t size, const char *name, const char *key, char *out, size_t out_size);
-/* 1: there is such a section */
-int pp_ini_has(const char *text, size_t size, const char *name);

@@ -84,28 +84,6 @@ static pp_status posix_info(const struct pp_object *o, const char *name, struct 
     return PP_OK;
 }
 
-static pp_status map_file(const struct pp_open *how, struct pp_object *o, struct pp_err *err)
-{
-    struct stat st;
-    if (fstat((int)o->handle, &st) != 0)
-        return pp_fail_errno(err, errno, "cannot %s %s", how->attempt, how->name);
-    if (!S_ISREG(st.st_mode) || st.st_size == 0) /* nothing that could be borrowed: info says so */
-        return PP_OK;
-    struct mapping *m = malloc(sizeof(*m));
-    if (!m)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", how->name);
-    *m = (struct mapping){.size = (size_t)st.st_size, .page = (size_t)sysconf(_SC_PAGESIZE)};
-    m->bytes = mmap(NULL, m->size, PROT_READ, MAP_SHARED, (int)o->handle, 0);
-    if (m->bytes == MAP_FAILED) {
-        int e = errno;
-        free(m);
-        return pp_fail_errno(err, e, "cannot map %s (%zu bytes)", how->name, (size_t)st.st_size);
-    }
-    m->cache_visible = st.st_uid == geteuid() || faccessat(fd_of(how->dir), how->name, W_OK, 0) == 0;
-    o->state = m;
-    return PP_OK;
-}
-
 static void posix_close(struct pp_object *o)
 {
     struct mapping *m = o->state;
@@ -133,10 +111,31 @@ static pp_status posix_open(const struct pp_storage *s, const struct pp_open *o,
     out->handle = fd;
     if (o->how & PP_OPEN_SEQUENTIAL)
         posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    pp_status st = o->how & PP_OPEN_BORROW ? map_file(o, out, err) : PP_OK;
-    if (st != PP_OK)
+    if (!(o->how & PP_OPEN_BORROW))
+        return PP_OK;
+    struct stat st;
+    struct mapping *m = NULL;
+    pp_status status = PP_OK;
+    if (fstat(fd, &st) != 0)
+        status = pp_fail_errno(err, errno, "cannot %s %s", o->attempt, o->name);
+    else if (!S_ISREG(st.st_mode) || st.st_size == 0)
+        return PP_OK; /* nothing that could be borrowed: info says so */
+    else if (!(m = malloc(sizeof(*m))))
+        status = pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", o->name);
+    if (m) {
+        *m = (struct mapping){.size = (size_t)st.st_size, .page = (size_t)sysconf(_SC_PAGESIZE)};
+        m->bytes = mmap(NULL, m->size, PROT_READ, MAP_SHARED, fd, 0);
+        if (m->bytes == MAP_FAILED) {
+            status = pp_fail_errno(err, errno, "cannot map %s (%zu bytes)", o->name, m->size);
+            free(m);
+        } else {
+            m->cache_visible = st.st_uid == geteuid() || faccessat(fd_of(o->dir), o->name, W_OK, 0) == 0;
+            out->state = m;
+        }
+    }
+    if (status != PP_OK)
         close(fd);
-    return st;
+    return status;
 }
 
 /* ---- reading ---- */

@@ -27,14 +27,9 @@ struct object {
     char *name;
 };
 
-static struct object *object_of(const struct pp_object *o)
-{
-    return o->state;
-}
-
 const char *pp_remote_name(const struct pp_object *o)
 {
-    return object_of(o)->name;
+    return ((const struct object *)o->state)->name;
 }
 
 pp_status pp_remote_begin(struct pp_remote *r, const struct pp_remote_kind *kind, void *state,
@@ -77,7 +72,7 @@ pp_status pp_remote_object(struct pp_object *out, const struct pp_object *dir, c
 
 void pp_remote_close(struct pp_object *out)
 {
-    struct object *o = object_of(out);
+    struct object *o = out->state;
     if (!o)
         return;
     if (o->whole)
@@ -316,7 +311,7 @@ static int64_t version_of(const char *etag, const char *modified)
 static pp_status make_known(const struct pp_object *out, const char *attempt, struct pp_place_info *info,
                             struct pp_err *err)
 {
-    struct object *o = object_of(out);
+    struct object *o = out->state;
     pp_status st = PP_OK;
     pthread_mutex_lock(&o->lock);
     struct job *j = o->known ? NULL
@@ -400,7 +395,7 @@ static pp_status keep_range(void *ctx, const struct pp_http_head *h, const uint8
 
 static pp_status read_range(const struct pp_object *out, struct pp_read *r, struct pp_err *err)
 {
-    struct object *o = object_of(out);
+    struct object *o = out->state;
     char range[64], etag[PP_HTTP_ETAG];
     struct range w = {.read = r, .offset = r->offset, .size = r->size};
     struct job *j = new_job((const struct pp_remote *)out->storage, o->name, "read", r, err);
@@ -475,7 +470,7 @@ static pp_status keep_whole(struct pp_remote *remote, struct object *o, struct p
 
 pp_status pp_remote_read_at(const struct pp_object *out, struct pp_read *r, struct pp_err *err)
 {
-    struct object *o = object_of(out);
+    struct object *o = out->state;
     pp_status st = PP_OK;
     r->data = r->buf;
     pthread_mutex_lock(&o->lock);

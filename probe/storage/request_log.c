@@ -22,9 +22,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kept *kept; /* guarded by lock, and so is what it points to */
 static atomic_int is_on;
 
-int pp_request_log_on(void)
+int pp_request_log_set(int on)
 {
-    struct kept *made = calloc(1, sizeof(*made));
+    struct kept *made = on ? calloc(1, sizeof(*made)) : NULL;
     if (made)
         made->n_places = 1;
     pthread_mutex_lock(&lock);
@@ -33,15 +33,6 @@ int pp_request_log_on(void)
     pthread_mutex_unlock(&lock);
     atomic_store_explicit(&is_on, made != NULL, memory_order_relaxed);
     return made != NULL;
-}
-
-void pp_request_log_off(void)
-{
-    atomic_store_explicit(&is_on, 0, memory_order_relaxed);
-    pthread_mutex_lock(&lock);
-    free(kept);
-    kept = NULL;
-    pthread_mutex_unlock(&lock);
 }
 
 /* The place's number, which it gets here when it is new. The lock is held. */

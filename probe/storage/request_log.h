@@ -1,7 +1,7 @@
 /* storage/request_log.h: what the requests of this process to remote storages took: as counters, and each
  * request by itself with the parts of its time, from where it is made to the collector that stores it.
  *
- * Nothing is kept until pp_request_log_on. Then up to PP_REQUESTS_KEPT requests wait to be taken; further
+ * Nothing is kept until pp_request_log_set(1). Then up to PP_REQUESTS_KEPT requests wait to be taken; further
  * ones are counted as lost, and no request ever waits. Any thread. */
 #pragma once
 
@@ -67,9 +67,8 @@ struct pp_request_place {
     char prefix[PP_REQUEST_PREFIX]; /* of the object's name up to its last '/': "s3://bucket/train" */
 };
 
-/* Begins anew: what was kept is dropped. 0: no memory, and it is off. */
-int pp_request_log_on(void);
-void pp_request_log_off(void);
+/* On: begins anew; either way what was kept is dropped. Returns whether it is on: 0 without memory, too. */
+int pp_request_log_set(int on);
 
 /* Counts a request, and keeps it when the log is on and it is for an object. name: of that, as a user writes
  * it; a query is no part of its prefix. NULL: for none. */

@@ -79,7 +79,7 @@ static void fuzz_files(const char *text, size_t size)
     if (pp_ini_get(text, size, "default", "region", value, sizeof(value)) &&
         (!value[0] || strlen(value) >= sizeof(value)))
         abort();
-    pp_ini_has(text, size, "dev");
+    pp_ini_get(text, size, "dev", NULL, NULL, 0);
     if (pp_aws_parse_json(text, size, keys, &ends) == 0 && strpbrk(keys->token, "\r\n"))
         abort();
     free(keys);

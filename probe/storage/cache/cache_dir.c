@@ -22,11 +22,6 @@ static void name_segment(uint64_t number, char out[SEGMENT_NAME])
     snprintf(out, SEGMENT_NAME, "%s%0*llx", segment_prefix, NUMBER_DIGITS, (unsigned long long)number);
 }
 
-static int is_ours(const struct stat *st)
-{
-    return st->st_uid == geteuid() && !(st->st_mode & (S_IWGRP | S_IWOTH));
-}
-
 /* ---- opening ---- */
 
 static pp_status read_marker(struct pp_cache_dir *d, struct pp_err *err)
@@ -38,7 +33,8 @@ static pp_status read_marker(struct pp_cache_dir *d, struct pp_err *err)
     int end = 0;
     ssize_t n = pp_io_pread_full(d->marker, text, sizeof(text) - 1, 0);
     text[n > 0 ? n : 0] = '\0';
-    if (fstat(d->marker, &st) != 0 || !S_ISREG(st.st_mode) || !is_ours(&st))
+    if (fstat(d->marker, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+        st.st_mode & (S_IWGRP | S_IWOTH))
         return pp_fail(err, PP_E_ACCESS, "cannot use the cache %s: its file %s is another user's, or no file",
                        d->path, marker_name);
     if (sscanf(text, "pipeprobe cache %u", &version) == 1 && version != 1)
@@ -182,7 +178,8 @@ int pp_cache_dir_segment(const struct pp_cache_dir *d, uint64_t number, int writ
     struct stat st;
     name_segment(number, name);
     int fd = pp_io_openat(d->fd, name, (write ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK);
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && is_ours(&st) && st.st_nlink == 1)
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+        !(st.st_mode & (S_IWGRP | S_IWOTH)) && st.st_nlink == 1)
         return fd;
     if (fd >= 0)
         close(fd);

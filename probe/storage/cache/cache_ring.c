@@ -11,11 +11,6 @@
 #define LOOK_AFTER_HIT_NS 1000000000u
 #define TOUCH_NS 1000000000u
 
-struct pp_cache_file pp_cache_file_of(const struct pp_cache_ring *r, const struct pp_cache_segment *s)
-{
-    return (struct pp_cache_file){.fd = s->fd, .seed = r->dir.seed};
-}
-
 /* ---- segments ---- */
 
 struct pp_cache_segment *pp_cache_new_segment(struct pp_cache_ring *r, uint64_t number, int fd)
@@ -98,7 +93,7 @@ static void renew(struct pp_cache_ring *r, struct pp_cache_segment *s)
         s->closed = 0; /* its table made way for entries: another process writes on */
     s->size = (uint64_t)st.st_size;
     if (!s->closed && s->size > s->walked) {
-        struct pp_cache_file f = pp_cache_file_of(r, s);
+        struct pp_cache_file f = {.fd = s->fd, .seed = r->dir.seed};
         pp_cache_walk(&f, s->size, &s->walked, &s->closed, take_row, &w);
     }
 }
@@ -252,7 +247,7 @@ int pp_cache_ring_take(struct pp_cache_ring *r, const struct pp_cache_found *f, 
                        void *buf, struct pp_io_cached *cached)
 {
     struct pp_cache_segment *s = &r->segment[f->segment];
-    struct pp_cache_file file = pp_cache_file_of(r, s);
+    struct pp_cache_file file = {.fd = s->fd, .seed = r->dir.seed};
     enum pp_cache_got got = pp_cache_read_entry(&file, &f->row, id, buf, cached);
     pthread_mutex_lock(&r->lock);
     if (got == PP_CACHE_GOT) {

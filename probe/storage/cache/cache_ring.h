@@ -276,7 +276,6 @@ int pp_cache_enter_row(struct pp_cache_ring *r, struct pp_cache_segment *s, cons
                        unsigned flags);
 /* A free place for a segment; NULL: none. */
 struct pp_cache_segment *pp_cache_new_segment(struct pp_cache_ring *r, uint64_t number, int fd);
-struct pp_cache_file pp_cache_file_of(const struct pp_cache_ring *r, const struct pp_cache_segment *s);
 /* Ends the own segment with its table. */
 void pp_cache_close_own(struct pp_cache_ring *r);
 /* At open: a limit that was lowered holds. */

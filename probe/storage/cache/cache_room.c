@@ -99,7 +99,7 @@ void pp_cache_close_own(struct pp_cache_ring *r)
     struct pp_cache_segment *s = r->own;
     if (!s)
         return;
-    struct pp_cache_file f = pp_cache_file_of(r, s);
+    struct pp_cache_file f = {.fd = s->fd, .seed = r->dir.seed};
     uint64_t table = 0;
     if (!is_removed(r) && lseek(s->fd, (off_t)s->walked, SEEK_SET) >= 0) {
         if (pp_cache_write_table(&f, s->walked, r->rows, r->n_rows) == 0)

@@ -35,7 +35,7 @@ static void begin(void)
     snprintf(file_path, sizeof(file_path), "%s/" PP_REQUESTS_FILE_NAME, dir);
     assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = store_path}, &store, &err), PP_OK);
     opts.store = store;
-    assert_true(pp_request_log_on());
+    assert_true(pp_request_log_set(1));
     assert_int_equal(pp_collector_job_requests.start(&opts, &collector, &err), PP_OK);
     int fd = open(file_path, O_RDWR);
     assert_true(fd >= 0);
@@ -63,7 +63,7 @@ static void end(void)
     assert_int_equal(pp_reader_open(store_path, &r, &err), PP_OK);
     assert_int_equal(pp_reader_each_loss(r, on_loss, NULL, &err), PP_OK);
     pp_reader_close(r);
-    pp_request_log_off();
+    pp_request_log_set(0);
     snprintf(line, sizeof(line), "rm -rf '%s'", dir);
     assert_int_equal(system(line), 0);
 }

@@ -66,7 +66,7 @@ static void a_read_takes_the_time_and_has_the_bytes(void **state)
     assert_int_equal(pp_storage_wrap_model(s, pp_storage_model_at(1), &s, &err), PP_OK);
     assert_false(pp_storage_flags(s) & (PP_STORAGE_PAGE_CACHE | PP_STORAGE_BORROWS));
     assert_int_equal(pp_storage_open(s, &(struct pp_open){.name = path, .attempt = "open"}, &o, &err), PP_OK);
-    assert_true(pp_request_log_on());
+    assert_true(pp_request_log_set(1));
     uint64_t began = pp_now_ns();
     assert_int_equal(pp_object_read_at(&o, &r, &err), PP_OK);
     uint64_t took = pp_now_ns() - began;
@@ -79,7 +79,7 @@ static void a_read_takes_the_time_and_has_the_bytes(void **state)
     struct pp_request again;
     assert_int_equal(pp_request_log_take(&again, 1), 1);
     assert_true(again.place == logged[0].place);
-    pp_request_log_off();
+    pp_request_log_set(0);
     pp_object_close(&o);
     pp_storage_detach(s);
     unlink(path);

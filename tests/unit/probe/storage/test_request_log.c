@@ -21,7 +21,7 @@ static void add(uint64_t start_ns, const char *address, const char *name)
 static void off_it_keeps_nothing(void **state)
 {
     struct pp_request_place p;
-    pp_request_log_off();
+    pp_request_log_set(0);
     add(1, "a:1", "s3://b/k");
     assert_int_equal(pp_request_log_take(taken, 10), 0);
     assert_int_equal(pp_request_log_lost(), 0);
@@ -42,7 +42,7 @@ static void order_and_places_are_kept(void **state)
         {"", "key", "", 5},
     };
     struct pp_request_place p;
-    assert_true(pp_request_log_on());
+    assert_true(pp_request_log_set(1));
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         add(i, rows[i].address, rows[i].name);
     assert_int_equal(pp_request_log_take(taken, 2), 2);
@@ -59,7 +59,7 @@ static void order_and_places_are_kept(void **state)
 
 static void what_does_not_fit_is_counted(void **state)
 {
-    assert_true(pp_request_log_on());
+    assert_true(pp_request_log_set(1));
     for (uint64_t i = 0; i < PP_REQUESTS_KEPT + 7; i++)
         add(i, "a:1", "s3://b/k");
     assert_int_equal(pp_request_log_lost(), 7);
@@ -67,7 +67,7 @@ static void what_does_not_fit_is_counted(void **state)
     assert_int_equal(taken[PP_REQUESTS_KEPT - 1].start_ns, PP_REQUESTS_KEPT - 1);
     add(9, "a:1", "s3://b/k");
     assert_int_equal(pp_request_log_take(taken, 10), 1);
-    assert_true(pp_request_log_on());
+    assert_true(pp_request_log_set(1));
     assert_int_equal(pp_request_log_lost(), 0);
 }
 
@@ -75,7 +75,7 @@ static void too_many_places_are_one(void **state)
 {
     char name[64];
     struct pp_request_place p;
-    assert_true(pp_request_log_on());
+    assert_true(pp_request_log_set(1));
     for (int i = 0; i < PP_REQUEST_PLACES + 5; i++) {
         snprintf(name, sizeof(name), "s3://b/%d/k", i);
         add((uint64_t)i, "a:1", name);
@@ -85,7 +85,7 @@ static void too_many_places_are_one(void **state)
     assert_int_equal(taken[PP_REQUEST_PLACES + 4].place, 0);
     assert_int_equal(pp_request_log_place(0, &p), 1);
     assert_string_equal(p.prefix, "");
-    pp_request_log_off();
+    pp_request_log_set(0);
 }
 
 int main(void)

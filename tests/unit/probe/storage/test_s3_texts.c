@@ -201,9 +201,9 @@ static void profiles_are_read_as_aws_writes_them(void **state)
     }
     assert_int_equal(pp_ini_get(text, sizeof(text) - 1, "dev", "region", out, 9),
                      0); /* too long for its room */
-    assert_true(pp_ini_has(text, sizeof(text) - 1, "dev"));
-    assert_false(pp_ini_has(text, sizeof(text) - 1, "de"));
-    assert_false(pp_ini_has("[", 1, ""));
+    assert_true(pp_ini_get(text, sizeof(text) - 1, "dev", NULL, NULL, 0));
+    assert_false(pp_ini_get(text, sizeof(text) - 1, "de", NULL, NULL, 0));
+    assert_false(pp_ini_get("[", 1, "", NULL, NULL, 0));
 }
 
 /* ---- credentials of a service ---- */
