@@ -3,6 +3,8 @@
 #include "collectors/import/scan.h"
 #include "probe/base/err.h"
 
+#include <ctype.h>
+
 enum kind { TEXT, TIME, COUNT };
 struct field {
     const char *key;
@@ -71,14 +73,15 @@ static enum pp_token take_members(struct reading *r, const struct field *table, 
             t = take_members(r, args, sizeof(args) / sizeof(*args));
         } else if (f && (t == PP_SCAN_STRING || t == PP_SCAN_NUMBER_TOKEN)) {
             /* A number may stand in quotes. */
-            char *to = (char *)&r->event + f->at;
+            char *to = (char *)&r->event + f->at, *end;
             int64_t ns;
-            uint64_t count;
+            errno = 0;
+            uint64_t count = f->kind == COUNT ? strtoull(r->scan.text, &end, 10) : 0;
             if (f->kind == TEXT)
                 snprintf(to, f->room, "%s", r->scan.text);
             else if (f->kind == TIME && pp_scan_us(r->scan.text, &ns))
                 memcpy(to, &ns, sizeof(ns)), r->event.has |= f->has;
-            else if (f->kind == COUNT && pp_scan_uint(r->scan.text, &count))
+            else if (f->kind == COUNT && isdigit((unsigned char)r->scan.text[0]) && !*end && errno == 0)
                 memcpy(to, &count, sizeof(count)), r->event.has |= f->has;
         } else {
             pp_scan_skip(&r->scan, t);
@@ -144,14 +147,15 @@ static void take_value(struct reading *r, const char *name, enum pp_token t)
 pp_status pp_events_read(const char *path, const struct pp_event_sink *sink, struct pp_events_read *out,
                          struct pp_err *err)
 {
-    struct reading r = {.sink = sink, .out = out};
     struct pp_bytes *bytes;
     memset(out, 0, sizeof(*out));
     pp_status status = pp_bytes_open(path, &bytes, err);
     if (status != PP_OK)
         return status;
-    pp_scan_begin(&r.scan, bytes);
-    r.any_events = sink->lines;
+    struct reading r = {.scan = {.bytes = bytes, .ended = PP_SCAN_END},
+                        .sink = sink,
+                        .out = out,
+                        .any_events = sink->lines};
     enum pp_token t = sink->lines ? PP_SCAN_END : pp_scan_next(&r.scan);
     if (t == PP_SCAN_ARRAY)
         take_events(&r);

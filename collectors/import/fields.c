@@ -1,12 +1,5 @@
 #include "collectors/import/fields.h"
 
-void pp_fields_begin(struct pp_fields *f, struct pp_bytes *bytes)
-{
-    memset(f, 0, sizeof(*f));
-    f->bytes = bytes;
-    f->ends[0] = UINT64_MAX;
-}
-
 uint64_t pp_fields_at(const struct pp_fields *f)
 {
     return f->before + (uint64_t)(f->at - f->run);

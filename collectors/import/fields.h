@@ -1,6 +1,7 @@
 /* import/fields.h: a protocol buffer read field by field from pp_bytes, in memory of fixed size: a message is
  * entered or skipped, never held. Wire format: protobuf.dev, "Encoding". One thread at a time.
  *
+ *     struct pp_fields f = {.bytes = bytes, .ends = {UINT64_MAX}};
  *     while (pp_fields_next(&f))
  *         if (f.number == 1 && f.wire == PP_WIRE_BYTES) {
  *             pp_fields_enter(&f);
@@ -30,7 +31,6 @@ struct pp_fields {
     int depth;
 };
 
-void pp_fields_begin(struct pp_fields *f, struct pp_bytes *bytes);
 /* 1: the next field of the message that was entered last; 0: it has no more, and is left. The rest of a field
  * that was neither entered nor read whole is skipped. */
 int pp_fields_next(struct pp_fields *f);

@@ -184,7 +184,8 @@ static pp_status string_of(struct nsys *n, sqlite3_stmt *st, int text, int i, ch
 
 /* ---- rows ---- */
 
-typedef pp_status row_fn(struct nsys *n, sqlite3_stmt *st, struct pp_err *err);
+/* kind: of a row of the GPU. */
+typedef pp_status row_fn(struct nsys *n, sqlite3_stmt *st, enum pp_import_gpu_kind kind, struct pp_err *err);
 
 /* globalTid: hw | vm | pid | tid, 8, 8, 24 and 24 bits. */
 static uint32_t thread_of(struct nsys *n, uint64_t global)
@@ -196,7 +197,8 @@ static uint32_t thread_of(struct nsys *n, uint64_t global)
 }
 
 #define DOMAIN_COLUMNS "eventType domainId text textId"
-static pp_status take_domain(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
+static pp_status take_domain(struct nsys *n, sqlite3_stmt *st, enum pp_import_gpu_kind kind,
+                             struct pp_err *err)
 {
     char text[TEXT];
     int64_t id = sqlite3_column_int64(st, 1);
@@ -208,7 +210,8 @@ static pp_status take_domain(struct nsys *n, sqlite3_stmt *st, struct pp_err *er
 }
 
 #define RANGE_COLUMNS "start end eventType category text textId globalTid domainId uint64Value"
-static pp_status take_range(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
+static pp_status take_range(struct nsys *n, sqlite3_stmt *st, enum pp_import_gpu_kind kind,
+                            struct pp_err *err)
 {
     char name[TEXT];
     struct pp_span s = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
@@ -262,7 +265,8 @@ static pp_status take_range(struct nsys *n, sqlite3_stmt *st, struct pp_err *err
     return PP_OK;
 }
 
-static pp_status take_thread(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
+static pp_status take_thread(struct nsys *n, sqlite3_stmt *st, enum pp_import_gpu_kind kind,
+                             struct pp_err *err)
 {
     char name[TEXT];
     pp_status status = string_of(n, st, -1, 0, name, err);
@@ -271,7 +275,8 @@ static pp_status take_thread(struct nsys *n, sqlite3_stmt *st, struct pp_err *er
     return status;
 }
 
-static pp_status take_session(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
+static pp_status take_session(struct nsys *n, sqlite3_stmt *st, enum pp_import_gpu_kind kind,
+                              struct pp_err *err)
 {
     n->facts->utc_ns = sqlite3_column_int64(st, 0);
     return PP_OK;
@@ -279,79 +284,50 @@ static pp_status take_session(struct nsys *n, sqlite3_stmt *st, struct pp_err *e
 
 /* ---- the GPU ---- */
 
-static int begin_gpu(struct nsys *n, sqlite3_stmt *st, enum pp_import_gpu_kind kind, struct pp_import_gpu *g)
-{
-    int64_t start = sqlite3_column_int64(st, 0), end = sqlite3_column_int64(st, 1);
-    *g = (struct pp_import_gpu){.kind = (uint8_t)kind,
-                                .correlation = sqlite3_column_type(st, 2) == SQLITE_NULL
-                                                   ? UINT32_MAX
-                                                   : (uint32_t)sqlite3_column_int64(st, 2),
-                                .device = (uint16_t)sqlite3_column_int(st, 3),
-                                .stream = (uint32_t)sqlite3_column_int64(st, 4),
-                                .thread = UINT32_MAX,
-                                .process = (uint32_t)((uint64_t)sqlite3_column_int64(st, 5) >> 24 & 0xffffff),
-                                .asynchronous = -1};
-    n->facts->events++;
-    if (end < start || !pp_imported_time(n->im, start, &g->start_ns))
-        return 0;
-    g->dur_ns = (uint64_t)end - (uint64_t)start;
-    return 1;
-}
-
+/* Of these columns the first six are the same for all kinds. */
 #define COPY_COLUMNS "start end correlationId deviceId streamId globalPid bytes srcKind dstKind"
-static pp_status take_copy(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
-{
-    static const uint8_t kinds[] = {PP_MEMORY_PAGEABLE, PP_MEMORY_PINNED, PP_MEMORY_DEVICE};
-    struct pp_import_gpu g;
-    if (!begin_gpu(n, st, PP_IMPORT_MEMCPY, &g))
-        return PP_OK;
-    uint64_t from = (uint64_t)sqlite3_column_int64(st, 7), to = (uint64_t)sqlite3_column_int64(st, 8);
-    g.bytes = (uint64_t)sqlite3_column_int64(st, 6);
-    g.source = sqlite3_column_type(st, 7) != SQLITE_NULL && from < 3 ? kinds[from] : PP_MEMORY_NONE;
-    g.target = sqlite3_column_type(st, 8) != SQLITE_NULL && to < 3 ? kinds[to] : PP_MEMORY_NONE;
-    pp_imported_gpu(n->im, &g);
-    return PP_OK;
-}
-
 #define KERNEL_COLUMNS "start end correlationId deviceId streamId globalPid shortName"
-static pp_status take_kernel(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
-{
-    struct pp_import_gpu g;
-    char name[TEXT];
-    if (!begin_gpu(n, st, PP_IMPORT_KERNEL, &g))
-        return PP_OK;
-    pp_status status = string_of(n, st, -1, 6, name, err);
-    g.name = pp_imported_name(n->im, name);
-    pp_imported_gpu(n->im, &g);
-    return status;
-}
-
 #define SYNC_COLUMNS "start end correlationId deviceId streamId globalPid syncType"
-static pp_status take_sync(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
-{
-    static const char *const names[] = {"", "event synchronize", "stream wait event", "stream synchronize",
-                                        "context synchronize"};
-    struct pp_import_gpu g;
-    uint64_t type = (uint64_t)sqlite3_column_int64(st, 6);
-    if (!begin_gpu(n, st, PP_IMPORT_SYNC, &g))
-        return PP_OK;
-    g.name = type < 5 ? pp_imported_name(n->im, names[type]) : 0;
-    pp_imported_gpu(n->im, &g);
-    return PP_OK;
-}
-
 #define CALL_COLUMNS "start end correlationId globalTid globalTid globalTid nameId"
-static pp_status take_call(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
+
+static pp_status take_gpu(struct nsys *n, sqlite3_stmt *st, enum pp_import_gpu_kind kind, struct pp_err *err)
 {
-    struct pp_import_gpu g;
+    static const uint8_t memories[] = {PP_MEMORY_PAGEABLE, PP_MEMORY_PINNED, PP_MEMORY_DEVICE};
+    static const char *const syncs[] = {"", "event synchronize", "stream wait event", "stream synchronize",
+                                        "context synchronize"};
+    int64_t start = sqlite3_column_int64(st, 0), end = sqlite3_column_int64(st, 1);
+    uint64_t number = (uint64_t)sqlite3_column_int64(st, 6);
     char name[TEXT];
-    if (!begin_gpu(n, st, PP_IMPORT_CALL, &g))
+    pp_status status = PP_OK;
+    struct pp_import_gpu g = {.kind = (uint8_t)kind,
+                              .correlation = sqlite3_column_type(st, 2) == SQLITE_NULL
+                                                 ? UINT32_MAX
+                                                 : (uint32_t)sqlite3_column_int64(st, 2),
+                              .device = (uint16_t)sqlite3_column_int(st, 3),
+                              .stream = (uint32_t)sqlite3_column_int64(st, 4),
+                              .thread = UINT32_MAX,
+                              .process = (uint32_t)((uint64_t)sqlite3_column_int64(st, 5) >> 24 & 0xffffff),
+                              .asynchronous = -1};
+    n->facts->events++;
+    if (end < start || !pp_imported_time(n->im, start, &g.start_ns))
         return PP_OK;
-    pp_status status = string_of(n, st, -1, 6, name, err);
-    g.device = UINT16_MAX;
-    g.stream = UINT32_MAX;
-    g.thread = thread_of(n, (uint64_t)sqlite3_column_int64(st, 3));
-    g.name = pp_imported_name(n->im, name);
+    g.dur_ns = (uint64_t)end - (uint64_t)start;
+    if (kind == PP_IMPORT_MEMCPY) {
+        uint64_t from = (uint64_t)sqlite3_column_int64(st, 7), to = (uint64_t)sqlite3_column_int64(st, 8);
+        g.bytes = number;
+        g.source = sqlite3_column_type(st, 7) != SQLITE_NULL && from < 3 ? memories[from] : PP_MEMORY_NONE;
+        g.target = sqlite3_column_type(st, 8) != SQLITE_NULL && to < 3 ? memories[to] : PP_MEMORY_NONE;
+    } else if (kind == PP_IMPORT_SYNC) {
+        g.name = number < 5 ? pp_imported_name(n->im, syncs[number]) : 0;
+    } else { /* a kernel, or a call */
+        status = string_of(n, st, -1, 6, name, err);
+        if (kind == PP_IMPORT_CALL) {
+            g.device = UINT16_MAX;
+            g.stream = UINT32_MAX;
+            g.thread = thread_of(n, (uint64_t)sqlite3_column_int64(st, 3));
+        }
+        g.name = pp_imported_name(n->im, name);
+    }
     pp_imported_gpu(n->im, &g);
     return status;
 }
@@ -359,15 +335,16 @@ static pp_status take_call(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
 static const struct {
     const char *table, *columns;
     row_fn *fn;
+    enum pp_import_gpu_kind kind;
 } tables[] = {
-    {"TARGET_INFO_SESSION_START_TIME", "utcEpochNs", take_session},
-    {"ThreadNames", "nameId globalTid", take_thread},
-    {"NVTX_EVENTS", DOMAIN_COLUMNS, take_domain},
-    {"NVTX_EVENTS", RANGE_COLUMNS, take_range},
-    {"CUPTI_ACTIVITY_KIND_MEMCPY", COPY_COLUMNS, take_copy},
-    {"CUPTI_ACTIVITY_KIND_KERNEL", KERNEL_COLUMNS, take_kernel},
-    {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", SYNC_COLUMNS, take_sync},
-    {"CUPTI_ACTIVITY_KIND_RUNTIME", CALL_COLUMNS, take_call},
+    {"TARGET_INFO_SESSION_START_TIME", "utcEpochNs", take_session, 0},
+    {"ThreadNames", "nameId globalTid", take_thread, 0},
+    {"NVTX_EVENTS", DOMAIN_COLUMNS, take_domain, 0},
+    {"NVTX_EVENTS", RANGE_COLUMNS, take_range, 0},
+    {"CUPTI_ACTIVITY_KIND_MEMCPY", COPY_COLUMNS, take_gpu, PP_IMPORT_MEMCPY},
+    {"CUPTI_ACTIVITY_KIND_KERNEL", KERNEL_COLUMNS, take_gpu, PP_IMPORT_KERNEL},
+    {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", SYNC_COLUMNS, take_gpu, PP_IMPORT_SYNC},
+    {"CUPTI_ACTIVITY_KIND_RUNTIME", CALL_COLUMNS, take_gpu, PP_IMPORT_CALL},
 };
 
 /* ---- the file ---- */
@@ -409,7 +386,7 @@ static pp_status read_trace(const char *path, const struct pp_namemap *map, stru
         status = foreign_db_select(&n->db, tables[i].table, tables[i].columns, &rows, err);
         if (status == PP_OK && rows) {
             while (status == PP_OK && (status = foreign_db_step(&n->db, rows, err)) == PP_OK)
-                status = tables[i].fn(n, rows, err);
+                status = tables[i].fn(n, rows, tables[i].kind, err);
             sqlite3_finalize(rows);
             status = status == PP_END ? PP_OK : status;
         }

@@ -6,13 +6,6 @@
 
 enum { NO_MORE = -1 };
 
-void pp_scan_begin(struct pp_scan *s, struct pp_bytes *bytes)
-{
-    memset(s, 0, sizeof(*s));
-    s->bytes = bytes;
-    s->ended = PP_SCAN_END;
-}
-
 /* ---- bytes ---- */
 
 static int peek(struct pp_scan *s)
@@ -258,14 +251,4 @@ int pp_scan_us(const char *text, int64_t *ns)
     }
     *ns = (us * 1000 + part) * (*text == '-' ? -1 : 1);
     return 1;
-}
-
-int pp_scan_uint(const char *text, uint64_t *value)
-{
-    char *end;
-    errno = 0;
-    if (!isdigit((unsigned char)*text))
-        return 0;
-    *value = strtoull(text, &end, 10);
-    return !*end && errno == 0;
 }

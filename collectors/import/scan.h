@@ -39,8 +39,8 @@ struct pp_scan {
     char text[PP_SCAN_TEXT];
 };
 
-void pp_scan_begin(struct pp_scan *s, struct pp_bytes *bytes);
-/* KEY, STRING, NUMBER_TOKEN and WORD are in s->text. */
+/* *s begins with its bytes, ended PP_SCAN_END and zeros. KEY, STRING, NUMBER_TOKEN and WORD are in s->text.
+ */
 enum pp_token pp_scan_next(struct pp_scan *s);
 /* Behind a token that began an object or array: leaves it. Others: nothing. */
 void pp_scan_skip(struct pp_scan *s, enum pp_token first);
@@ -48,4 +48,3 @@ void pp_scan_skip(struct pp_scan *s, enum pp_token first);
 /* Of a number token. Microseconds as nanoseconds, exact to the third decimal; what is no number or lies
  * outside of +-292 years gives 0. */
 int pp_scan_us(const char *text, int64_t *ns);
-int pp_scan_uint(const char *text, uint64_t *value);

@@ -308,31 +308,30 @@ static void take_line(struct xplane *x, struct pp_fields *f, unsigned plane)
     }
 }
 
-static void take_events(struct xplane *x, struct pp_fields *f, unsigned plane)
-{
-    if (!x->planes[plane].kind)
-        return;
-    pp_fields_enter(f);
-    while (pp_fields_next(f))
-        if (is_message(f, XPLANE_LINES))
-            take_line(x, f, plane);
-}
-
 /* ---- the file ---- */
 
-static pp_status read_planes(struct xplane *x, const char *path,
-                             void (*fn)(struct xplane *, struct pp_fields *, unsigned), struct pp_err *err)
+/* The first time for the names, the second time, when they are known, for the events. */
+static pp_status read_planes(struct xplane *x, const char *path, int for_events, struct pp_err *err)
 {
     struct pp_bytes *bytes;
-    struct pp_fields f;
     unsigned plane = 0;
     pp_status status = pp_bytes_open(path, &bytes, err);
     if (status != PP_OK)
         return status;
-    pp_fields_begin(&f, bytes);
-    while (pp_fields_next(&f))
-        if (is_message(&f, XSPACE_PLANES) && plane < PLANES)
-            fn(x, &f, plane++);
+    struct pp_fields f = {.bytes = bytes, .ends = {UINT64_MAX}};
+    while (pp_fields_next(&f)) {
+        if (!is_message(&f, XSPACE_PLANES) || plane == PLANES)
+            continue;
+        unsigned this = plane++;
+        if (!for_events)
+            learn_names(x, &f, this);
+        if (!for_events || !x->planes[this].kind)
+            continue;
+        pp_fields_enter(&f);
+        while (pp_fields_next(&f))
+            if (is_message(&f, XPLANE_LINES))
+                take_line(x, &f, this);
+    }
     x->facts->ended = f.ended;
     x->facts->ended_at = pp_fields_at(&f);
     pp_bytes_close(bytes);
@@ -362,9 +361,9 @@ static pp_status read_trace(const char *path, const struct pp_namemap *map, stru
     if (status == PP_OK && !x->meanings)
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
     if (status == PP_OK)
-        status = read_planes(x, path, learn_names, err);
+        status = read_planes(x, path, 0, err);
     if (status == PP_OK)
-        status = read_planes(x, path, take_events, err);
+        status = read_planes(x, path, 1, err);
     if (status == PP_OK && x->facts->ended && !x->facts->steps && !x->facts->fetches)
         status = pp_fail(err, PP_E_CORRUPT,
                          "%s cannot be read: %s (byte %llu), and the names of a plane's events follow them",

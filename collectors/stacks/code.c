@@ -45,17 +45,13 @@ int pp_python_text(struct pp_memory *memory, const struct pp_layout *layout, uin
 
 /* ---- the objects ---- */
 
-static void free_code(struct pp_code *code)
-{
-    if (code)
-        free(code->lines);
-    free(code);
-}
-
 void pp_codes_free(struct pp_codes *codes)
 {
-    for (uint32_t i = 0; i < codes->slots; i++)
-        free_code(codes->slot[i]);
+    for (uint32_t i = 0; i < codes->slots; i++) {
+        if (codes->slot[i])
+            free(codes->slot[i]->lines);
+        free(codes->slot[i]);
+    }
     free(codes->slot);
     codes->slot = NULL;
     codes->n = codes->slots = 0;
@@ -70,32 +66,13 @@ static struct pp_code **slot_of(const struct pp_codes *codes, uint64_t at)
     return &codes->slot[i & (codes->slots - 1)];
 }
 
-/* Room for one more; of very many all are forgotten, and read again as they are met. */
-static int make_room(struct pp_codes *codes)
-{
-    if (codes->n >= CODES_MAX)
-        pp_codes_free(codes);
-    if (2 * codes->n < codes->slots)
-        return 1;
-    struct pp_codes larger = *codes;
-    larger.slots = codes->slots ? 2 * codes->slots : 256;
-    larger.slot = calloc(larger.slots, sizeof(*larger.slot));
-    if (!larger.slot)
-        return 0;
-    for (uint32_t i = 0; i < codes->slots; i++)
-        if (codes->slot[i])
-            *slot_of(&larger, codes->slot[i]->at) = codes->slot[i];
-    free(codes->slot);
-    *codes = larger;
-    return 1;
-}
-
 void pp_codes_forget(struct pp_codes *codes, struct pp_code *code)
 {
     uint32_t hole = (uint32_t)(slot_of(codes, code->at) - codes->slot);
     codes->slot[hole] = NULL;
     codes->n--;
-    free_code(code);
+    free(code->lines);
+    free(code);
     /* Those behind it, up to a gap, are put where they are looked for now. */
     for (uint32_t i = (hole + 1) & (codes->slots - 1); codes->slot[i]; i = (i + 1) & (codes->slots - 1)) {
         struct pp_code *moved = codes->slot[i];
@@ -104,9 +81,24 @@ void pp_codes_forget(struct pp_codes *codes, struct pp_code *code)
     }
 }
 
+/* With room for it; of very many all are forgotten, and read again as they are met. NULL: no memory. */
 static struct pp_code *read_code(struct pp_codes *codes, uint64_t at, const uint8_t *object)
 {
     const struct pp_layout *l = codes->layout;
+    if (codes->n >= CODES_MAX)
+        pp_codes_free(codes);
+    if (2 * codes->n >= codes->slots) {
+        struct pp_codes larger = *codes;
+        larger.slots = codes->slots ? 2 * codes->slots : 256;
+        larger.slot = calloc(larger.slots, sizeof(*larger.slot));
+        if (!larger.slot)
+            return NULL;
+        for (uint32_t i = 0; i < codes->slots; i++)
+            if (codes->slot[i])
+                *slot_of(&larger, codes->slot[i]->at) = codes->slot[i];
+        free(codes->slot);
+        *codes = larger;
+    }
     struct pp_code *code = calloc(1, sizeof(*code));
     if (!code)
         return NULL;
@@ -159,7 +151,7 @@ struct pp_code *pp_codes_get(struct pp_codes *codes, uint64_t at, uint64_t now_n
     }
     if (code)
         pp_codes_forget(codes, code);
-    if (!is_there || !make_room(codes) || !(code = read_code(codes, at, object)))
+    if (!is_there || !(code = read_code(codes, at, object)))
         return NULL;
     code->sure_ns = now_ns;
     pp_python_text(codes->memory, codes->layout, code->name_at, name);

@@ -143,20 +143,6 @@ static int walk(struct pp_frames_room *room, struct pp_codes *codes, const struc
     return (int)depth;
 }
 
-/* How many frames both walks have, counted from the outermost one. */
-static int common(const struct walked *a, int na, const struct walked *b, int nb)
-{
-    int same = 0;
-    while (same < na && same < nb && a[na - 1 - same].at == b[nb - 1 - same].at &&
-           a[na - 1 - same].code == b[nb - 1 - same].code &&
-           a[na - 1 - same].instruction == b[nb - 1 - same].instruction)
-        same++;
-    /* The innermost is one call that went on between them: either line of it was true. */
-    if (na == nb && same == na - 1 && a[0].at == b[0].at && a[0].code == b[0].code)
-        same = na;
-    return same;
-}
-
 /* ---- what a frame says ---- */
 
 static uint64_t local(const struct pp_layout *l, const struct walked *w, int number)
@@ -320,7 +306,16 @@ enum pp_frames_result pp_frames_read(struct pp_frames_room *room, struct pp_code
         /* Chunks that lay elsewhere hold nothing of this picture; heap frames were read one by one. */
         if ((o == ELSEWHERE && !on_heap) || na < 0 || nb < 0)
             continue;
-        same = common(room->a, na, room->b, nb);
+        /* How many frames both walks have, counted from the outermost one. */
+        const struct walked *a = room->a, *b = room->b;
+        for (same = 0; same < na && same < nb; same++) {
+            const struct walked *x = &a[na - 1 - same], *y = &b[nb - 1 - same];
+            if (x->at != y->at || x->code != y->code || x->instruction != y->instruction)
+                break;
+        }
+        /* The innermost is one call that went on between them: either line of it was true. */
+        if (na == nb && same == na - 1 && a[0].at == b[0].at && a[0].code == b[0].code)
+            same = na;
         if (o == WHOLE && same == na && same == nb)
             break;
     }

@@ -102,15 +102,6 @@ void pp_members_free(struct pp_members *m)
     *m = (struct pp_members){0};
 }
 
-void pp_members_ask(const char *session_dir)
-{
-    char path[PATH_MAX + 64];
-    snprintf(path, sizeof(path), "%s/" PP_OPS_FILE_PREFIX "on", session_dir);
-    int fd = pp_io_open(path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0600);
-    if (fd >= 0)
-        close(fd);
-}
-
 void pp_members_files_remove(const char *session_dir)
 {
     DIR *d = opendir(session_dir);

@@ -53,9 +53,7 @@ void pp_members_read(struct pp_members *m, struct pp_stack_tree *tree, const cha
 /* The op that this object is; 0: none. */
 uint32_t pp_members_op(const struct pp_members *m, uint64_t at);
 void pp_members_free(struct pp_members *m);
-/* The hooks note members while this file is there. Without it: no names, and no more. */
-void pp_members_ask(const char *session_dir);
-/* Removes it and the files of all processes. */
+/* Removes the files of all processes, and the one by which the hooks are asked for them. */
 void pp_members_files_remove(const char *session_dir);
 
 /* The local of a function in which a Compose holds the member that it is running; NULL: none. name:

@@ -18,6 +18,7 @@
 
 #include <pipeprobe/ring.h>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #define PROCESSES 512
@@ -344,7 +345,12 @@ static pp_status stacks_start(const struct pp_collect_opts *opts, void **state, 
         return pp_fail_errno(err, rc, "cannot start the thread that reads stacks");
     }
     s->has_thread = 1;
-    pp_members_ask(opts->session_dir);
+    /* The hooks note members while this file is there. Without it: no names, and no more. */
+    char path[PATH_MAX + 64];
+    snprintf(path, sizeof(path), "%s/" PP_OPS_FILE_PREFIX "on", opts->session_dir);
+    int fd = pp_io_open(path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0600);
+    if (fd >= 0)
+        close(fd);
     *state = s;
     return PP_OK;
 }

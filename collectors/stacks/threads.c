@@ -150,49 +150,42 @@ static ssize_t read_of(const struct looked *t, const char *name, int fd, char *t
 }
 
 /* A thread that has not run since the last look, and was blocked then, is where it was: most of them. */
-static void look_at(struct threads *s, struct looked *t, uint64_t now_ns)
-{
-    unsigned long long cpu, delay, runs;
-    char text[256];
-    if (read_of(t, "schedstat", t->runs, text, sizeof(text)) <= 0 ||
-        sscanf(text, "%llu %llu %llu", &cpu, &delay, &runs) != 3) {
-        s->open_files -= t->runs >= 0;
-        if (t->runs >= 0)
-            close(t->runs);
-        t->runs = -1;
-        t->state = PP_THREAD_ABSENT;
-        return;
-    }
-    int is_first = !t->n_runs && !t->cpu_ns, ran = runs != t->n_runs || cpu != t->cpu_ns;
-    uint64_t ran_for = cpu - t->cpu_ns, waited_for = delay - t->delay_ns;
-    t->ran_ns = ran || is_first ? now_ns : t->ran_ns;
-    t->cpu_ns = cpu;
-    t->delay_ns = delay;
-    t->n_runs = runs;
-    int is_still = !ran && t->state != PP_THREAD_COMPUTES && t->state != PP_THREAD_READY;
-    if (is_still && t->state != PP_THREAD_NETWORK && t->state != PP_THREAD_ABSENT)
-        return;
-    if (read_of(t, "syscall", -1, text, sizeof(text)) <= 0) {
-        s->is_denied |= errno == EPERM || errno == EACCES;
-        t->state = PP_THREAD_OTHER;
-        if (read_of(t, "stat", -1, text, sizeof(text)) > 0 && strrchr(text, ')'))
-            switch (strrchr(text, ')')[1] ? strrchr(text, ')')[2] : 0) {
-            case 'R': t->state = PP_THREAD_COMPUTES; break;
-            case 'D': t->state = PP_THREAD_FAULTS; break;
-            default: break;
-            }
-    } else {
-        t->state = (char)pp_thread_blocked_in(t->pid, text, now_ns - t->ran_ns, &t->python);
-    }
-    if (t->state == PP_THREAD_COMPUTES && !is_first && waited_for > ran_for)
-        t->state = PP_THREAD_READY;
-}
-
 static void take_look(struct threads *s, uint64_t now_ns)
 {
-    for (size_t i = 0; i < s->rows; i++)
-        if (s->row[i].state != PP_THREAD_ABSENT || s->row[i].is_new)
-            look_at(s, &s->row[i], now_ns);
+    for (struct looked *t = s->row; t < s->row + s->rows; t++) {
+        unsigned long long cpu, delay, runs;
+        char text[256];
+        if (t->state == PP_THREAD_ABSENT && !t->is_new)
+            continue;
+        if (read_of(t, "schedstat", t->runs, text, sizeof(text)) <= 0 ||
+            sscanf(text, "%llu %llu %llu", &cpu, &delay, &runs) != 3) {
+            s->open_files -= t->runs >= 0;
+            if (t->runs >= 0)
+                close(t->runs);
+            t->runs = -1;
+            t->state = PP_THREAD_ABSENT;
+            continue;
+        }
+        int is_first = !t->n_runs && !t->cpu_ns, ran = runs != t->n_runs || cpu != t->cpu_ns;
+        uint64_t ran_for = cpu - t->cpu_ns, waited_for = delay - t->delay_ns;
+        t->ran_ns = ran || is_first ? now_ns : t->ran_ns;
+        t->cpu_ns = cpu;
+        t->delay_ns = delay;
+        t->n_runs = runs;
+        int is_still = !ran && t->state != PP_THREAD_COMPUTES && t->state != PP_THREAD_READY;
+        if (is_still && t->state != PP_THREAD_NETWORK && t->state != PP_THREAD_ABSENT)
+            continue;
+        if (read_of(t, "syscall", -1, text, sizeof(text)) > 0) {
+            t->state = (char)pp_thread_blocked_in(t->pid, text, now_ns - t->ran_ns, &t->python);
+        } else {
+            s->is_denied |= errno == EPERM || errno == EACCES;
+            const char *end = read_of(t, "stat", -1, text, sizeof(text)) > 0 ? strrchr(text, ')') : NULL;
+            char says = end && end[1] ? end[2] : 0;
+            t->state = says == 'R' ? PP_THREAD_COMPUTES : says == 'D' ? PP_THREAD_FAULTS : PP_THREAD_OTHER;
+        }
+        if (t->state == PP_THREAD_COMPUTES && !is_first && waited_for > ran_for)
+            t->state = PP_THREAD_READY;
+    }
     s->taken++;
     if (s->looks == LOOKS) {
         s->lost++;

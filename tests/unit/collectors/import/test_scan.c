@@ -21,7 +21,7 @@ static void read_tokens(const char *path, char *out, size_t size)
     enum pp_token t;
     size_t n = 0;
     assert_int_equal(pp_bytes_open(path, &bytes, &err), PP_OK);
-    pp_scan_begin(s, bytes);
+    *s = (struct pp_scan){.bytes = bytes, .ended = PP_SCAN_END};
     do {
         t = pp_scan_next(s);
         n += (size_t)snprintf(out + n, n < size ? size - n : 0, "%c%s", of[t],

@@ -375,11 +375,10 @@ static void test_damaged_files_end_the_reading(void **state)
     snprintf(path, sizeof(path), "%s/bytes", store_dir);
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct pp_bytes *bytes;
-        struct pp_fields f;
         struct pp_err err = {0};
         made_trace_put(path, (const char *)rows[i].bytes, rows[i].n, 0);
         assert_int_equal(pp_bytes_open(path, &bytes, &err), PP_OK);
-        pp_fields_begin(&f, bytes);
+        struct pp_fields f = {.bytes = bytes, .ends = {UINT64_MAX}};
         while (pp_fields_next(&f))
             if (f.number == 1)
                 pp_fields_enter(&f);
