@@ -77,12 +77,6 @@ void pp_decoding_free(struct pp_loader *l)
 
 /* ---- the worker's part ---- */
 
-static uint8_t *base_of(const struct pp_loader *l, const struct pp_slot *s, uint32_t row)
-{
-    const struct pp_row_input *input = &s->inputs[row];
-    return input->is_wide ? input->wide : s->data + row * l->row_bytes;
-}
-
 /* Bytes and tables into the row, or beside it. */
 static pp_status store_input(struct pp_worker *w, const struct pp_claim *c, const struct pp_encoded *in,
                              const struct pp_transform_plan *plan, const struct pp_device_image *image,
@@ -107,7 +101,7 @@ static pp_status store_input(struct pp_worker *w, const struct pp_claim *c, cons
     }
     if (st != PP_OK)
         return st;
-    uint8_t *at = base_of(l, c->slot, c->row);
+    uint8_t *at = input->is_wide ? input->wide : c->slot->data + c->row * l->row_bytes;
     st = pp_transform_axes(l->opts.transform, plan, w->scratch, at, &axes, err);
     if (st != PP_OK)
         return st;
@@ -169,18 +163,13 @@ size_t pp_decoding_gather(struct pp_loader *l, const struct pp_slot *s)
         if (!input->on_device)
             continue;
         struct pp_device_image *image = &l->decoding.images[n++];
-        uint8_t *at = base_of(l, s, row);
+        uint8_t *at = input->is_wide ? input->wide : s->data + row * l->row_bytes;
         *image = input->image;
         image->tables = at;
         image->data = at + aligned(image->tables_bytes);
         image->row = row;
     }
     return n;
-}
-
-struct pp_encoded pp_decoding_bytes(const struct pp_slot *s, const struct pp_device_image *image)
-{
-    return (struct pp_encoded){.data = image->data, .size = image->size, .index = s->indexes[image->row]};
 }
 
 void pp_decoding_report(const struct pp_loader *l, struct pp_loader_decode *out)
@@ -232,7 +221,7 @@ void pp_decoding_compare(struct pp_loader *l, const struct pp_slot *s, uint64_t 
         struct pp_device_image *image = &d->images[i];
         enum pp_jpeg_sampling kind = s->inputs[image->row].sampling;
         int is_gray = kind == PP_JPEG_GRAY, largest = 0;
-        struct pp_encoded in = pp_decoding_bytes(s, image);
+        struct pp_encoded in = {.data = image->data, .size = image->size, .index = s->indexes[image->row]};
         struct pp_image_info info;
         struct pp_pixels pixels;
         struct pp_err err;

@@ -39,7 +39,7 @@ static void make_here(struct lane *lane, struct pp_slot *s, size_t n, int all)
         const struct pp_device_image *image = &d->images[i];
         if (!all && !image->failed)
             continue;
-        struct pp_encoded in = pp_decoding_bytes(s, image);
+        struct pp_encoded in = {.data = image->data, .size = image->size, .index = s->indexes[image->row]};
         s->inputs[image->row].on_device = 0;
         d->usable[image->row] = (uint8_t)pp_worker_make_row(d->rescue, s, image->row, &in);
         d->refused++;

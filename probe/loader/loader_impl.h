@@ -80,10 +80,9 @@ int pp_decoding_take(struct pp_worker *w, const struct pp_claim *c, const struct
 /* The copy lane of a run that decodes on the device. */
 void *pp_decoding_main(void *loader);
 /* Its parts: the images of the slot's rows, in row order, into images of struct pp_decoding (returns how
- * many); the encoded bytes of one; and, of the run's first images of each kind, how far the pixels of
- * the last start are off libjpeg-turbo's: images that cannot be right become failed. */
+ * many); and, of the run's first images of each kind, how far the pixels of the last start are off
+ * libjpeg-turbo's: images that cannot be right become failed. */
 size_t pp_decoding_gather(struct pp_loader *l, const struct pp_slot *s);
-struct pp_encoded pp_decoding_bytes(const struct pp_slot *s, const struct pp_device_image *image);
 void pp_decoding_compare(struct pp_loader *l, const struct pp_slot *s, uint64_t ticket, size_t n);
 
 static inline int pp_decoding_is_off_gray(const struct pp_decoding *d)

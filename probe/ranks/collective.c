@@ -243,11 +243,6 @@ static struct pp_rank_line *line_of(const struct pp_collective *c, uint32_t rank
     return &c->file.shared->line[rank];
 }
 
-static int came(const struct pp_collective *c, uint32_t rank)
-{
-    return atomic_load(&line_of(c, rank)->meetings) >= c->meetings;
-}
-
 pp_status pp_collective_join(const struct pp_collective_opts *o, struct pp_collective **out,
                              struct pp_err *err)
 {
@@ -353,8 +348,10 @@ const char *pp_collective_news(struct pp_collective *c)
 /* Before the first step a rank that has not begun is waited for too. */
 static int is_awaited(const struct pp_collective *c, uint32_t rank)
 {
-    uint32_t state = atomic_load(&line_of(c, rank)->state);
-    return (state == PP_RANK_HERE && !came(c, rank)) || (state == PP_RANK_ABSENT && c->meetings == 1);
+    struct pp_rank_line *line = line_of(c, rank);
+    uint32_t state = atomic_load(&line->state);
+    return (state == PP_RANK_HERE && atomic_load(&line->meetings) < c->meetings) ||
+           (state == PP_RANK_ABSENT && c->meetings == 1);
 }
 
 static int all_came(const struct pp_collective *c)
@@ -439,7 +436,7 @@ pp_status pp_collective_meet(struct pp_collective *c, pp_collective_look *look, 
          * further on. */
         uint64_t last_ns = 0, others_ns = 0;
         for (uint32_t r = 0; r < c->world_size; r++) {
-            if (!came(c, r))
+            if (atomic_load(&line_of(c, r)->meetings) < c->meetings)
                 continue;
             uint64_t came_ns = atomic_load(&line_of(c, r)->came_ns[c->meetings & 1]);
             if (came_ns > last_ns) {

@@ -17,12 +17,6 @@ static const char job_head[] = "pipeprobe lease 1\n";
 
 /* ---- names ---- */
 
-static const char *epoch_name(char buf[NAME], uint64_t epoch)
-{
-    snprintf(buf, NAME, "epoch-%05llu", (unsigned long long)epoch);
-    return buf;
-}
-
 static const char *lease_name(char buf[NAME], uint64_t epoch, uint64_t shard, int turn)
 {
     if (turn == PP_LEASE_DONE)
@@ -330,7 +324,8 @@ pp_status pp_lease_dir_enter(struct pp_lease_dir *d, uint64_t epoch, struct pp_e
 {
     char name[NAME];
     struct stat there;
-    if (mkdirat(d->fd, epoch_name(name, epoch), 0755) != 0 && errno != EEXIST)
+    snprintf(name, sizeof(name), "epoch-%05llu", (unsigned long long)epoch);
+    if (mkdirat(d->fd, name, 0755) != 0 && errno != EEXIST)
         return fail_dir(d, errno, "making the directory of an epoch", err);
     /* A member of the directory's group can have made a link of that name, which leads elsewhere. */
     if (fstatat(d->fd, name, &there, AT_SYMLINK_NOFOLLOW) != 0)
@@ -379,7 +374,8 @@ pp_status pp_lease_dir_look(struct pp_lease_dir *d, uint64_t epoch, struct pp_le
     uint64_t most = 65536 + 16 * d->shards, seen = 0;
     for (uint64_t i = 0; i < d->shards; i++)
         state[i] = (struct pp_lease_state){.turn = -1};
-    int fd = openat(d->fd, epoch_name(name, epoch), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    snprintf(name, sizeof(name), "epoch-%05llu", (unsigned long long)epoch);
+    int fd = openat(d->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
         return PP_OK;
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);

@@ -113,17 +113,12 @@ enum pp_cache_got pp_cache_read_entry(const struct pp_cache_file *f, const struc
 
 /* ---- tables ---- */
 
-static uint64_t check_table(const struct pp_cache_row *rows, const struct table_end *end, uint64_t seed)
-{
-    return XXH3_64bits_withSeed(rows, end->rows * sizeof(*rows), seed ^ end->rows ^ (end->at << 20));
-}
-
 int pp_cache_write_table(const struct pp_cache_file *f, uint64_t at, const struct pp_cache_row *rows,
                          uint64_t n)
 {
     struct table_end end = {.at = at, .rows = n};
     memcpy(end.magic, table_magic, sizeof(end.magic));
-    end.check = check_table(rows, &end, f->seed);
+    end.check = XXH3_64bits_withSeed(rows, n * sizeof(*rows), f->seed ^ n ^ (at << 20));
     return pp_io_write_full(f->fd, rows, n * sizeof(*rows)) == 0 ? pp_io_write_full(f->fd, &end, sizeof(end))
                                                                  : -1;
 }
@@ -141,7 +136,7 @@ static struct pp_cache_row *read_table(const struct pp_cache_file *f, uint64_t s
     size_t bytes = (size_t)end->rows * sizeof(*rows);
     rows = malloc(bytes ? bytes : 1);
     int sound = rows && pp_io_pread_full(f->fd, rows, bytes, (off_t)end->at) == (ssize_t)bytes &&
-                check_table(rows, end, f->seed) == end->check;
+                end->check == XXH3_64bits_withSeed(rows, bytes, f->seed ^ end->rows ^ (end->at << 20));
     for (uint64_t i = 0; sound && i < end->rows; i++) {
         uint64_t at = (uint64_t)rows[i].at8 * 8;
         sound = rows[i].key && at >= PP_CACHE_SEGMENT_HEAD && at <= end->at &&
