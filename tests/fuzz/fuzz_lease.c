@@ -72,7 +72,7 @@ static void look(struct pp_lease_dir *d)
         if (state[i].turn >= 0 && !memchr(token, '\0', sizeof(token)))
             abort();
         if (!state[i].done && pp_lease_dir_take(d, 0, i, state[i].turn + 1, NULL) == PP_OK &&
-            !pp_lease_dir_is_taken(d, 0, i, state[i].turn + 1))
+            !pp_lease_dir_has(d, 0, i, state[i].turn + 1))
             abort();
     }
 }
