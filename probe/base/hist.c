@@ -11,8 +11,8 @@ void pp_hist_clear(struct pp_hist *h)
 void pp_hist_add(struct pp_hist *h, uint64_t value)
 {
     h->count++;
-    if (__builtin_add_overflow(h->sum, value,
-                               &h->sum)) /* saturating: any order, any grouping, the same sum */
+    /* Saturating, so that adding in any order and grouping gives the same sum. */
+    if (__builtin_add_overflow(h->sum, value, &h->sum))
         h->sum = UINT64_MAX;
     if (value < h->min)
         h->min = value;

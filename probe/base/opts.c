@@ -21,8 +21,8 @@ struct reading {
     struct pp_err *err;
 };
 
-/* Row i has the value; NULL: the next argument is it. "-1" and "-" are values, "--force" is a forgotten one.
- */
+/* Row i has this value; NULL: the next argument, where "-1" and "-" are values, and "--force" a forgotten
+ * one. */
 static pp_status give(struct reading *r, int i, const char *value)
 {
     const struct pp_opt *o = &r->set->table[i];
@@ -56,8 +56,8 @@ static pp_status no_such_option(struct reading *r, const char *shown, int len, c
                    r->set->command);
 }
 
-/* "--name", "--name=value", or "-qn8": flags may share one dash; the first option with a value takes the
- * rest. */
+/* "--name", "--name=value", "-qn8": flags may share a dash, and the first option with a value takes the rest.
+ */
 static pp_status read_option(struct reading *r, const char *arg)
 {
     const struct pp_opt *table = r->set->table;
