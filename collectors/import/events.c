@@ -73,7 +73,7 @@ static enum pp_token take_members(struct reading *r, const struct field *table, 
             t = take_members(r, args, sizeof(args) / sizeof(*args));
         } else if (f && (t == PP_SCAN_STRING || t == PP_SCAN_NUMBER_TOKEN)) {
             /* A number may stand in quotes. */
-            char *to = (char *)&r->event + f->at, *end;
+            char *to = (char *)&r->event + f->at, *end = r->scan.text;
             int64_t ns;
             errno = 0;
             uint64_t count = f->kind == COUNT ? strtoull(r->scan.text, &end, 10) : 0;
