@@ -39,8 +39,7 @@ struct pp_scan {
     char text[PP_SCAN_TEXT];
 };
 
-/* *s begins with its bytes, ended PP_SCAN_END and zeros. KEY, STRING, NUMBER_TOKEN and WORD are in s->text.
- */
+/* *s begins with its bytes, ended PP_SCAN_END and zeros. KEY, STRING, NUMBER_TOKEN, WORD are in s->text. */
 enum pp_token pp_scan_next(struct pp_scan *s);
 /* Behind a token that began an object or array: leaves it. Others: nothing. */
 void pp_scan_skip(struct pp_scan *s, enum pp_token first);

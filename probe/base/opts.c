@@ -56,8 +56,7 @@ static pp_status no_such_option(struct reading *r, const char *shown, int len, c
                    r->set->command);
 }
 
-/* "--name", "--name=value", "-qn8": flags may share a dash, and the first option with a value takes the rest.
- */
+/* "--name", "--name=value", "-qn8": flags may share a dash; the first option with a value takes the rest. */
 static pp_status read_option(struct reading *r, const char *arg)
 {
     const struct pp_opt *table = r->set->table;

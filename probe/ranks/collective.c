@@ -128,8 +128,7 @@ static pp_status enter(struct pp_ranks_file *f, struct pp_err *err)
 
 /* ---- the file's contents, behind the door ---- */
 
-/* Contents of ranks that are there have to be of the same number; those of a run that is over are begun anew.
- */
+/* Contents of ranks that are there have to be of the same number; those of a run that is over begin anew. */
 static pp_status join_or_begin(struct pp_ranks_file *f, uint32_t world_size, struct pp_err *err)
 {
     int company = is_held(f->fd, PLACES, PP_COLLECTIVE_RANKS);
