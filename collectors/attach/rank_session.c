@@ -66,28 +66,6 @@ static int read_answer(const struct asking *a, char *own, size_t size)
     return n > 0 && own[0] == '/';
 }
 
-static int ask_exec(const struct asking *a, const struct pp_identity *id)
-{
-    struct pp_rank_file f = {.pid = getpid(),
-                             .rank = id->rank,
-                             .world_size = id->world_size,
-                             .local_rank = id->local_rank,
-                             .local_size = id->local_size,
-                             .node = id->node,
-                             .attempt = id->attempt};
-    memcpy(f.magic, PP_RANK_MAGIC, sizeof(f.magic));
-    snprintf(f.launcher, sizeof(f.launcher), "%s", id->launcher);
-    snprintf(f.job, sizeof(f.job), "%s", id->job);
-    int fd = open(a->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int written = fd >= 0 && write(fd, &f, sizeof(f)) == (ssize_t)sizeof(f);
-    if (fd >= 0)
-        close(fd);
-    int asked = written && rename(a->part, a->request) == 0;
-    if (fd >= 0 && !asked)
-        unlink(a->part);
-    return asked;
-}
-
 static int is_there(pid_t pid)
 {
     return kill(pid, 0) == 0 || errno == EPERM;
@@ -99,42 +77,50 @@ int pp_rank_is_one_of_several(void)
     return pp_identity_read(&id) && id.world_size > 1;
 }
 
-int pp_rank_session(const char *dir, char *own, size_t size)
-{
-    return pp_rank_session_as(dir, -1, -1, own, size);
-}
-
-int pp_rank_session_as(const char *dir, int64_t rank, int64_t world_size, char *own, size_t size)
+int pp_rank_session(const char *dir, int64_t rank, int64_t world_size, char *own, size_t size)
 {
     struct asking a;
     struct pp_identity id;
     if (!is_to_ask(&a, dir, rank, world_size, &id))
         return 0;
     int answered = read_answer(&a, own, size);
-    if (answered || !is_there(a.exec) || !ask_exec(&a, &id))
+    if (answered || !is_there(a.exec))
         return answered && strcmp(own, dir) != 0;
-    for (int waited = 0; !answered && waited < PP_RANK_WAIT_MS && is_there(a.exec); waited += NAP_MS) {
+    struct pp_rank_file f = {.pid = getpid(),
+                             .rank = id.rank,
+                             .world_size = id.world_size,
+                             .local_rank = id.local_rank,
+                             .local_size = id.local_size,
+                             .node = id.node,
+                             .attempt = id.attempt};
+    memcpy(f.magic, PP_RANK_MAGIC, sizeof(f.magic));
+    snprintf(f.launcher, sizeof(f.launcher), "%s", id.launcher);
+    snprintf(f.job, sizeof(f.job), "%s", id.job);
+    int fd = open(a.part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int written = fd >= 0 && write(fd, &f, sizeof(f)) == (ssize_t)sizeof(f);
+    if (fd >= 0)
+        close(fd);
+    int asked = written && rename(a.part, a.request) == 0;
+    if (fd >= 0 && !asked)
+        unlink(a.part);
+    for (int waited = 0; asked && !answered && waited < PP_RANK_WAIT_MS && is_there(a.exec);
+         waited += NAP_MS) {
         nanosleep(&(struct timespec){.tv_nsec = NAP_MS * 1000000L}, NULL);
         answered = read_answer(&a, own, size);
     }
-    if (!answered)
+    if (asked && !answered)
         unlink(a.request);
     return answered && strcmp(own, dir) != 0;
 }
 
 /* ---- in exec ---- */
 
-static int is_number(int64_t n)
-{
-    return n >= -1 && n <= INT32_MAX;
-}
-
 int pp_rank_file_identity(const struct pp_rank_file *f, struct pp_identity *out)
 {
-    const int64_t others[] = {f->local_rank, f->local_size, f->node, f->attempt};
-    int sound = f->rank >= 0 && f->world_size > 1 && f->rank < f->world_size && is_number(f->world_size);
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        sound = sound && is_number(others[i]);
+    const int64_t numbers[] = {f->world_size, f->local_rank, f->local_size, f->node, f->attempt};
+    int sound = f->rank >= 0 && f->world_size > 1 && f->rank < f->world_size;
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        sound = sound && numbers[i] >= -1 && numbers[i] <= INT32_MAX;
     const char *variable, *name, *launcher = NULL;
     if (strcmp(f->launcher, PP_RANK_OF_PROGRAM) == 0)
         launcher = PP_RANK_OF_PROGRAM;

@@ -29,11 +29,10 @@ struct pp_rank_file {
 void pp_rank_key(const struct pp_identity *id, char *buf, size_t size);
 
 /* In a process of the program, for the session directory that it was given: where it records in place of it.
- * 0: there. Waits for the answer while exec lives, PP_RANK_WAIT_MS at most. */
+ * 0: there. Waits for the answer while exec lives, PP_RANK_WAIT_MS at most. rank and world_size: where the
+ * environment says nothing; -1: it is none then. */
 enum { PP_RANK_WAIT_MS = 10000 };
-int pp_rank_session(const char *dir, char *own, size_t size);
-/* The same for rank of world_size, where the environment says nothing. */
-int pp_rank_session_as(const char *dir, int64_t rank, int64_t world_size, char *own, size_t size);
+int pp_rank_session(const char *dir, int64_t rank, int64_t world_size, char *own, size_t size);
 #define PP_RANK_OF_PROGRAM "the program" /* the launcher of such a rank */
 
 /* Whether a launcher started this process as one of several. */

@@ -215,7 +215,7 @@ static void begin_once(void)
     char own[PATH_MAX], path[PATH_MAX + sizeof(PP_MAP_FILE_NAME)];
     const char *dir = getenv("PIPEPROBE_SESSION");
     inject_process.file = &nowhere;
-    if (dir && pp_rank_session(dir, own, sizeof(own)))
+    if (dir && pp_rank_session(dir, -1, -1, own, sizeof(own)))
         dir = own;
     if (!dir || pthread_key_create(&at_thread_exit, end_thread) != 0 ||
         pp_session_join(dir, &inject_process.session, NULL) != PP_OK)

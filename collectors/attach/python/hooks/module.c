@@ -25,18 +25,22 @@ static PyObject *rank_session(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "O&|LL", PyUnicode_FSConverter, &text, &rank, &world_size))
         return NULL;
     /* It may wait: other threads of the job go on. */
-    Py_BEGIN_ALLOW_THREADS is_rank = pp_rank_session_as(PyBytes_AsString(text), rank, world_size, own,
-                                                        sizeof(own));
+    Py_BEGIN_ALLOW_THREADS is_rank = pp_rank_session(PyBytes_AsString(text), rank, world_size, own,
+                                                     sizeof(own));
     Py_END_ALLOW_THREADS Py_DECREF(text);
     if (is_rank)
         return PyUnicode_DecodeFSDefault(own);
     Py_RETURN_NONE;
 }
 
-static PyObject *has_ranks(PyObject *self, PyObject *nothing)
-{
-    return PyBool_FromLong(pp_rank_is_one_of_several());
-}
+#define GIVES(name, what) \
+    static PyObject *name(PyObject *self, PyObject *nothing) \
+    { \
+        return what; \
+    }
+GIVES(has_ranks, PyBool_FromLong(pp_rank_is_one_of_several()))
+GIVES(session, PyLong_FromUnsignedLong(record_session()))
+GIVES(loops, Py_BuildValue("iII", record_process.has_loader, record_process.taken, record_process.aside))
 
 #define DOES(name, what) \
     static PyObject *name(PyObject *self, PyObject *nothing) \
@@ -61,11 +65,21 @@ DOES(framework, record_process.has_framework = 1)
 DOES_HERE(pin_begin, record_pin_begin(l))
 DOES_HERE(pin_end, record_lane_close(&l->pin.lane))
 DOES_HERE(worker_end, record_lane_close(&l->worker.lane))
+DOES_HERE(stands_in, l->consumer.counts_as_trainer = 1)
 
-static PyObject *session(PyObject *self, PyObject *nothing)
-{
-    return PyLong_FromUnsignedLong(record_session());
-}
+/* With one value. */
+#define DOES_WITH(name, type, format, what) \
+    static PyObject *name(PyObject *self, PyObject *args) \
+    { \
+        type given; \
+        if (!PyArg_ParseTuple(args, format, &given)) \
+            return NULL; \
+        what; \
+        Py_RETURN_NONE; \
+    }
+DOES_WITH(gpu_yield, const char *, "s", record_gpu_yield(given))
+DOES_WITH(child, long long, "L", record_process.parent_pid = given)
+DOES_WITH(state_end, unsigned long long, "K", if (record_is_on()) record_state_end(given))
 
 /* One text, or two. */
 static PyObject *say(PyObject *args, void (*one)(const char *), void (*two)(const char *, const char *))
@@ -90,20 +104,6 @@ SAYS(note, record_note, NULL)
 SAYS(made_of, NULL, record_made_of)
 SAYS(ended, record_ended, NULL)
 SAYS(seen, NULL, record_seen)
-
-static PyObject *loops(PyObject *self, PyObject *nothing)
-{
-    return Py_BuildValue("iII", record_process.has_loader, record_process.taken, record_process.aside);
-}
-
-static PyObject *gpu_yield(PyObject *self, PyObject *args)
-{
-    const char *to;
-    if (!PyArg_ParseTuple(args, "s", &to))
-        return NULL;
-    record_gpu_yield(to);
-    Py_RETURN_NONE;
-}
 
 static PyObject *timed(PyObject *self, PyObject *args)
 {
@@ -173,23 +173,6 @@ static PyObject *subclass(PyObject *self, PyObject *args)
         if (PyObject_SetAttr(type, key, value) != 0)
             Py_CLEAR(type);
     return type;
-}
-
-static PyObject *stands_in(PyObject *self, PyObject *nothing)
-{
-    struct record_local *l = record_is_on() ? record_local() : NULL;
-    if (l)
-        l->consumer.counts_as_trainer = 1;
-    Py_RETURN_NONE;
-}
-
-static PyObject *child(PyObject *self, PyObject *args)
-{
-    long long parent;
-    if (!PyArg_ParseTuple(args, "L", &parent))
-        return NULL;
-    record_process.parent_pid = parent;
-    Py_RETURN_NONE;
 }
 
 static PyObject *worker_begin(PyObject *self, PyObject *args)
@@ -308,39 +291,22 @@ static PyObject *state_begin(PyObject *self, PyObject *args)
     return PyLong_FromUnsignedLongLong(record_state_begin(text, lasts));
 }
 
-static PyObject *state_end(PyObject *self, PyObject *args)
-{
-    unsigned long long number;
-    if (!PyArg_ParseTuple(args, "K", &number))
-        return NULL;
-    if (record_is_on())
-        record_state_end(number);
-    Py_RETURN_NONE;
-}
-
-static PyObject *lengths(PyObject *self, PyObject *args)
-{
-    PyObject *held;
-    unsigned long long samples, batches, epoch_samples;
-    if (!PyArg_ParseTuple(args, "OKKK", &held, &samples, &batches, &epoch_samples))
-        return NULL;
-    struct record_iteration *it = iteration_held(held);
-    if (it)
-        record_iteration_lengths(it, samples, batches, epoch_samples);
-    Py_RETURN_NONE;
-}
-
-static PyObject *reseed(PyObject *self, PyObject *args)
-{
-    PyObject *held;
-    unsigned long long seed;
-    if (!PyArg_ParseTuple(args, "OK", &held, &seed))
-        return NULL;
-    struct record_iteration *it = iteration_held(held);
-    if (it)
-        record_iteration_reseed(it, seed);
-    Py_RETURN_NONE;
-}
+/* With an iteration, it, and up to three numbers. */
+#define DOES_TO(name, type, format, what) \
+    static PyObject *name(PyObject *self, PyObject *args) \
+    { \
+        PyObject *held; \
+        type given[3]; \
+        if (!PyArg_ParseTuple(args, format, &held, &given[0], &given[1], &given[2])) \
+            return NULL; \
+        struct record_iteration *it = iteration_held(held); \
+        if (it) \
+            what; \
+        Py_RETURN_NONE; \
+    }
+DOES_TO(lengths, unsigned long long, "OKKK", record_iteration_lengths(it, given[0], given[1], given[2]))
+DOES_TO(reseed, unsigned long long, "OK", record_iteration_reseed(it, given[0]))
+DOES_TO(resume, unsigned, "OII", record_iteration_resume(it, given[0], given[1]))
 
 static PyObject *pickled(PyObject *self, PyObject *args)
 {
@@ -350,18 +316,6 @@ static PyObject *pickled(PyObject *self, PyObject *args)
     struct record_local *l = record_is_on() ? record_local_peek() : NULL;
     if (l && l->consumer.beginning)
         record_loader_pickled(bytes);
-    Py_RETURN_NONE;
-}
-
-static PyObject *resume(PyObject *self, PyObject *args)
-{
-    PyObject *held;
-    unsigned taken, sent;
-    if (!PyArg_ParseTuple(args, "OII", &held, &taken, &sent))
-        return NULL;
-    struct record_iteration *it = iteration_held(held);
-    if (it)
-        record_iteration_resume(it, taken, sent);
     Py_RETURN_NONE;
 }
 

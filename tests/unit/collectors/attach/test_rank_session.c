@@ -70,19 +70,19 @@ static void test_who_asks(void **state)
     char own[256], key[PP_RANK_KEY];
     struct pp_identity id;
     (void)state;
-    assert_int_equal(pp_rank_session(dir, own, sizeof(own)), 0); /* no exec offers it */
+    assert_int_equal(pp_rank_session(dir, -1, -1, own, sizeof(own)), 0); /* no exec offers it */
     setenv(PP_RANKS_VARIABLE, "", 1);
-    assert_int_equal(pp_rank_session(dir, own, sizeof(own)), 0);
+    assert_int_equal(pp_rank_session(dir, -1, -1, own, sizeof(own)), 0);
     setenv(PP_RANKS_VARIABLE, "12x", 1);
-    assert_int_equal(pp_rank_session(dir, own, sizeof(own)), 0);
+    assert_int_equal(pp_rank_session(dir, -1, -1, own, sizeof(own)), 0);
     pp_identity_read(&id);
     pp_rank_key(&id, key, sizeof(key));
     offer(getpid(), key); /* exec itself is this rank */
-    assert_int_equal(pp_rank_session(dir, own, sizeof(own)), 0);
+    assert_int_equal(pp_rank_session(dir, -1, -1, own, sizeof(own)), 0);
     setenv("WORLD_SIZE", "1", 1);
     setenv("RANK", "0", 1);
     offer(getpid(), "");
-    assert_int_equal(pp_rank_session(dir, own, sizeof(own)), 0); /* one of one */
+    assert_int_equal(pp_rank_session(dir, -1, -1, own, sizeof(own)), 0); /* one of one */
 }
 
 static void test_an_answer_that_is_there_is_taken(void **state)
@@ -90,14 +90,14 @@ static void test_an_answer_that_is_there_is_taken(void **state)
     char own[256];
     (void)state;
     offer(999999999, ""); /* exec has gone: no question is asked */
-    assert_int_equal(pp_rank_session(dir, own, sizeof(own)), 0);
+    assert_int_equal(pp_rank_session(dir, -1, -1, own, sizeof(own)), 0);
     answer("/where/it/is");
-    assert_int_equal(pp_rank_session(dir, own, sizeof(own)), 1);
+    assert_int_equal(pp_rank_session(dir, -1, -1, own, sizeof(own)), 1);
     assert_string_equal(own, "/where/it/is");
     answer(dir); /* exec could make it none: its own */
-    assert_int_equal(pp_rank_session(dir, own, sizeof(own)), 0);
+    assert_int_equal(pp_rank_session(dir, -1, -1, own, sizeof(own)), 0);
     answer("relative");
-    assert_int_equal(pp_rank_session(dir, own, sizeof(own)), 0);
+    assert_int_equal(pp_rank_session(dir, -1, -1, own, sizeof(own)), 0);
     assert_int_equal(unlink(answer_path()), 0);
 }
 
@@ -110,14 +110,13 @@ static void test_one_without_variables(void **state)
     (void)state;
     offer(999999999, "");
     answer("/of/the/environment");
-    assert_int_equal(pp_rank_session_as(dir, 1, 2, own, sizeof(own)), 1);
+    assert_int_equal(pp_rank_session(dir, 1, 2, own, sizeof(own)), 1);
     assert_string_equal(own, "/of/the/environment"); /* which counts first */
     assert_int_equal(unlink(answer_path()), 0);
     unsetenv("RANK");
-    assert_int_equal(pp_rank_session_as(dir, -1, -1, own, sizeof(own)), 0);
-    assert_int_equal(pp_rank_session_as(dir, 0, 1, own, sizeof(own)), 0);
-    assert_int_equal(pp_rank_session_as(dir, 1, 2, own, sizeof(own)),
-                     0); /* it would ask, but exec has gone */
+    assert_int_equal(pp_rank_session(dir, -1, -1, own, sizeof(own)), 0);
+    assert_int_equal(pp_rank_session(dir, 0, 1, own, sizeof(own)), 0);
+    assert_int_equal(pp_rank_session(dir, 1, 2, own, sizeof(own)), 0); /* it would ask, but exec has gone */
     f.local_rank = f.local_size = f.node = f.attempt = -1;
     assert_int_equal(pp_rank_file_identity(&f, &id), 1);
     assert_string_equal(id.launcher, PP_RANK_OF_PROGRAM);
@@ -142,7 +141,7 @@ static void test_a_question_is_answered(void **state)
     pid_t pid = fork();
     if (pid == 0) {
         char own[256];
-        _exit(pp_rank_session(dir, own, sizeof(own)) && strcmp(own, "/made/for/it") == 0 ? 0 : 1);
+        _exit(pp_rank_session(dir, -1, -1, own, sizeof(own)) && strcmp(own, "/made/for/it") == 0 ? 0 : 1);
     }
     int status = -1;
     for (int tries = 0; tries < 4000 && waitpid(pid, &status, WNOHANG) == 0; tries++) {
