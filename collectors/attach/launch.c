@@ -137,22 +137,6 @@ static char **merged_environment(const char *const *env)
     return out;
 }
 
-/* posix_spawnp, unlike execvp, does not run a script without an interpreter line in sh. */
-static int spawn_in_sh(pid_t *pid, const posix_spawnattr_t *attr, char *const *argv, char **environment)
-{
-    size_t n = 0;
-    while (argv[n])
-        n++;
-    char **with_sh = malloc((n + 2) * sizeof(*with_sh));
-    if (!with_sh)
-        return ENOMEM;
-    with_sh[0] = (char *)"sh";
-    memcpy(with_sh + 1, argv, (n + 1) * sizeof(*argv));
-    int e = posix_spawn(pid, "/bin/sh", NULL, attr, with_sh, environment);
-    free(with_sh);
-    return e;
-}
-
 /* posix_spawn can set a signal to its default, and not to being ignored: for a parent that ignores SIGCHLD,
  * as its programs inherit. */
 static int spawn_ignoring(pid_t *pid, const sigset_t *mask, const sigset_t *defaults, char *const *argv,
@@ -201,8 +185,19 @@ int pp_launch_start(struct pp_launch *l, char *const *argv, const char *const *e
         e = spawn_ignoring(&l->pid, &l->before, &defaults, argv, environment);
     else
         e = posix_spawnp(&l->pid, argv[0], NULL, &attr, argv, environment);
-    if (e == ENOEXEC)
-        e = spawn_in_sh(&l->pid, &attr, argv, environment);
+    /* posix_spawnp, unlike execvp, does not run a script without an interpreter line in sh. */
+    if (e == ENOEXEC) {
+        size_t n = 0;
+        while (argv[n])
+            n++;
+        char **with_sh = malloc((n + 2) * sizeof(*with_sh));
+        if (with_sh) {
+            with_sh[0] = (char *)"sh";
+            memcpy(with_sh + 1, argv, (n + 1) * sizeof(*argv));
+        }
+        e = with_sh ? posix_spawn(&l->pid, "/bin/sh", NULL, &attr, with_sh, environment) : ENOMEM;
+        free(with_sh);
+    }
     posix_spawnattr_destroy(&attr);
     free(environment);
     if (!e)

@@ -59,26 +59,6 @@ static void store_row(struct pp_store *store, int64_t pid, unsigned number, cons
         pp_store_meta_text(store, "loader_holds", key, row->held);
 }
 
-/* By its place in the table, where another sample may have been before. */
-static void store_slow(struct pp_store *store, int64_t pid, unsigned number, const struct pp_slow_table *now,
-                       struct pp_slow_table *stored)
-{
-    char loader[48], key[64], text[64 + sizeof(now->row->name)];
-    row_key(loader, pid, number);
-    for (unsigned i = 0; i < PP_SLOW_MAX; i++) {
-        const struct pp_slow_row *row = &now->row[i], *before = &stored->row[i];
-        if (row->sample == before->sample && row->batch == before->batch &&
-            strcmp(row->name, before->name) == 0)
-            continue;
-        snprintf(key, sizeof(key), "%s.%u", loader, i);
-        snprintf(text, sizeof(text), "%llu %u %u %s", (unsigned long long)row->sample, row->batch, row->place,
-                 row->name);
-        if (row->name[0] || before->name[0])
-            pp_store_meta_text(store, "slow_sample", key, text);
-    }
-    *stored = *now;
-}
-
 /* What has no number is unknown, also where another loader had one. */
 static void store_known(struct pp_store *store, const char *key, double value, const char *unit)
 {
@@ -115,12 +95,6 @@ static void store_chosen(struct pp_store *store, const struct pp_loader_row *row
                       NULL);
 }
 
-/* Of one that was begun and has given none yet: more than of one that was not. */
-static double batches_of(const struct pp_loader_row *row)
-{
-    return row->taken ? (double)row->taken : row->iterations ? 0.5 : 0;
-}
-
 #define MUCH_WAIT_NS 1000000000u
 
 static void take_file(void *ctx, const struct pp_loaders_file *now)
@@ -137,7 +111,20 @@ static void take_file(void *ctx, const struct pp_loaders_file *now)
         l->n_known++;
     }
     for (unsigned i = 0; i < now->n_loaders; i++) {
-        store_slow(l->store, now->pid, i, &now->slow[i], &before->slow[i]);
+        char loader[48], key[64], text[64 + sizeof(now->slow->row->name)];
+        row_key(loader, now->pid, i);
+        /* By its place in the table, where another sample may have been before. */
+        for (unsigned at = 0; at < PP_SLOW_MAX; at++) {
+            const struct pp_slow_row *row = &now->slow[i].row[at], *old = &before->slow[i].row[at];
+            if (row->sample == old->sample && row->batch == old->batch && strcmp(row->name, old->name) == 0)
+                continue;
+            snprintf(key, sizeof(key), "%s.%u", loader, at);
+            snprintf(text, sizeof(text), "%llu %u %u %s", (unsigned long long)row->sample, row->batch,
+                     row->place, row->name);
+            if (row->name[0] || old->name[0])
+                pp_store_meta_text(l->store, "slow_sample", key, text);
+        }
+        before->slow[i] = now->slow[i];
         if (i < before->n && memcmp(&before->row[i], &now->loader[i], sizeof(now->loader[i])) == 0)
             continue;
         store_row(l->store, now->pid, i, &now->loader[i]);
@@ -153,14 +140,18 @@ static void loaders_poll(void *state)
     struct loaders *l = state;
     const struct pp_loader_row *most = NULL, *slowest = NULL;
     char keys[2][48] = {"", ""}; /* of these two */
+    double most_batches = 0;
     pp_loaders_files_read(l->dir, take_file, l);
     /* The loader that a report is about: the one that has given most batches so far, unless the training
      * thread has waited for another one twice as long as for it, and for a second at least. */
     for (size_t k = 0; k < l->n_known; k++)
         for (unsigned i = 0; i < l->known[k].n; i++) {
             const struct pp_loader_row *row = &l->known[k].row[i];
-            if (batches_of(row) > (most ? batches_of(most) : 0)) {
+            /* Of one that was begun and has given none yet: more than of one that was not. */
+            double batches = row->taken ? (double)row->taken : row->iterations ? 0.5 : 0;
+            if (batches > most_batches) {
                 most = row;
+                most_batches = batches;
                 row_key(keys[0], l->known[k].pid, i);
             }
             if (!slowest || row->wait_ns > slowest->wait_ns) {

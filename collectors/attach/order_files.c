@@ -22,25 +22,12 @@ static int are_texts(const uint8_t *at, size_t bytes, int n)
     return !n && !bytes;
 }
 
-/* By its kind; what is behind the head is there. */
-static int is_sound(const struct pp_order_block *b, const uint8_t *behind)
-{
-    const size_t times = sizeof(struct pp_state_times);
-    switch (b->magic) {
-    case PP_ORDER_MAGIC: return b->batches && b->batches <= b->bytes;
-    case PP_USE_MAGIC: return !b->bytes && b->samples <= b->batches;
-    case PP_FACT_MAGIC: return are_texts(behind, b->bytes, 2);
-    case PP_STATE_MAGIC:
-        return b->bytes > times && are_texts(behind + times, b->bytes - times, PP_STATE_TEXTS);
-    case PP_CONTENT_MAGIC: return b->samples && b->bytes / 16 == b->samples && b->bytes % 16 == 0;
-    }
-    return 0;
-}
-
 /* The block at `at` into b and list; 0: there is none, and the rest of the window is empty. -1: damaged. */
 static int read_block(int fd, uint64_t at, uint64_t size, struct pp_order_block *b, uint8_t *list)
 {
+    const size_t times = sizeof(struct pp_state_times);
     uint64_t window = at + PP_ORDER_BYTES - at % PP_ORDER_BYTES, end = size < window ? size : window;
+    int sound = 0; /* by its kind */
     *b = (struct pp_order_block){0};
     if (at + sizeof(*b) > window)
         return 0;
@@ -48,9 +35,19 @@ static int read_block(int fd, uint64_t at, uint64_t size, struct pp_order_block 
         return -1;
     if (!b->magic)
         return 0;
-    int there = b->bytes <= end - at - sizeof(*b) &&
-                pp_io_pread_full(fd, list, b->bytes, (off_t)(at + sizeof(*b))) == (ssize_t)b->bytes;
-    return there && is_sound(b, list) ? 1 : -1;
+    if (b->bytes > end - at - sizeof(*b) ||
+        pp_io_pread_full(fd, list, b->bytes, (off_t)(at + sizeof(*b))) != (ssize_t)b->bytes)
+        return -1;
+    switch (b->magic) {
+    case PP_ORDER_MAGIC: sound = b->batches && b->batches <= b->bytes; break;
+    case PP_USE_MAGIC: sound = !b->bytes && b->samples <= b->batches; break;
+    case PP_FACT_MAGIC: sound = are_texts(list, b->bytes, 2); break;
+    case PP_STATE_MAGIC:
+        sound = b->bytes > times && are_texts(list + times, b->bytes - times, PP_STATE_TEXTS);
+        break;
+    case PP_CONTENT_MAGIC: sound = b->samples && b->bytes / 16 == b->samples && b->bytes % 16 == 0; break;
+    }
+    return sound ? 1 : -1;
 }
 
 /* 0: no file of blocks, or it ends in a damaged one. *left: bytes that may still be read, of all files. */

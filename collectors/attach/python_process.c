@@ -53,29 +53,23 @@ static pp_status fail_denied(int64_t pid, struct pp_err *err)
                    scope >= 3 ? "start the job under pipeprobe exec" : "run pipeprobe attach as root");
 }
 
-/* Whose process it is; -1: it has ended, or is another user's in part, as a set-user-ID program is. */
-static int64_t user_of(int64_t pid)
-{
-    char text[4096];
-    unsigned real, effective, saved, files;
-    pp_io_text(text, sizeof(text), "/proc/%lld/status", (long long)pid);
-    const char *line = strstr(text, "\nUid:");
-    int said = line && sscanf(line, " Uid: %u %u %u %u", &real, &effective, &saved, &files) == 4;
-    return said && real == effective && real == saved && real == files ? (int64_t)real : -1;
-}
-
-/* The order counts: what executes a set-user-ID program before the memory is opened is seen by user_of, and
- * what does so later has another memory. */
+/* The order counts: what executes a set-user-ID program before the memory is opened is seen by its status,
+ * and what does so later has another memory. */
 static pp_status open_memory(struct pp_python *p, struct pp_err *err)
 {
-    char path[64];
+    char path[64], text[4096];
+    unsigned real, effective, saved, files;
     snprintf(path, sizeof(path), "/proc/%lld/mem", (long long)p->pid);
     p->memory = pp_io_open(path, O_RDWR, 0);
     if (p->memory < 0)
         return errno == EPERM || errno == EACCES
                    ? fail_denied(p->pid, err)
                    : pp_fail(err, PP_E_NOT_FOUND, "process %lld has ended", (long long)p->pid);
-    p->user = user_of(p->pid);
+    pp_io_text(text, sizeof(text), "/proc/%lld/status", (long long)p->pid);
+    const char *line = strstr(text, "\nUid:");
+    int said = line && sscanf(line, " Uid: %u %u %u %u", &real, &effective, &saved, &files) == 4;
+    /* -1: it has ended, or is another user's in part, as a set-user-ID program is. */
+    p->user = said && real == effective && real == saved && real == files ? (int64_t)real : -1;
     return p->user >= 0 ? PP_OK
                         : pp_fail(err, PP_E_ACCESS,
                                   "process %lld runs with the rights of two users, and is not entered",

@@ -22,21 +22,10 @@ const char *pp_python_map_line(char *line, uint64_t *start)
     return path;
 }
 
-/* "python3.11" in the file's name: what follows it; NULL: it has none. */
-static const char *after_minor(const char *path, unsigned long *minor)
-{
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
-               *found = strstr(name, "python3.");
-    char *end = NULL;
-    *minor = found ? strtoul(found + strlen("python3."), &end, 10) : 0;
-    return found && end > found + strlen("python3.") && *minor < 1000 ? end : NULL;
-}
-
 struct pp_python_runtime pp_python_runtime_find(int64_t pid)
 {
     struct pp_python_runtime r = {.at = 0};
     char path[64], line[PATH_MAX + 128], inside[PATH_MAX + 64];
-    unsigned long minor;
     uint64_t start, distance;
     snprintf(path, sizeof(path), "/proc/%lld/maps", (long long)pid);
     FILE *f = fopen(path, "re");
@@ -49,13 +38,17 @@ struct pp_python_runtime pp_python_runtime_find(int64_t pid)
             fd = pp_io_open(inside, O_RDONLY | O_NONBLOCK, 0);
             fd = fd >= 0 ? fd : pp_io_open(of, O_RDONLY | O_NONBLOCK, 0);
         }
-        const char *rest = of ? after_minor(of, &minor) : NULL;
-        if (rest) {
+        const char *found = of ? strstr(strrchr(of, '/'), "python3.") : NULL; /* "python3.11" */
+        const char *digits = found ? found + strlen("python3.") : "";
+        char *rest;
+        unsigned long minor = strtoul(digits, &rest, 10);
+        int is_told = rest > digits && minor < 1000;
+        if (is_told) {
             r.minor = (unsigned)minor;
             r.is_debug = *rest == 'd';
         }
         if (fd >= 0 && (pp_elf_section(fd, ".PyRuntime", &distance, &r.size) ||
-                        (rest && minor < 10 && pp_elf_symbol(fd, "_PyRuntime", &distance, &r.size))))
+                        (is_told && minor < 10 && pp_elf_symbol(fd, "_PyRuntime", &distance, &r.size))))
             r.at = start + distance;
         if (fd >= 0)
             close(fd);

@@ -19,17 +19,13 @@ struct requests {
     int held_up; /* the row at the tail was claimed and not written at the last poll */
 };
 
-static int is_sound(const struct pp_read_request *r)
-{
-    return (int64_t)r->start_ns > 0 && r->resolve_ns < LONGEST_NS && r->connect_ns < LONGEST_NS &&
-           r->tls_ns < LONGEST_NS && r->first_byte_ns < LONGEST_NS && r->transfer_ns < LONGEST_NS &&
-           (int64_t)r->bytes > 0 && r->status < 600;
-}
-
 static void log_row(struct requests *s, const struct pp_requests_row *row)
 {
     struct pp_read_request r = row->request;
-    if (!is_sound(&r)) {
+    int sound = (int64_t)r.start_ns > 0 && r.resolve_ns < LONGEST_NS && r.connect_ns < LONGEST_NS &&
+                r.tls_ns < LONGEST_NS && r.first_byte_ns < LONGEST_NS && r.transfer_ns < LONGEST_NS &&
+                (int64_t)r.bytes > 0 && r.status < 600;
+    if (!sound) {
         s->lost++;
         return;
     }

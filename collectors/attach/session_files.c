@@ -21,29 +21,33 @@ union file {
 struct kind {
     const char *prefix;
     size_t size;
-    int (*is_sound)(union file *f, long long pid); /* ends its texts, too */
-    pp_process_file_fn *process;                   /* who gets it: at most one of these three */
+    pp_process_file_fn *process; /* who gets it: at most one of these three; none: it is not looked at */
     pp_loaders_file_fn *loaders;
     pp_rank_file_fn *rank;
     void *ctx;
     int keep; /* the files stay */
 };
 
-static int process_is_sound(union file *f, long long pid)
+/* Ends its texts, too. */
+static int is_sound(const struct kind *k, union file *f, long long pid)
 {
-    struct pp_process_file *p = &f->process;
-    END(p->command);
-    END(p->note);
-    END(p->ended);
-    END(p->versions);
-    END(p->data);
-    END(p->seen);
-    END(p->mixed);
-    return memcmp(p->magic, PP_PROCESS_MAGIC, sizeof(p->magic)) == 0 && p->pid == pid;
-}
-
-static int loaders_are_sound(union file *f, long long pid)
-{
+    if (k->process) {
+        struct pp_process_file *p = &f->process;
+        END(p->command);
+        END(p->note);
+        END(p->ended);
+        END(p->versions);
+        END(p->data);
+        END(p->seen);
+        END(p->mixed);
+        return memcmp(p->magic, PP_PROCESS_MAGIC, sizeof(p->magic)) == 0 && p->pid == pid;
+    }
+    if (k->rank) {
+        struct pp_rank_file *r = &f->rank;
+        END(r->launcher);
+        END(r->job);
+        return memcmp(r->magic, PP_RANK_MAGIC, sizeof(r->magic)) == 0 && r->pid == pid;
+    }
     struct pp_loaders_file *l = &f->loaders;
     for (unsigned i = 0; i < PP_LOADERS_MAX; i++) {
         END(l->loader[i].start_method);
@@ -54,19 +58,11 @@ static int loaders_are_sound(union file *f, long long pid)
         END(l->loader[i].place);
         END(l->loader[i].source);
         END(l->loader[i].name);
-        for (unsigned k = 0; k < PP_SLOW_MAX; k++)
-            END(l->slow[i].row[k].name);
+        for (unsigned n = 0; n < PP_SLOW_MAX; n++)
+            END(l->slow[i].row[n].name);
     }
     l->n_loaders = l->n_loaders < PP_LOADERS_MAX ? l->n_loaders : PP_LOADERS_MAX;
     return memcmp(l->magic, PP_LOADERS_MAGIC, sizeof(l->magic)) == 0 && l->pid == pid;
-}
-
-static int rank_is_sound(union file *f, long long pid)
-{
-    struct pp_rank_file *r = &f->rank;
-    END(r->launcher);
-    END(r->job);
-    return memcmp(r->magic, PP_RANK_MAGIC, sizeof(r->magic)) == 0 && r->pid == pid;
 }
 
 long long pp_session_file_pid(const char *name, const char *prefix)
@@ -92,7 +88,7 @@ static struct pp_session_taken take_files(const char *path, const struct kind *k
             int fd = pp_io_openat(dirfd(d), e->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
             int sound = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
                         pp_io_pread_full(fd, &f, k->size, 0) == (ssize_t)k->size &&
-                        k->is_sound(&f, pp_session_file_pid(e->d_name, k->prefix));
+                        is_sound(k, &f, pp_session_file_pid(e->d_name, k->prefix));
             if (fd >= 0)
                 close(fd);
             t.taken += sound;
@@ -116,7 +112,6 @@ struct pp_session_taken pp_process_files_take(const char *dir, pp_process_file_f
 {
     return take_files(dir, &(struct kind){.prefix = PP_PROCESS_FILE_PREFIX,
                                           .size = sizeof(struct pp_process_file),
-                                          .is_sound = process_is_sound,
                                           .process = fn,
                                           .ctx = ctx});
 }
@@ -125,7 +120,6 @@ static struct pp_session_taken loaders_files(const char *dir, pp_loaders_file_fn
 {
     return take_files(dir, &(struct kind){.prefix = PP_LOADERS_FILE_PREFIX,
                                           .size = sizeof(struct pp_loaders_file),
-                                          .is_sound = loaders_are_sound,
                                           .loaders = fn,
                                           .ctx = ctx,
                                           .keep = keep});
@@ -145,7 +139,6 @@ struct pp_session_taken pp_rank_files_take(const char *dir, pp_rank_file_fn *fn,
 {
     return take_files(dir, &(struct kind){.prefix = PP_RANK_FILE_PREFIX,
                                           .size = sizeof(struct pp_rank_file),
-                                          .is_sound = rank_is_sound,
                                           .rank = fn,
                                           .ctx = ctx});
 }
