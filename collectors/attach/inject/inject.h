@@ -32,7 +32,7 @@ struct label {
 /* Of the first of the three that is there. */
 struct label inject_label_of(unsigned domain, const struct nvtx_attributes *a, const char *text,
                              const wchar_t *wide);
-void inject_utf8(const wchar_t *text, char *out, size_t size);
+const char *inject_utf8(const wchar_t *text, char *out, size_t size); /* out */
 
 /* Handles that the client gets. Never NULL. next is the next tool's handle, NULL without one; it is then what
  * the client gets. */
@@ -89,8 +89,6 @@ uint64_t inject_next_id(uint64_t id);
  * has a ring. */
 void inject_unfinished(struct inject_thread *t);
 void inject_unfinished_started(struct inject_thread *t);
-/* In a forked child: what is open was opened by the parent. */
-void inject_disown(struct inject_thread *t);
 
 /* ---- process.c ---- */
 

@@ -174,7 +174,7 @@ static struct label label_of(unsigned domain, const char *text)
     return cache_get(hash, &l) ? l : intern(domain, cut, folded, hash);
 }
 
-void inject_utf8(const wchar_t *text, char *out, size_t size)
+const char *inject_utf8(const wchar_t *text, char *out, size_t size)
 {
     size_t n = 0;
     for (; text && *text && n + 4 < size; text++) {
@@ -184,6 +184,7 @@ void inject_utf8(const wchar_t *text, char *out, size_t size)
         n += pp_utf8_put(c, out + n);
     }
     out[n] = '\0';
+    return out;
 }
 
 /* ---- registered strings ---- */
@@ -217,6 +218,5 @@ struct label inject_label_of(unsigned domain, const struct nvtx_attributes *a, c
     }
     if (text)
         return label_of(domain, text);
-    inject_utf8(wide, utf8, sizeof(utf8));
-    return label_of(domain, utf8);
+    return label_of(domain, inject_utf8(wide, utf8, sizeof(utf8)));
 }

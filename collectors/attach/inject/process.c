@@ -98,7 +98,8 @@ static struct inject_thread *begin_thread(struct inject_thread *t)
         void *p = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         t = p == MAP_FAILED ? NULL : p;
     } else {
-        inject_disown(t);
+        for (unsigned i = 0; i < t->depth; i++) /* what is open was opened by the parent */
+            t->stack[i].start = 0;
         pp_accounts_close(&t->accounts.delay);
     }
     if (t) {

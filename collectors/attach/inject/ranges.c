@@ -10,42 +10,13 @@
 /* As the recorder: less wall time than this beyond CPU time is not worth a look at schedstat */
 #define UNEXPLAINED_NS 20000u
 
+/* Of ranges that stand for a phase, unless the last of that phase on this thread lasted under 50 us. Reading
+ * the CPU clock lets the kernel take the CPU away where the time slice is over. What the thread then waits
+ * must not be run delay of the range, whose stamps do not hold it: at the beginning (inject_push) the CPU
+ * clock is read before the delay, at the end (put_range) behind it. */
 static uint64_t cpu_ns_of(const struct open_range *r)
 {
     return r->label.of_process ? pp_process_cpu_ns() : pp_thread_cpu_ns();
-}
-
-/* CPU time and run delay of ranges that stand for a phase, unless the last of that phase on this thread
- * lasted under 50 us. Reading the CPU clock lets the kernel take the CPU away where the time slice is over.
- * What the thread then waits must not be run delay of the range, whose stamps do not hold it: at the
- * beginning the CPU clock is read before the delay, at the end behind it. */
-static void account_begin(struct accounts *a, struct open_range *r)
-{
-    r->measured = 0;
-    if (a->brief[r->label.phase])
-        return;
-    r->measured = PP_SPAN_HAS_CPU;
-    r->cpu_ns = cpu_ns_of(r);
-    if (pp_run_delay_read(a->delay.fd, &r->run_delay_ns))
-        r->measured |= PP_SPAN_HAS_DELAY;
-}
-
-static void account_end(struct accounts *a, const struct open_range *r, uint64_t wall_ns, struct pp_span *s)
-{
-    uint64_t now = 0;
-    a->brief[r->label.phase] = wall_ns < WORTH_NS;
-    if (!r->measured)
-        return;
-    int delayed = wall_ns > UNEXPLAINED_NS && r->measured & PP_SPAN_HAS_DELAY,
-        read = delayed && pp_run_delay_read(a->delay.fd, &now) && now >= r->run_delay_ns;
-    s->cpu_ns = cpu_ns_of(r) - r->cpu_ns;
-    if (r->label.of_process && s->cpu_ns > wall_ns) /* of several threads: some of them ran all the time */
-        s->cpu_ns = wall_ns;
-    s->flags |= r->measured;
-    if (read && wall_ns > s->cpu_ns + UNEXPLAINED_NS)
-        s->run_delay_ns = now - r->run_delay_ns;
-    else if (delayed && !read)
-        s->flags &= (uint16_t)~PP_SPAN_HAS_DELAY;
 }
 
 /* ---- spans ---- */
@@ -95,8 +66,21 @@ static void put_range(struct inject_thread *t, const struct open_range *r, uint6
     };
     if (is_mapped(r->label)) {
         struct pp_span own = s; /* without what others computed */
+        uint64_t now = 0, wall_ns = pp_thread_stamps_ns(t->trace, r->start, end);
         own.phase = PP_PHASE_USER;
-        account_end(&t->accounts, r, pp_thread_stamps_ns(t->trace, r->start, end), &s);
+        t->accounts.brief[r->label.phase] = wall_ns < WORTH_NS;
+        if (r->measured) {
+            int delayed = wall_ns > UNEXPLAINED_NS && r->measured & PP_SPAN_HAS_DELAY,
+                read = delayed && pp_run_delay_read(t->accounts.delay.fd, &now) && now >= r->run_delay_ns;
+            s.cpu_ns = cpu_ns_of(r) - r->cpu_ns;
+            if (r->label.of_process && s.cpu_ns > wall_ns) /* of several threads: some ran all the time */
+                s.cpu_ns = wall_ns;
+            s.flags |= r->measured;
+            if (read && wall_ns > s.cpu_ns + UNEXPLAINED_NS)
+                s.run_delay_ns = now - r->run_delay_ns;
+            else if (delayed && !read)
+                s.flags &= (uint16_t)~PP_SPAN_HAS_DELAY;
+        }
         if (r->label.of_process) {
             inject_put_of_process(&s);
             s = own;
@@ -145,8 +129,12 @@ int inject_push(struct inject_thread *t, unsigned domain, struct label label, co
     r->domain = domain;
     r->label = label;
     r->measured = 0;
-    if (is_mapped(label))
-        account_begin(&t->accounts, r);
+    if (is_mapped(label) && !t->accounts.brief[label.phase]) {
+        r->measured = PP_SPAN_HAS_CPU;
+        r->cpu_ns = cpu_ns_of(r);
+        if (pp_run_delay_read(t->accounts.delay.fd, &r->run_delay_ns))
+            r->measured |= PP_SPAN_HAS_DELAY;
+    }
     r->start = pp_thread_stamp(t->trace);
     t->depth++;
     return level;
@@ -185,12 +173,6 @@ void inject_unfinished(struct inject_thread *t)
     memset(t->in_phase, 0, sizeof(t->in_phase));
 }
 
-void inject_disown(struct inject_thread *t)
-{
-    for (unsigned i = 0; i < t->depth; i++)
-        t->stack[i].start = 0;
-}
-
 /* ---- start and end: ids of the process ---- */
 
 enum { SLOT_FREE, SLOT_CLAIMED, SLOT_OPEN };
@@ -205,26 +187,21 @@ static struct started {
 } started[INJECT_OPEN_MAX];
 static uint32_t search_from; /* atomic; a hint */
 
-static struct started *claim_slot(void)
-{
-    uint32_t from = __atomic_fetch_add(&search_from, 1, __ATOMIC_RELAXED);
-    for (uint32_t i = 0; i < INJECT_OPEN_MAX; i++) {
-        struct started *s = &started[(from + i) % INJECT_OPEN_MAX];
-        uint32_t is = __atomic_load_n(&s->state, __ATOMIC_RELAXED);
-        /* What was started before a fork was the parent's. */
-        int stale = is == SLOT_OPEN && s->fork_count != inject_fork_count();
-        /* acquire: pairs with the release that freed the slot */
-        if ((is == SLOT_FREE || stale) &&
-            __atomic_compare_exchange_n(&s->state, &is, SLOT_CLAIMED, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-            return s;
-    }
-    return NULL;
-}
-
 uint64_t inject_start(struct inject_thread *t, struct label label, const struct nvtx_attributes *a,
                       uint64_t next_id)
 {
-    struct started *s = claim_slot();
+    struct started *s = NULL; /* a free one, claimed */
+    uint32_t from = __atomic_fetch_add(&search_from, 1, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < INJECT_OPEN_MAX && !s; i++) {
+        struct started *at = &started[(from + i) % INJECT_OPEN_MAX];
+        uint32_t is = __atomic_load_n(&at->state, __ATOMIC_RELAXED);
+        /* What was started before a fork was the parent's. */
+        int stale = is == SLOT_OPEN && at->fork_count != inject_fork_count();
+        /* acquire: pairs with the release that freed the slot */
+        if ((is == SLOT_FREE || stale) &&
+            __atomic_compare_exchange_n(&at->state, &is, SLOT_CLAIMED, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            s = at;
+    }
     if (!s) {
         INJECT_COUNT(too_many);
         return 0;
@@ -256,7 +233,7 @@ static void end_started(struct inject_thread *t, struct started *s, uint16_t fla
     if (!__atomic_compare_exchange_n(&s->state, &is, SLOT_CLAIMED, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return;
     struct open_range r = s->range;
-    __atomic_store_n(&s->state, SLOT_FREE, __ATOMIC_RELEASE); /* pairs with the acquire in claim_slot */
+    __atomic_store_n(&s->state, SLOT_FREE, __ATOMIC_RELEASE); /* pairs with the acquire in inject_start */
     if (t && r.start)
         put_range(t, &r, now, flags);
 }

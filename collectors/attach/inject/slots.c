@@ -12,6 +12,11 @@
     X(A, a, const char *, NULL, message, NULL) \
     X(W, w, const wchar_t *, NULL, NULL, message)
 
+/* The ways to give a text: X(slot, name, its characters, and it in UTF-8). */
+#define TEXTS(X) \
+    X(A, a, char, text) \
+    X(W, w, wchar_t, inject_utf8(text, (char[256]){""}, 256))
+
 /* ---- marks ---- */
 
 static void mark(unsigned domain, const struct nvtx_attributes *a, const char *text, const wchar_t *wide)
@@ -161,23 +166,15 @@ static void name_thread(uint32_t tid, const char *name)
     inject_leave();
 }
 
-static void core_name_thread_a(uint32_t tid, const char *name)
-{
-    void (*next)(uint32_t, const char *) = NEXT(core, CORE_NAME_THREAD_A, core_name_thread_a);
-    if (next)
-        next(tid, name);
-    name_thread(tid, name);
-}
-
-static void core_name_thread_w(uint32_t tid, const wchar_t *name)
-{
-    char utf8[128];
-    void (*next)(uint32_t, const wchar_t *) = NEXT(core, CORE_NAME_THREAD_W, core_name_thread_w);
-    if (next)
-        next(tid, name);
-    inject_utf8(name, utf8, sizeof(utf8));
-    name_thread(tid, utf8);
-}
+#define NAME_THREAD(slot, name, type, utf8) \
+    static void core_name_thread_##name(uint32_t tid, const type *text) \
+    { \
+        void (*next)(uint32_t, const type *) = NEXT(core, CORE_NAME_THREAD_##slot, core_name_thread_##name); \
+        if (next) \
+            next(tid, text); \
+        name_thread(tid, utf8); \
+    }
+TEXTS(NAME_THREAD)
 
 /* Categories and resources have no place in a span: they are passed on, and answered. */
 #define NAME_CATEGORY(slot, name, type) \
@@ -214,35 +211,23 @@ static void core2_resource_destroy(void *handle)
 
 /* ---- handles ---- */
 
-static void *core2_register_string_a(void *domain, const char *text)
-{
-    void *(*next)(void *, const char *) = NEXT(core2, CORE2_REGISTER_STRING_A, core2_register_string_a);
-    return inject_string_register(inject_domain_number(domain), text,
-                                  next ? next(inject_handle_for_next(domain), text) : NULL);
-}
+#define REGISTER_STRING(slot, name, type, utf8) \
+    static void *core2_register_string_##name(void *domain, const type *text) \
+    { \
+        void *(*next)(void *, const type *) = NEXT(core2, CORE2_REGISTER_STRING_##slot, \
+                                                   core2_register_string_##name); \
+        return inject_string_register(inject_domain_number(domain), utf8, \
+                                      next ? next(inject_handle_for_next(domain), text) : NULL); \
+    }
+TEXTS(REGISTER_STRING)
 
-static void *core2_register_string_w(void *domain, const wchar_t *text)
-{
-    char utf8[256];
-    void *(*next)(void *, const wchar_t *) = NEXT(core2, CORE2_REGISTER_STRING_W, core2_register_string_w);
-    inject_utf8(text, utf8, sizeof(utf8));
-    return inject_string_register(inject_domain_number(domain), utf8,
-                                  next ? next(inject_handle_for_next(domain), text) : NULL);
-}
-
-static void *core2_domain_create_a(const char *name)
-{
-    void *(*next)(const char *) = NEXT(core2, CORE2_DOMAIN_CREATE_A, core2_domain_create_a);
-    return inject_domain_create(name, next ? next(name) : NULL);
-}
-
-static void *core2_domain_create_w(const wchar_t *name)
-{
-    char utf8[256];
-    void *(*next)(const wchar_t *) = NEXT(core2, CORE2_DOMAIN_CREATE_W, core2_domain_create_w);
-    inject_utf8(name, utf8, sizeof(utf8));
-    return inject_domain_create(utf8, next ? next(name) : NULL);
-}
+#define DOMAIN_CREATE(slot, name, type, utf8) \
+    static void *core2_domain_create_##name(const type *text) \
+    { \
+        void *(*next)(const type *) = NEXT(core2, CORE2_DOMAIN_CREATE_##slot, core2_domain_create_##name); \
+        return inject_domain_create(utf8, next ? next(text) : NULL); \
+    }
+TEXTS(DOMAIN_CREATE)
 
 static void core2_domain_destroy(void *domain)
 {
