@@ -27,21 +27,6 @@ static int is_watched(int fd)
     return fd >= 0 && fd < FDS_MAX;
 }
 
-static enum fd_kind ask_kernel(int fd)
-{
-    struct stat st;
-    int domain = 0;
-    socklen_t n = sizeof(domain);
-    if (fstat(fd, &st) != 0)
-        return FD_UNKNOWN;
-    if (S_ISFIFO(st.st_mode))
-        return FD_PIPE;
-    if (!S_ISSOCK(st.st_mode))
-        return FD_FILE;
-    getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n);
-    return domain == AF_INET || domain == AF_INET6 ? FD_SOCKET : FD_LOCAL;
-}
-
 enum fd_kind fds_kind_known(int fd)
 {
     return is_watched(fd) ? (enum fd_kind)atomic_load_explicit(&kinds[fd], memory_order_relaxed) : FD_FILE;
@@ -50,9 +35,17 @@ enum fd_kind fds_kind_known(int fd)
 enum fd_kind fds_kind(int fd)
 {
     enum fd_kind kind = fds_kind_known(fd);
-    int before = errno;
-    if (kind == FD_UNKNOWN && is_watched(fd))
-        fds_set(fd, kind = ask_kernel(fd));
+    struct stat st;
+    int before = errno, domain = 0;
+    socklen_t n = sizeof(domain);
+    if (kind == FD_UNKNOWN && is_watched(fd) && fstat(fd, &st) == 0) {
+        kind = S_ISFIFO(st.st_mode) ? FD_PIPE : FD_FILE;
+        if (S_ISSOCK(st.st_mode)) {
+            getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n);
+            kind = domain == AF_INET || domain == AF_INET6 ? FD_SOCKET : FD_LOCAL;
+        }
+        fds_set(fd, kind);
+    }
     errno = before;
     return kind;
 }

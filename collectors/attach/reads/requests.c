@@ -128,25 +128,6 @@ void requests_connect(int fd, const struct sockaddr *to, uint64_t now_ns)
     fds_set(fd, FD_SOCKET);
 }
 
-/* The part of a connection's begin that this is the end of. 1: a request begins now. */
-static int pass_handshake(struct socket *s, int first, uint64_t now_ns)
-{
-    enum { HANDSHAKE = 0x16, APPLICATION = 0x17 }; /* types of TLS records */
-    if (s->connect_from_ns) {
-        s->request.connect_ns = now_ns - s->connect_from_ns;
-        s->request.connected = 1;
-        s->connect_from_ns = 0;
-        if (first == HANDSHAKE) {
-            s->tls = TLS_HANDSHAKE;
-            s->tls_from_ns = now_ns;
-        }
-    } else if (s->tls == TLS_HANDSHAKE && first == APPLICATION) {
-        s->tls = TLS_FIRST;
-        s->request.tls_ns = now_ns - s->tls_from_ns;
-    }
-    return s->tls != TLS_HANDSHAKE;
-}
-
 static void begin_request(struct socket *s, uint64_t now_ns)
 {
     SET(s->state, ASKED);
@@ -177,25 +158,25 @@ int requests_sending(int fd, uint64_t now_ns)
 
 void requests_sent(int fd, int first, uint64_t from_ns)
 {
+    enum { HANDSHAKE = 0x16, APPLICATION = 0x17 }; /* types of TLS records */
     struct socket *s = &sockets[fd];
     reads_lock();
-    if (pass_handshake(s, first, from_ns) && s->state == IDLE)
+    /* The part of a connection's begin that this is the end of. */
+    if (s->connect_from_ns) {
+        s->request.connect_ns = from_ns - s->connect_from_ns;
+        s->request.connected = 1;
+        s->connect_from_ns = 0;
+        if (first == HANDSHAKE) {
+            s->tls = TLS_HANDSHAKE;
+            s->tls_from_ns = from_ns;
+        }
+    } else if (s->tls == TLS_HANDSHAKE && first == APPLICATION) {
+        s->tls = TLS_FIRST;
+        s->request.tls_ns = from_ns - s->tls_from_ns;
+    }
+    if (s->tls != TLS_HANDSHAKE && s->state == IDLE)
         begin_request(s, from_ns);
     reads_unlock();
-}
-
-/* Between the request, or what came before, and now its answer was in flight: so much of the wait is it. */
-static void credit_wait(struct socket *s, size_t bytes, uint64_t now_ns)
-{
-    uint64_t from = s->last_ns;
-    if (!wait.lasts || wait.thread == &reads_counted || now_ns - from > FLOWS_NS)
-        return;
-    from = from > wait.from_ns ? from : wait.from_ns;
-    from = from > wait.covered_ns ? from : wait.covered_ns;
-    wait.answered_ns += now_ns > from ? now_ns - from : 0;
-    wait.covered_ns = wait.last_ns = read_ns = now_ns;
-    wait.bytes += bytes;
-    s->credited = 1;
 }
 
 /* "HTTP/1.1 503": these bytes of an answer, and no others. 0: it is none. */
@@ -229,7 +210,17 @@ void requests_received(int fd, const void *data, size_t bytes, uint64_t now_ns)
             refused_ns = refused ? now_ns : 0;
         }
         int begins = s->state == ASKED || (s->tls == TLS_FIRST && s->request.bytes <= TICKET_BYTES);
-        credit_wait(s, bytes, now_ns);
+        /* Between the request, or what came before, and now its answer was in flight: so much of the wait is
+         * it. */
+        uint64_t from = s->last_ns;
+        if (wait.lasts && wait.thread != &reads_counted && now_ns - from <= FLOWS_NS) {
+            from = from > wait.from_ns ? from : wait.from_ns;
+            from = from > wait.covered_ns ? from : wait.covered_ns;
+            wait.answered_ns += now_ns > from ? now_ns - from : 0;
+            wait.covered_ns = wait.last_ns = read_ns = now_ns;
+            wait.bytes += bytes;
+            s->credited = 1;
+        }
         s->first_ns = begins ? now_ns : s->first_ns;
         s->last_ns = now_ns;
         s->request.bytes += bytes;
@@ -304,12 +295,6 @@ uint64_t requests_lock_end(uint64_t now_ns, uint64_t *bytes)
 
 __attribute__((visibility("default"))) pp_reads_requests pipeprobe_reads_requests;
 
-/* The sample has what it waited for. Another thread may go on, and have no more than session tickets yet. */
-static int is_over(const struct socket *s)
-{
-    return s->own || (s->credited && (s->tls != TLS_FIRST || s->request.bytes > TICKET_BYTES));
-}
-
 size_t pipeprobe_reads_requests(struct pp_read_request *out, size_t max, uint64_t *lost)
 {
     size_t n = 0;
@@ -319,9 +304,14 @@ size_t pipeprobe_reads_requests(struct pp_read_request *out, size_t max, uint64_
     if (!PEEK(n_kept) && !PEEK(n_open))
         return 0;
     reads_lock();
-    for (int fd = 0; fd <= highest && n_open; fd++)
-        if (sockets[fd].state == ANSWERED && is_over(&sockets[fd]))
-            end_request(&sockets[fd]);
+    for (int fd = 0; fd <= highest && n_open; fd++) {
+        struct socket *s = &sockets[fd];
+        /* The sample has what it waited for. Another thread may go on, and have no more than session tickets
+         * yet. */
+        int over = s->own || (s->credited && (s->tls != TLS_FIRST || s->request.bytes > TICKET_BYTES));
+        if (s->state == ANSWERED && over)
+            end_request(s);
+    }
     n = n_kept < max ? n_kept : max;
     memcpy(out, kept, n * sizeof(*out));
     SET(n_kept, n_kept - n);
