@@ -20,18 +20,14 @@ struct pp_reads *pipeprobe_reads_of_thread(void)
 #define CONDITIONS "GLIBC_2.17"
 #endif
 
-static void *find_condition(const char *name)
-{
-    void *found = dlvsym(RTLD_NEXT, name, CONDITIONS);
-    return found ? found : dlsym(RTLD_NEXT, name);
-}
-
 __attribute__((constructor)) void reads_find_real(void)
 {
 #define FIND(name) *(void **)&real.name = dlsym(RTLD_NEXT, #name);
     REAL_LIST(FIND)
 #undef FIND
-#define FIND(name) *(void **)&real.name = find_condition(#name);
+#define FIND(name) \
+    if (!(*(void **)&real.name = dlvsym(RTLD_NEXT, #name, CONDITIONS))) \
+        *(void **)&real.name = dlsym(RTLD_NEXT, #name);
     CONDITION_LIST(FIND)
 #undef FIND
 }

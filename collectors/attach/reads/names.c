@@ -52,20 +52,12 @@ void names_keep(const char *name, const struct addrinfo *found, uint64_t took_ns
     }
 }
 
-/* Of the first address of a name; the others were looked up with it. */
-static void forget_times(const char *name)
-{
-    for (unsigned i = 0; i < NAMES; i++)
-        if (strcmp(names[i].name, name) == 0)
-            names[i].took_ns = 0;
-}
-
 int names_find(const struct sockaddr *of, char *out, size_t size, uint64_t *took_ns)
 {
     static long meeting = -1; /* port; 0: none */
     uint8_t address[16];
     char text[INET6_ADDRSTRLEN] = "?";
-    unsigned port = split_address(of, address), known = n_names < NAMES ? n_names : NAMES;
+    unsigned port = split_address(of, address), known = n_names < NAMES ? n_names : NAMES, at = 0;
     *took_ns = 0;
     if (meeting < 0) {
         const char *set = getenv("MASTER_PORT");
@@ -73,15 +65,17 @@ int names_find(const struct sockaddr *of, char *out, size_t size, uint64_t *took
     }
     if (!port || (long)port == meeting)
         return 0;
-    for (unsigned i = 0; i < known; i++) {
-        if (memcmp(names[i].address, address, sizeof(address)) == 0) {
-            *took_ns = names[i].took_ns;
-            forget_times(names[i].name);
-            snprintf(out, size, strchr(names[i].name, ':') ? "[%s]:%u" : "%s:%u", names[i].name, port);
-            return 1;
-        }
+    while (at < known && memcmp(names[at].address, address, sizeof(address)) != 0)
+        at++;
+    if (at == known) {
+        inet_ntop(of->sa_family, address, text, sizeof(text));
+        snprintf(out, size, of->sa_family == AF_INET6 ? "[%s]:%u" : "%s:%u", text, port);
+        return 1;
     }
-    inet_ntop(of->sa_family, address, text, sizeof(text));
-    snprintf(out, size, of->sa_family == AF_INET6 ? "[%s]:%u" : "%s:%u", text, port);
+    *took_ns = names[at].took_ns;
+    for (unsigned i = 0; i < NAMES; i++) /* its other addresses were looked up with this one */
+        if (strcmp(names[i].name, names[at].name) == 0)
+            names[i].took_ns = 0;
+    snprintf(out, size, strchr(names[at].name, ':') ? "[%s]:%u" : "%s:%u", names[at].name, port);
     return 1;
 }

@@ -9,16 +9,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* Code that is loaded with the first sample, and what the kernel says of itself. */
-static int is_data(const char *path)
-{
-    const char *ending = strrchr(path, '.');
-    return path[0] == '/' && strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0 &&
-           !strstr(path, ".so.") &&
-           !(ending &&
-             (strcmp(ending, ".py") == 0 || strcmp(ending, ".pyc") == 0 || strcmp(ending, ".so") == 0));
-}
-
 /* Which parts of which files a thread read, as a number: the same whatever is made of them, and on another
  * machine, where the data lie elsewhere. at: an offset; -1: behind the bytes before. */
 static void identify(int fd, off_t at, ssize_t bytes)
@@ -28,7 +18,12 @@ static void identify(int fd, off_t at, ssize_t bytes)
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     ssize_t n = readlink(link, path, sizeof(path) - 1);
     path[n > 0 ? n : 0] = '\0';
-    if (is_data(path)) {
+    /* Not code that is loaded with the first sample, nor what the kernel says of itself. */
+    const char *ending = strrchr(path, '.');
+    int is_code = strstr(path, ".so.") ||
+                  (ending &&
+                   (strcmp(ending, ".py") == 0 || strcmp(ending, ".pyc") == 0 || strcmp(ending, ".so") == 0));
+    if (path[0] == '/' && strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0 && !is_code) {
         const char *name = strrchr(path, '/'); /* directories may be of this start: a scratch directory */
         int64_t where[2] = {at >= 0 ? at : lseek(fd, 0, SEEK_CUR) - bytes, bytes};
         uint64_t h = XXH3_64bits_withSeed(name, (size_t)(path + n - name), reads_counted.identity);

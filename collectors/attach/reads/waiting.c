@@ -40,22 +40,16 @@ SENDING(sendto, (int fd, const void *data, size_t n, int flags, __CONST_SOCKADDR
 SENDING(sendmsg, (int fd, const struct msghdr *m, int flags), first_of(m->msg_iov),
         REAL(sendmsg)(fd, m, flags))
 
-/* A stream of the internet. Of datagrams (resolvers, metrics) nothing is known. */
-static int is_stream(int fd)
-{
-    int type = 0, before = errno;
-    socklen_t n = sizeof(type);
-    if (reads_inside || fds_kind(fd) != FD_SOCKET)
-        return 0;
-    int asked = getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n);
-    errno = before;
-    return asked == 0 && type == SOCK_STREAM;
-}
-
 /* Also in a process that counts nothing yet: its children may use the connection. */
 SHOWN int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t size)
 {
-    if (!is_stream(fd))
+    int type = 0, before = errno;
+    socklen_t n = sizeof(type);
+    /* A stream of the internet. Of datagrams (resolvers, metrics) nothing is known. */
+    int is_stream = !reads_inside && fds_kind(fd) == FD_SOCKET &&
+                    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) == 0 && type == SOCK_STREAM;
+    errno = before;
+    if (!is_stream)
         return REAL(connect)(fd, to, size);
     uint64_t from = pp_now_ns();
     int out = REAL(connect)(fd, to, size), error = errno;
@@ -139,13 +133,22 @@ SHOWN int ppoll(struct pollfd *p, nfds_t n, const struct timespec *limit, const 
     COUNTED(int, REAL(ppoll)(p, n, limit, mask), kind_of_polled(out, p, n), 0);
 }
 
-static int counted_sleep(struct timeval *limit);
+/* Sleeping until a refused request is made again. */
+#define SLEEPING(CALL) \
+    if (!is_counting() || !requests_are_refused()) \
+        return CALL; \
+    uint64_t from = pp_now_ns(); \
+    int out = CALL; \
+    reads_counted.backoff_ns += pp_now_ns() - from; \
+    return out
 
-/* Of what is ready: the sets are changed by the call, and before it they may be none. */
+/* Of what is ready: the sets are changed by the call, and before it they may be none. Without sets it sleeps,
+ * as Python did before 3.11. */
 SHOWN int select(int n, fd_set *r, fd_set *w, fd_set *x, struct timeval *limit)
 {
-    if (!n && limit)
-        return counted_sleep(limit);
+    if (!n && limit) {
+        SLEEPING(REAL(select)(0, NULL, NULL, NULL, limit));
+    }
     COUNTED(int, REAL(select)(n, r, w, x, limit), out > 0 ? kind_of_sets(n, r, w) : FD_LOCAL, 0);
 }
 
@@ -157,30 +160,19 @@ SHOWN int epoll_ctl(int ep, int what, int fd, struct epoll_event *event)
     return REAL(epoll_ctl)(ep, what, fd, event);
 }
 
-static enum fd_kind kind_of_epoll(int ep)
-{
-    return fds_kind_known(ep) == FD_POLLED ? FD_SOCKET : FD_LOCAL;
-}
-
 SHOWN int epoll_wait(int ep, struct epoll_event *event, int n, int ms)
 {
-    COUNTED(int, REAL(epoll_wait)(ep, event, n, ms), kind_of_epoll(ep), 0);
+    COUNTED(int, REAL(epoll_wait)(ep, event, n, ms), fds_kind_known(ep) == FD_POLLED ? FD_SOCKET : FD_LOCAL,
+            0);
 }
 
 SHOWN int epoll_pwait(int ep, struct epoll_event *event, int n, int ms, const sigset_t *mask)
 {
-    COUNTED(int, REAL(epoll_pwait)(ep, event, n, ms, mask), kind_of_epoll(ep), 0);
+    COUNTED(int, REAL(epoll_pwait)(ep, event, n, ms, mask),
+            fds_kind_known(ep) == FD_POLLED ? FD_SOCKET : FD_LOCAL, 0);
 }
 
-/* ---- sleeping until a refused request is made again ---- */
-
-#define SLEEPING(CALL) \
-    if (!is_counting() || !requests_are_refused()) \
-        return CALL; \
-    uint64_t from = pp_now_ns(); \
-    int out = CALL; \
-    reads_counted.backoff_ns += pp_now_ns() - from; \
-    return out
+/* ---- sleeping ---- */
 
 SHOWN int nanosleep(const struct timespec *time, struct timespec *left)
 {
@@ -190,12 +182,6 @@ SHOWN int nanosleep(const struct timespec *time, struct timespec *left)
 SHOWN int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
 {
     SLEEPING(REAL(clock_nanosleep)(clock, flags, time, left));
-}
-
-/* As Python slept before 3.11. */
-static int counted_sleep(struct timeval *limit)
-{
-    SLEEPING(REAL(select)(0, NULL, NULL, NULL, limit));
 }
 
 /* ---- waiting for a child ---- */
@@ -209,18 +195,14 @@ static void take_from(uint64_t *ns, uint64_t *left_ns)
     reads_counted.ns -= part;
 }
 
-static uint64_t ns_of(struct timeval t)
-{
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000u;
-}
-
 static pid_t counted_wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
     uint64_t from = pp_now_ns();
     pid_t out = REAL(wait4)(pid, status, options, usage);
     reads_count(PP_READ_CHILD, from, pp_now_ns(), 0);
     if (out > 0) {
-        uint64_t cpu_ns = ns_of(usage->ru_utime) + ns_of(usage->ru_stime);
+        uint64_t cpu_ns = (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000000u +
+                          (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1000u;
         reads_counted.child_cpu_ns += cpu_ns;
         take_from(&reads_counted.class_ns[PP_READ_CHILD], &cpu_ns);
         take_from(&reads_counted.class_ns[PP_READ_PIPE], &cpu_ns);
