@@ -40,21 +40,6 @@ static struct record_handover *batches_of(const PyObject *queue)
     return NULL;
 }
 
-static struct record_handover *begin_batches_of(PyObject *queue)
-{
-    size_t i = 0;
-    while (i < QUEUES_MAX && known[i])
-        i++;
-    struct held_batches *held = i < QUEUES_MAX ? (struct held_batches *)holder_new(batches_type) : NULL;
-    if (held && PyObject_SetAttrString(queue, "_pipeprobe_batches", (PyObject *)held) == 0) {
-        held->queue = queue;
-        known[i] = held;
-    }
-    PyErr_Clear();
-    Py_XDECREF((PyObject *)held); /* the queue holds it */
-    return batches_of(queue);
-}
-
 /* The thread's own state, where it is no worker's and not inside a DataLoader's __next__. */
 static struct record_local *outside_next(void)
 {
@@ -68,10 +53,21 @@ static PyObject *hand_over(PyObject *function, PyObject *args, PyObject *kwargs,
     struct record_local *l = outside_next();
     PyObject *queue = l ? first_of(args) : NULL;
     struct record_handover *h = queue ? batches_of(queue) : NULL;
-    if (queue && record_may_hand_over(l, h != NULL || announced))
-        h = h ? h : begin_batches_of(queue);
-    else
-        h = NULL;
+    if (!queue || !record_may_hand_over(l, h != NULL || announced))
+        return PyObject_Call(function, args, kwargs);
+    if (!h) { /* its first */
+        size_t i = 0;
+        while (i < QUEUES_MAX && known[i])
+            i++;
+        struct held_batches *held = i < QUEUES_MAX ? (struct held_batches *)holder_new(batches_type) : NULL;
+        if (held && PyObject_SetAttrString(queue, "_pipeprobe_batches", (PyObject *)held) == 0) {
+            held->queue = queue;
+            known[i] = held;
+        }
+        PyErr_Clear();
+        Py_XDECREF((PyObject *)held); /* the queue holds it */
+        h = batches_of(queue);
+    }
     if (!h)
         return PyObject_Call(function, args, kwargs);
     struct record_mark from = record_now(&l->consumer.lane, 1);
@@ -80,8 +76,9 @@ static PyObject *hand_over(PyObject *function, PyObject *args, PyObject *kwargs,
     l->calls++;
     PyObject *out = PyObject_Call(function, args, kwargs);
     l->calls--;
-    if (!out)
-        record_hand_back(l, h);
+    /* Out of it again, where the queue was full. */
+    if (!out && h->put > h->got && h->parcel[--h->put % RECORD_HANDED_MAX].is_batch && l->consumer.own.got)
+        l->consumer.own.got--;
     record_handed_over(l, &from);
     Py_DECREF(queue);
     return out;
@@ -106,26 +103,23 @@ PyObject *handover_resolve(PyObject *function, PyObject *args, PyObject *kwargs,
     return hand_over(function, args, kwargs, ended);
 }
 
-/* When this thread began to wait for the queue: in this call, or in one before it that came back empty. */
-static struct record_mark wait_began(struct record_local *l, const PyObject *queue)
-{
-    if (l && l->consumer.get_from.stamp && l->consumer.get_queue == queue)
-        return l->consumer.get_from;
-    if (l && record_lane_is_open(&l->consumer.lane))
-        return record_now(&l->consumer.lane, 1);
-    if (early.queue != queue)
-        early.from_ns = pp_now_ns();
-    early.queue = queue;
-    return (struct record_mark){0};
-}
-
 static PyObject *get_handed(PyObject *function, PyObject *args, PyObject *kwargs)
 {
     struct record_local *l = outside_next();
     PyObject *queue = first_of(args);
     if (!record_is_on() || !queue || (!l && record_local_peek()))
         return PyObject_Call(function, args, kwargs);
-    struct record_mark from = wait_began(l, queue);
+    /* This thread began to wait for the queue in this call, or in one before it that came back empty. */
+    struct record_mark from = {0};
+    if (l && l->consumer.get_from.stamp && l->consumer.get_queue == queue) {
+        from = l->consumer.get_from;
+    } else if (l && record_lane_is_open(&l->consumer.lane)) {
+        from = record_now(&l->consumer.lane, 1);
+    } else {
+        if (early.queue != queue)
+            early.from_ns = pp_now_ns();
+        early.queue = queue;
+    }
     Py_INCREF(queue);
     PyObject *out = PyObject_Call(function, args, kwargs);
     struct record_handover *h = batches_of(queue);

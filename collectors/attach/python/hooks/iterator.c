@@ -30,8 +30,8 @@ PyObject *iteration_new(const struct record_iteration *it)
     record_iteration_begin(&h->it);
     /* The lane is made here, so that making it is no part of the first wait. */
     struct record_local *l = record_here();
-    if (l && l->slot < 0)
-        record_consumer_open_early(l);
+    if (l && l->slot < 0 && record_is_trainer(l))
+        (void)record_consumer_open(l);
     return (PyObject *)h;
 }
 
@@ -64,54 +64,37 @@ PyObject *iterator_depths(PyObject *module, PyObject *nothing)
     Py_RETURN_NONE;
 }
 
-/* What qsize() says of multiprocessing's Queue, and of queue.Queue, in front of which pinned batches are; -1:
- * it is another. No code of Python's runs, and so no signal handler of the job's. */
-static Py_ssize_t queue_size(PyObject *queue)
+/* How many batches are made when the next one is asked for: those in the queue, and those that came too early
+ * (a task of which the batch has come is none that is outstanding). Without workers there is no queue. No
+ * code of Python's runs, and so no signal handler of the job's. */
+static void note_depth(struct record_local *l, PyObject *iterator)
 {
-    PyObject *in_thread = PyObject_GetAttrString(queue, "queue");
-    PyObject *sem = in_thread ? NULL : PyObject_GetAttrString(queue, "_sem");
+    PyObject *queue = depths_are_known ? PyObject_GetAttrString(iterator, "_data_queue") : NULL;
+    PyObject *tasks = queue ? PyObject_GetAttrString(iterator, "_task_info") : NULL;
+    Py_ssize_t n = tasks && PyDict_Check(tasks) ? PyDict_Size(tasks) : -1;
+    /* What qsize() says of queue.Queue, in front of which pinned batches are, and of multiprocessing's; -1:
+     * it is another. */
+    PyObject *in_thread = n < 0 ? NULL : PyObject_GetAttrString(queue, "queue");
+    PyObject *sem = n < 0 || in_thread ? NULL : PyObject_GetAttrString(queue, "_sem");
     PyObject *lock = sem ? PyObject_GetAttrString(sem, "_semlock") : NULL;
-    Py_ssize_t n = in_thread ? PyObject_Size(in_thread) : -1;
+    long long queued = in_thread ? PyObject_Size(in_thread) : -1;
     if (lock) {
         long long most = number_given(PyObject_GetAttrString(queue, "_maxsize")),
                   left = most < 0 ? -1 : number_given(PyObject_CallMethod(lock, "_get_value", NULL));
-        if (left >= 0)
-            n = (Py_ssize_t)(most - left);
+        queued = left >= 0 ? most - left : -1;
+    }
+    PyErr_Clear();
+    if (queued >= 0) {
+        long long outstanding = number_given(PyObject_GetAttrString(iterator, "_tasks_outstanding"));
+        if (outstanding >= 0 && n >= outstanding && l->consumer.role != RECORD_PREFETCHER)
+            record_count(&l->consumer.lane, "queue_ready_batches", (uint64_t)(queued + n - outstanding));
     }
     PyErr_Clear();
     Py_XDECREF(lock);
     Py_XDECREF(sem);
     Py_XDECREF(in_thread);
-    return n;
-}
-
-/* How many batches are made when the next one is asked for: those in the queue, and those that came too early
- * (a task of which the batch has come is none that is outstanding). Without workers there is no queue. */
-static void note_depth(struct record_local *l, PyObject *iterator)
-{
-    PyObject *queue = depths_are_known ? PyObject_GetAttrString(iterator, "_data_queue") : NULL;
-    PyObject *tasks = queue ? PyObject_GetAttrString(iterator, "_task_info") : NULL;
-    Py_ssize_t n = tasks && PyDict_Check(tasks) ? PyDict_Size(tasks) : -1,
-               queued = n < 0 ? -1 : queue_size(queue);
-    if (queued >= 0) {
-        long long outstanding = number_given(PyObject_GetAttrString(iterator, "_tasks_outstanding"));
-        if (outstanding >= 0 && n >= outstanding)
-            record_depth(l, (uint64_t)(queued + n - outstanding));
-    }
-    PyErr_Clear();
     Py_XDECREF(tasks);
     Py_XDECREF(queue);
-}
-
-/* Of an iterator that is older than the recording the callback may make one; and it asks for lengths that
- * were not to be had when it began. NULL with an exception: that of call_back. */
-static struct record_iteration *iteration_to_take(PyObject *args, PyObject **held, PyObject *callback)
-{
-    struct record_iteration *it = iteration_of_self(args, held);
-    if (it && !it->ask_lengths)
-        return it;
-    Py_CLEAR(*held);
-    return call_back(callback, args, NULL) ? iteration_of_self(args, held) : NULL;
 }
 
 /* The thread that takes the batches; a worker process that has a loader of its own is not that. */
@@ -119,10 +102,15 @@ PyObject *iterator_next(PyObject *function, PyObject *args, PyObject *kwargs, Py
 {
     struct record_local *l = record_here();
     PyObject *held = NULL;
-    struct record_iteration *it = l && l->slot < 0 && !l->consumer.taking && PyTuple_Size(args) == 1
-                                      ? iteration_to_take(args, &held, callback)
-                                      : NULL;
+    int takes = l && l->slot < 0 && !l->consumer.taking && PyTuple_Size(args) == 1;
+    struct record_iteration *it = takes ? iteration_of_self(args, &held) : NULL;
     struct record_mark from;
+    /* Of an iterator that is older than the recording the callback may make one; and it asks for lengths that
+     * were not to be had when it began. */
+    if (takes && (!it || it->ask_lengths)) {
+        Py_CLEAR(held);
+        it = call_back(callback, args, NULL) ? iteration_of_self(args, &held) : NULL;
+    }
     if (!it && PyErr_Occurred())
         return NULL;
     if (!it || !record_consumer_open(l)) {
@@ -252,6 +240,10 @@ PyObject *iterator_loads(PyObject *function, PyObject *args, PyObject *kwargs, P
     struct record_mark from = record_now(&l->consumer.lane, 1);
     PyObject *out = PyObject_Call(function, args, kwargs);
     struct record_handed count = {0};
-    record_unpickled(l, &from, out ? tensors_in(out, &count) : 0);
+    struct record_consumer *c = &l->consumer;
+    c->unpickle_tensors += out ? tensors_in(out, &count) : 0;
+    struct record_mark now = record_now(&c->lane, 1);
+    c->unpickle_stamps += now.stamp - from.stamp;
+    c->unpickle_cpu_ns += now.cpu_ns > from.cpu_ns ? now.cpu_ns - from.cpu_ns : 0;
     return out;
 }

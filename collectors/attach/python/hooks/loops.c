@@ -149,23 +149,6 @@ static int is_called_by_module_of(PyObject *its)
     return is;
 }
 
-/* A thread that has never had to wait for an Event finds a gate open, and takes no batch. */
-static PyObject *wait_for(PyObject *function, PyObject *args, PyObject *kwargs)
-{
-    struct record_local *l = record_local_peek();
-    PyObject *event = first_of(args);
-    PyObject *set = event ? PyObject_GetAttrString(event, "_flag") : NULL; /* a bool, which outlives us */
-    PyErr_Clear();
-    Py_XDECREF(set);
-    if (set == Py_True && !(l && l->loop.awaits))
-        return PyObject_Call(function, args, kwargs);
-    PyObject *out = wait_in(function, args, kwargs, 1);
-    l = record_local_peek();
-    if (l && set == Py_False && out == Py_True)
-        l->loop.awaits = 1;
-    return out;
-}
-
 /* For another thread, or for what an event loop polls. A maker that waits, for a semaphore too, makes nothing
  * meanwhile. callback: wait_for of Condition or wait of Event, by whose module's other waits (a thread's
  * start) nothing is taken. */
@@ -175,12 +158,27 @@ PyObject *loops_wait(PyObject *function, PyObject *args, PyObject *kwargs, PyObj
     int makes = l && l->loop.making;
     if (callback && (record_process.has_loader || (!makes && is_called_by_module_of(callback))))
         return PyObject_Call(function, args, kwargs);
-    if (!makes)
-        return callback ? wait_for(function, args, kwargs) : wait_in(function, args, kwargs, 1);
-    record_make_pauses(l, 0);
-    PyObject *out = PyObject_Call(function, args, kwargs);
-    record_make_goes_on(l, PP_PHASE_DISPATCH_WAIT);
-    return out;
+    if (makes) {
+        record_make_pauses(l, 0);
+        PyObject *out = PyObject_Call(function, args, kwargs);
+        record_make_goes_on(l, PP_PHASE_DISPATCH_WAIT);
+        return out;
+    }
+    if (!callback)
+        return wait_in(function, args, kwargs, 1);
+    /* A thread that has never had to wait for an Event finds a gate open, and takes no batch. */
+    l = record_local_peek();
+    PyObject *event = first_of(args);
+    PyObject *set = event ? PyObject_GetAttrString(event, "_flag") : NULL; /* a bool, which outlives us */
+    PyErr_Clear();
+    Py_XDECREF(set);
+    if (set == Py_True && !(l && l->loop.awaits))
+        return PyObject_Call(function, args, kwargs);
+    PyObject *waited = wait_in(function, args, kwargs, 1);
+    l = record_local_peek();
+    if (l && set == Py_False && waited == Py_True)
+        l->loop.awaits = 1;
+    return waited;
 }
 
 TIMED(loops_put, loop_called(loop_gives(NULL), PyObject_Call, function, args, kwargs))
@@ -193,7 +191,11 @@ PyObject *loops_task(PyObject *function, PyObject *args, PyObject *kwargs, PyObj
         return PyObject_Call(function, args, kwargs);
     record_make_goes_on(l, PP_PHASE_DISPATCH_WAIT);
     PyObject *out = PyObject_Call(function, args, kwargs);
-    record_make_ends(l, !out);
+    if (l->loop.making) {
+        l->loop.making = l->sample.depth = 0;
+        if (record_lane_is_open(&l->worker.lane))
+            record_sample_end(l, PP_NO_SAMPLE, 0, !out);
+    }
     return out;
 }
 

@@ -29,8 +29,10 @@ static void note_batch_to_pin(PyObject *got, PyObject *thread)
     }
     uint32_t n = batch ? (uint32_t)PyLong_AsUnsignedLong(index) : 0;
     PyErr_Clear();
-    if (batch)
-        record_pin_got(l, l->pin.first_batch == PP_NO_BATCH ? PP_NO_BATCH : l->pin.first_batch + n);
+    if (batch) {
+        l->pin.batch = l->pin.first_batch == PP_NO_BATCH ? PP_NO_BATCH : l->pin.first_batch + n;
+        record_pin_moves(&l->pin, RECORD_PIN_GOT, PP_PHASE_GET_WAIT);
+    }
 }
 
 /* A task is (index of the batch, what is in it). _ResumeIteration begins an epoch; None ends the worker. */
@@ -55,7 +57,9 @@ static PyObject *queue_get(PyObject *self, PyObject *args, PyObject *kwargs)
         }
         record_batch_begin(l, n, samples > 0 ? (uint64_t)samples : 1);
     } else if (is_named(task, "_ResumeIteration")) {
-        record_worker_resume(l);
+        l->worker.round++;
+        l->worker.looked = 0;
+        l->worker.batch = PP_NO_BATCH;
     }
     return task;
 }
@@ -68,9 +72,10 @@ static PyObject *queue_put(PyObject *self, PyObject *args, PyObject *kwargs)
         return call_inner(self, "put", args, kwargs);
     struct record_mark from = {0};
     struct record_handed handed = {.measure_most = RECORD_MEASURED_MAX};
-    if (pins)
-        record_pinned(l);
-    else
+    /* It may be tried again while the queue is full: its wait began at the first one. */
+    if (pins && l->pin.state == RECORD_PIN_GOT)
+        record_pin_moves(&l->pin, RECORD_PIN_DONE, PP_PHASE_PIN);
+    else if (!pins)
         from = record_now(&l->worker.lane, 1);
     if (!pins && l->worker.in_batch && PyTuple_Size(args) > 0)
         tensors_in(PyTuple_GetItem(args, 0), &handed);
@@ -79,8 +84,8 @@ static PyObject *queue_put(PyObject *self, PyObject *args, PyObject *kwargs)
     l->calls--;
     if (!pins)
         record_batch_put(l, &from, &handed);
-    else if (out)
-        record_pin_put(l);
+    else if (out && l->pin.state == RECORD_PIN_DONE)
+        record_pin_moves(&l->pin, RECORD_PIN_NONE, PP_PHASE_PUT_WAIT);
     return out;
 }
 

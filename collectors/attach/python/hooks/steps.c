@@ -21,11 +21,12 @@ PyObject *steps_save(PyObject *function, PyObject *args, PyObject *kwargs, PyObj
     struct record_mark from;
     if (!l || l->slot >= 0 || l->consumer.taking || !record_lane_is_open(&l->consumer.lane))
         return PyObject_Call(function, args, kwargs);
-    record_save_begin(l, &from);
+    from = record_now(&l->consumer.lane, 1);
+    record_put_step(l, &from);
     l->consumer.taking++; /* what it calls is a part of it */
     PyObject *out = PyObject_Call(function, args, kwargs);
     l->consumer.taking--;
-    record_save_end(l, &from, !out);
+    record_interrupted(l, &from, PP_PHASE_CHECKPOINT, !out);
     return out;
 }
 
@@ -70,26 +71,9 @@ static int is_group(PyObject *o)
     return is;
 }
 
-/* Of a group that the call names, which need not be all ranks: all_reduce(tensor, group=tensor_parallel). The
- * end of such a collective is no event that all ranks share, and says nothing of their clocks. (What
- * DistributedDataParallel broadcasts has its group as the first argument.) */
-static void note_group(PyObject *args, PyObject *kwargs)
-{
-    static int noted;
-    if (noted || (!group_name && !(group_name = PyUnicode_FromString("ProcessGroup"))))
-        return;
-    int named = kwargs && is_group(PyDict_GetItemString(kwargs, "group"));
-    for (Py_ssize_t i = 1; !named && i < PyTuple_Size(args); i++)
-        named = is_group(PyTuple_GetItem(args, i));
-    if (!named)
-        return;
-    noted = 1;
-    /* report/ranks/clock.c looks for its beginning */
-    record_note("clocks are not compared: the job has collectives of a named group of ranks");
-}
-
 PyObject *steps_collective(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
+    static int noted;
     struct record_local *l = in_step();
     if (!l)
         return PyObject_Call(function, args, kwargs);
@@ -109,33 +93,18 @@ PyObject *steps_collective(PyObject *function, PyObject *args, PyObject *kwargs,
     if (!goes_on_behind && l->consumer.step_from.stamp)
         record_waited(l, &from, !out);
     record_exchange_end(l);
-    if (out) /* else its exception is on its way */
-        note_group(args, kwargs);
+    if (!out || noted || (!group_name && !(group_name = PyUnicode_FromString("ProcessGroup"))))
+        return out; /* or its exception, which is on its way */
+    /* Of a group that the call names, which need not be all ranks: all_reduce(tensor, group=tensor_parallel).
+     * The end of such a collective is no event that all ranks share, and says nothing of their clocks. (What
+     * DistributedDataParallel broadcasts has its group as the first argument.) */
+    int named = kwargs && is_group(PyDict_GetItemString(kwargs, "group"));
+    for (Py_ssize_t i = 1; !named && i < PyTuple_Size(args); i++)
+        named = is_group(PyTuple_GetItem(args, i));
+    if (named) /* report/ranks/clock.c looks for its beginning */
+        record_note("clocks are not compared: the job has collectives of a named group of ranks");
+    noted = named;
     return out;
-}
-
-/* What the callback gave for this pass: an object whose method takes it back. The pass may have raised. 0:
- * Ctrl-C came in it. */
-static int remove_hook(PyObject *hook)
-{
-    PyObject *type, *value, *traceback;
-    int goes_on = 1;
-    if (!hook)
-        return 1;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyObject *done = hook == Py_None ? NULL : PyObject_CallMethod(hook, "remove", NULL);
-    if (!done && PyErr_Occurred())
-        goes_on = exception_is_ours();
-    Py_XDECREF(done);
-    if (goes_on) {
-        PyErr_Restore(type, value, traceback);
-    } else {
-        Py_XDECREF(type);
-        Py_XDECREF(value);
-        Py_XDECREF(traceback);
-    }
-    Py_DECREF(hook);
-    return goes_on;
 }
 
 /* torch.autograd.backward. The callback has the engine call us when all gradients of this rank are there,
@@ -155,8 +124,25 @@ PyObject *steps_backward(PyObject *function, PyObject *args, PyObject *kwargs, P
         out = PyObject_Call(function, args, kwargs);
     l->calls--;
     l->consumer.in_backward = 0;
-    if (!remove_hook(hook))
-        Py_CLEAR(out);
+    if (hook) {
+        /* What the callback gave for this pass: an object whose method takes it back. The pass may have
+         * raised, and Ctrl-C may come in that method. */
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        PyObject *done = hook == Py_None ? NULL : PyObject_CallMethod(hook, "remove", NULL);
+        int goes_on = done || !PyErr_Occurred() || exception_is_ours();
+        Py_XDECREF(done);
+        if (goes_on) {
+            PyErr_Restore(type, value, traceback);
+        } else {
+            Py_XDECREF(type);
+            Py_XDECREF(value);
+            Py_XDECREF(traceback);
+        }
+        Py_DECREF(hook);
+        if (!goes_on)
+            Py_CLEAR(out);
+    }
     if (out && l->consumer.arrived.stamp && l->consumer.step_from.stamp) {
         record_waited(l, &l->consumer.arrived, 0);
         record_exchange_end(l);

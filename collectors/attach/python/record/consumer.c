@@ -97,12 +97,6 @@ int record_consumer_open(struct record_local *l)
     return record_lane_open(&c->lane, lanes[c->role].lane, lanes[c->role].name);
 }
 
-void record_consumer_open_early(struct record_local *l)
-{
-    if (role_of(l) == RECORD_TRAINER)
-        (void)record_consumer_open(l);
-}
-
 int record_is_trainer(struct record_local *l)
 {
     return role_of(l) == RECORD_TRAINER;
@@ -147,8 +141,7 @@ static void put_span(struct record_local *l, pp_phase phase, const struct record
         settle_role(l);
 }
 
-/* The step that is running, if one is, until then. */
-static void put_step(struct record_local *l, const struct record_mark *until)
+void record_put_step(struct record_local *l, const struct record_mark *until)
 {
     if (l->consumer.step_from.stamp)
         put_span(l, PP_PHASE_STEP, &l->consumer.step_from, until, &l->consumer.step);
@@ -195,27 +188,10 @@ void record_hand_over(struct record_local *l, struct record_handover *h)
     put_parcel(h, get_parcel(&l->consumer.own));
 }
 
-void record_hand_back(struct record_local *l, struct record_handover *h)
-{
-    struct record_handover *own = &l->consumer.own;
-    if (h->put > h->got && h->parcel[--h->put % RECORD_HANDED_MAX].is_batch && own->got)
-        own->got--;
-}
-
 void record_handed_over(struct record_local *l, const struct record_mark *from)
 {
     struct record_mark now = record_now(&l->consumer.lane, 1);
     put_span(l, PP_PHASE_PUT_WAIT, from, &now, &no_batch.about);
-}
-
-static void note_giver(const struct record_local *from)
-{
-    static unsigned at;
-    given_in = record_forks() + 1;
-    for (size_t i = 0; i < GIVERS; i++)
-        if (givers[i] == from)
-            return;
-    givers[at++ % GIVERS] = from;
 }
 
 void record_got_handed(struct record_local *l, const struct record_mark *from, struct record_handover *h)
@@ -223,9 +199,16 @@ void record_got_handed(struct record_local *l, const struct record_mark *from, s
     struct record_mark now = record_now(&l->consumer.lane, 1);
     struct record_parcel got = get_parcel(h);
     h->taken = 1;
-    if (h->from && h->from != l)
-        note_giver(h->from);
-    put_step(l, from);
+    if (h->from && h->from != l) {
+        static unsigned at;
+        size_t i = 0;
+        given_in = record_forks() + 1;
+        while (i < GIVERS && givers[i] != h->from)
+            i++;
+        if (i == GIVERS)
+            givers[at++ % GIVERS] = h->from;
+    }
+    record_put_step(l, from);
     l->consumer.step_from.stamp = 0;
     put_span(l, got.is_batch ? PP_PHASE_DATA_WAIT : PP_PHASE_EPOCH_BOUNDARY, from, &now, &got.about);
     if (!got.is_batch)
@@ -243,7 +226,8 @@ int record_iter_begin(struct record_local *l)
     struct record_consumer *c = &l->consumer;
     if (l->slot >= 0 || c->taking || c->beginning)
         return 0;
-    record_consumer_open_early(l);
+    if (record_is_trainer(l))
+        (void)record_consumer_open(l);
     if (!record_lane_is_open(&c->lane))
         return 0;
     c->beginning = record_session();
@@ -272,7 +256,7 @@ void record_iter_end(struct record_local *l, const struct record_iteration *it)
         drawing.cpu_ns -= c->drawn.cpu_ns;
     }
     if (c->begun.stamp > c->step_from.stamp)
-        put_step(l, &c->begun);
+        record_put_step(l, &c->begun);
     c->step_from.stamp = 0;
     put_span(l, starts ? PP_PHASE_STARTUP : PP_PHASE_EPOCH_BOUNDARY, &c->begun, &drawing,
              starts ? &first : &no_batch.about);
@@ -305,7 +289,7 @@ void record_take_begin(struct record_local *l, struct record_iteration *it, stru
 {
     struct record_consumer *c = &l->consumer;
     *from = record_now(&c->lane, 1);
-    put_step(l, from);
+    record_put_step(l, from);
     c->step_from.stamp = c->get_from.stamp = 0;
     c->unpickle_stamps = c->unpickle_cpu_ns = c->unpickle_tensors = 0;
     c->drawn = (struct record_mark){0};
@@ -315,21 +299,6 @@ void record_take_begin(struct record_local *l, struct record_iteration *it, stru
     l->worker.batch = it->first_batch + it->taken;
     l->worker.epoch = (uint16_t)it->epoch;
     l->worker.place = 0; /* its first sample follows none */
-}
-
-void record_depth(struct record_local *l, uint64_t batches)
-{
-    if (l->consumer.role != RECORD_PREFETCHER)
-        record_count(&l->consumer.lane, "queue_ready_batches", batches);
-}
-
-void record_unpickled(struct record_local *l, const struct record_mark *from, uint64_t tensors)
-{
-    struct record_consumer *c = &l->consumer;
-    struct record_mark now = record_now(&c->lane, 1);
-    c->unpickle_tensors += tensors;
-    c->unpickle_stamps += now.stamp - from->stamp;
-    c->unpickle_cpu_ns += now.cpu_ns > from->cpu_ns ? now.cpu_ns - from->cpu_ns : 0;
 }
 
 /* Of the batch that was just taken: as its worker or its index said, or by the loader's arguments, where the
@@ -349,14 +318,6 @@ static uint64_t samples_of(const struct record_iteration *it)
                : it->batch_size;
 }
 
-/* An epoch without a batch has no list and no take: where it stands among the others. */
-static void note_empty(const struct record_iteration *it)
-{
-    char number[16];
-    snprintf(number, sizeof(number), "%u", it->first_batch);
-    record_fact(it, "first_batch", number);
-}
-
 void record_take_end(struct record_local *l, struct record_iteration *it, const struct record_mark *from,
                      int got)
 {
@@ -368,8 +329,12 @@ void record_take_end(struct record_local *l, struct record_iteration *it, const 
                                  .loader = it->loader,
                                  .looked_at = it->looked_at};
     if (got <= 0) {
-        if (!got && !it->taken && !it->ended)
-            note_empty(it);
+        /* An epoch without a batch has no list and no take: where it stands among the others. */
+        if (!got && !it->taken && !it->ended) {
+            char number[16];
+            snprintf(number, sizeof(number), "%u", it->first_batch);
+            record_fact(it, "first_batch", number);
+        }
         it->ended |= got == 0;
         c->epoch_ended |= got == 0;
         if (!got)
@@ -411,12 +376,6 @@ void record_take_end(struct record_local *l, struct record_iteration *it, const 
 
 /* ---- batches of no DataLoader (loop.c) ---- */
 
-void record_loop_step_ends(struct record_local *l, const struct record_mark *until)
-{
-    put_step(l, until);
-    l->consumer.step_from.stamp = 0;
-}
-
 void record_loop_took(struct record_local *l, const struct record_mark *from, const struct record_mark *to,
                       int got)
 {
@@ -441,9 +400,7 @@ void record_loop_beside(const struct record_local *l)
 
 /* ---- within a step: checkpoints, and waits for other ranks ---- */
 
-/* From from until now the thread was in phase; the step, if one is running, was interrupted by it. */
-static void put_interruption(struct record_local *l, const struct record_mark *from, pp_phase phase,
-                             int failed)
+void record_interrupted(struct record_local *l, const struct record_mark *from, pp_phase phase, int failed)
 {
     struct record_consumer *c = &l->consumer;
     struct record_mark now = record_now(&c->lane, 1);
@@ -459,21 +416,10 @@ static void put_interruption(struct record_local *l, const struct record_mark *f
     c->step.flags = 0;
 }
 
-void record_save_begin(struct record_local *l, struct record_mark *from)
-{
-    *from = record_now(&l->consumer.lane, 1);
-    put_step(l, from);
-}
-
-void record_save_end(struct record_local *l, const struct record_mark *from, int failed)
-{
-    put_interruption(l, from, PP_PHASE_CHECKPOINT, failed);
-}
-
 void record_waited(struct record_local *l, const struct record_mark *from, int failed)
 {
     if (from->stamp <= l->consumer.step_from.stamp)
         return;
-    put_step(l, from);
-    put_interruption(l, from, PP_PHASE_COLLECTIVE, failed);
+    record_put_step(l, from);
+    record_interrupted(l, from, PP_PHASE_COLLECTIVE, failed);
 }

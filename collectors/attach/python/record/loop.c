@@ -12,18 +12,6 @@
 /* A thread of PyTorch that has had so much from queues and called no backward infers. */
 #define INFERS_AFTER 16
 
-/* Not its own: a DataLoader's, a sample's, a process that makes for another one. */
-static int takes(struct record_local *l, int certain)
-{
-    int aside = record_process.has_loader || l->slot >= 0 || l->consumer.taking || l->sample.depth;
-    if (aside || (record_process.parent_pid && !l->consumer.trains))
-        return 0;
-    if (!record_is_trainer(l))
-        return 0;
-    return certain || (!record_process.has_framework &&
-                       (l->consumer.trains || !record_process.has_backward || l->loop.asked > INFERS_AFTER));
-}
-
 /* What was waited for is a batch, on which the thread works since; a wait that brought nothing was a part of
  * the step. */
 static void put_take(struct record_local *l)
@@ -48,7 +36,13 @@ int record_loop_wait_begin(struct record_local *l, int certain, struct record_ma
         o->waiting++;
         return 1;
     }
-    if (!takes(l, certain) || !record_consumer_open(l))
+    /* Not its own: a DataLoader's, a sample's, a process that makes for another one. */
+    int aside = record_process.has_loader || l->slot >= 0 || l->consumer.taking || l->sample.depth;
+    if (aside || (record_process.parent_pid && !l->consumer.trains) || !record_is_trainer(l))
+        return 0;
+    int takes = !record_process.has_framework &&
+                (l->consumer.trains || !record_process.has_backward || o->asked > INFERS_AFTER);
+    if ((!certain && !takes) || !record_consumer_open(l))
         return 0;
     o->waiting = 1;
     *from = record_now_delayed(&l->consumer.lane);
@@ -57,7 +51,8 @@ int record_loop_wait_begin(struct record_local *l, int certain, struct record_ma
          pp_thread_stamps_ns(l->consumer.lane.trace, o->last.stamp, from->stamp) < AT_ONCE_NS))
         return 1;
     put_take(l);
-    record_loop_step_ends(l, from);
+    record_put_step(l, from);
+    l->consumer.step_from.stamp = 0;
     o->first = *from;
     return 1;
 }
@@ -83,10 +78,13 @@ void record_loop_wait_end(struct record_local *l, int certain, const struct reco
 
 /* ---- the thread that loads what it trains on ---- */
 
-/* It has made its batch between these. */
-static void loaded_between(const struct record_local *l, const struct pp_reads *r, struct record_mark *from,
-                           struct record_mark *to)
+/* It has made its batch between *from and *to. Gives the run delay since the pass before, of the time since
+ * in which it did not run: the part of these moments. */
+static uint64_t loaded_between(const struct record_local *l, const struct pp_reads *r,
+                               const struct record_mark *now, struct record_mark *from,
+                               struct record_mark *to)
 {
+    const struct record_lane *lane = &l->consumer.lane;
     uint64_t now_ns = pp_now_ns(), end_ns = r->last_ns;
     if (r->opens > 1 && r->opened_ns > r->first_ns) {
         uint64_t each_ns = (r->opened_ns - r->first_ns) / (r->opens - 1);
@@ -96,18 +94,11 @@ static void loaded_between(const struct record_local *l, const struct pp_reads *
     double ran = r->last_ns > r->first_ns
                      ? (double)(r->last_cpu_ns - r->first_cpu_ns) / (double)(r->last_ns - r->first_ns)
                      : 0;
-    *from = record_ago(&l->consumer.lane, now_ns - r->first_ns);
-    *to = record_ago(&l->consumer.lane, now_ns - end_ns);
+    *from = record_ago(lane, now_ns - r->first_ns);
+    *to = record_ago(lane, now_ns - end_ns);
     from->cpu_ns = r->first_cpu_ns;
     to->cpu_ns = at_most(r->last_cpu_ns + (uint64_t)(ran * (double)(end_ns - r->last_ns)),
                          pp_thread_cpu_ns());
-}
-
-/* Run delay since the pass before, of the time since in which it did not run: the part of these moments. */
-static uint64_t delay_between(const struct record_local *l, const struct record_mark *from,
-                              const struct record_mark *to, const struct record_mark *now)
-{
-    const struct record_lane *lane = &l->consumer.lane;
     const struct record_mark *begin = l->consumer.step_from.stamp ? &l->consumer.step_from : from;
     double idle_ns = (double)pp_thread_stamps_ns(lane->trace, from->stamp, to->stamp) -
                      (double)(to->cpu_ns - from->cpu_ns),
@@ -136,10 +127,10 @@ void record_loop_trains(struct record_local *l)
         r->counting = 0; /* what is read below is ours */
     if (o->loads && may && was.calls && record_consumer_open(l)) {
         struct record_mark from, to, now = record_now_delayed(&l->consumer.lane);
-        loaded_between(l, &was, &from, &to);
-        uint64_t delay_ns = delay_between(l, &from, &to, &now);
+        uint64_t delay_ns = loaded_between(l, &was, &now, &from, &to);
         from.delay_ns = now.delay_ns > delay_ns ? now.delay_ns - delay_ns : now.delay_ns;
-        record_loop_step_ends(l, &from);
+        record_put_step(l, &from);
+        l->consumer.step_from.stamp = 0;
         to.delay_ns = now.delay_ns;
         record_loop_took(l, &from, &to, 1);
         record_loaded(l, &from, &to, &was, delay_ns);
@@ -153,37 +144,31 @@ void record_loop_trains(struct record_local *l)
 
 /* ---- those that make what is taken ---- */
 
-/* The file of the process that started this one; NULL: it has none (yet). */
-static const struct pp_process_file *parents_file(void)
+int record_loop_is_made(void)
 {
-    static const struct pp_process_file *file;
+    static const struct pp_process_file *file; /* of the process that started this one, once it has one */
     static int64_t of;
     char path[PATH_MAX + 32];
     struct stat st;
-    if (of == record_process.parent_pid)
-        return file;
-    snprintf(path, sizeof(path), "%s/" PP_PROCESS_FILE_PREFIX "%lld", record_process.dir,
-             (long long)record_process.parent_pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    void *map = fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(*file)
-                    ? mmap(NULL, sizeof(*file), PROT_READ, MAP_SHARED, fd, 0)
-                    : MAP_FAILED;
-    close(fd);
-    if (map == MAP_FAILED)
-        return NULL;
-    file = map;
-    of = record_process.parent_pid;
-    return file;
-}
-
-int record_loop_is_made(void)
-{
+    int64_t parent = record_process.parent_pid; /* 0: this one was started by none */
     if (!record_is_on() || record_process.has_loader)
         return 0;
-    const struct pp_process_file *f = record_process.parent_pid ? parents_file() : NULL;
-    return record_process.own_loop || (f && __atomic_load_n(&f->own_loop, __ATOMIC_RELAXED));
+    if (parent && of != parent) {
+        snprintf(path, sizeof(path), "%s/" PP_PROCESS_FILE_PREFIX "%lld", record_process.dir,
+                 (long long)parent);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        void *map = fd >= 0 && fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(*file)
+                        ? mmap(NULL, sizeof(*file), PROT_READ, MAP_SHARED, fd, 0)
+                        : MAP_FAILED;
+        if (fd >= 0)
+            close(fd);
+        if (map != MAP_FAILED) {
+            file = map;
+            of = parent;
+        }
+    }
+    return record_process.own_loop ||
+           (parent && of == parent && __atomic_load_n(&file->own_loop, __ATOMIC_RELAXED));
 }
 
 void record_make_pauses(struct record_local *l, int hands_over)
@@ -226,13 +211,4 @@ void record_make_goes_on(struct record_local *l, pp_phase phase)
     }
     l->loop.making = l->sample.depth = 1;
     record_sample_begin(l);
-}
-
-void record_make_ends(struct record_local *l, int failed)
-{
-    if (!l->loop.making)
-        return;
-    l->loop.making = l->sample.depth = 0;
-    if (record_lane_is_open(&l->worker.lane))
-        record_sample_end(l, PP_NO_SAMPLE, 0, failed);
 }

@@ -189,7 +189,7 @@ struct record_pin {
     struct record_mark at;
     uint32_t first_batch, batch;
     uint16_t epoch;
-    enum { RECORD_PIN_NONE, RECORD_PIN_GOT, RECORD_PIN_DONE } state; /* of the batch */
+    enum record_pin_state { RECORD_PIN_NONE, RECORD_PIN_GOT, RECORD_PIN_DONE } state; /* of the batch */
 };
 
 /* A thread of a job whose batches come from no DataLoader: it takes them, or makes them. */
@@ -436,7 +436,6 @@ void record_requests(uint64_t sample, uint64_t epoch);
  * loader without workers; else NULL. */
 struct record_local *record_worker_here(void);
 void record_worker_begin(struct record_local *l, int worker, int64_t parent_pid, uint64_t base_seed);
-void record_worker_resume(struct record_local *l);
 void record_batch_begin(struct record_local *l, uint64_t index, uint64_t samples); /* after index_queue.get */
 /* The same for a loader without workers: the batch is made in the thread that takes it. */
 void record_batch_begin_here(struct record_local *l, const struct record_mark *now, uint64_t samples);
@@ -470,11 +469,10 @@ void record_content_files(struct record_local *l, uint64_t identity);
 /* All n of the batch, about to be collated. */
 void record_content(struct record_local *l, uint32_t n, const uint64_t *hashes);
 
-/* The thread that pins memory: it begins, got a batch, has pinned it, has handed it on. The lane is open. */
+/* The thread that pins memory. From now on its batch is in that state: it got it, has pinned it, has handed
+ * it on; what went on until now was the phase. The lane is open. */
 void record_pin_begin(struct record_local *l);
-void record_pin_got(struct record_local *l, uint32_t batch);
-void record_pinned(struct record_local *l);
-void record_pin_put(struct record_local *l);
+void record_pin_moves(struct record_pin *p, enum record_pin_state state, pp_phase phase);
 
 /* ---- exchange.c: around a wait for the other ranks ---- */
 
@@ -491,8 +489,6 @@ void record_exchange_end(struct record_local *l); /* after record_waited */
 
 /* The lane of a thread that takes batches, by its role. 0: there is no ring. */
 int record_consumer_open(struct record_local *l);
-/* The same for a thread that is the trainer as far as is known: so that it is no part of the first wait. */
-void record_consumer_open_early(struct record_local *l);
 void record_trains(struct record_local *l); /* it calls backward */
 void record_optimized(void);                /* an optimizer's step; of a process without backward it trains */
 
@@ -506,35 +502,31 @@ int record_draw_begin(struct record_local *l, struct record_mark *from);
 void record_draw_end(struct record_local *l, const struct record_mark *from);
 
 void record_take_begin(struct record_local *l, struct record_iteration *it, struct record_mark *from);
-/* So many batches are made when the next one is asked for; after record_take_begin. */
-void record_depth(struct record_local *l, uint64_t batches);
-/* Within a wait for a batch: what came was made into objects since from, and has so many tensors. */
-void record_unpickled(struct record_local *l, const struct record_mark *from, uint64_t tensors);
 /* got: 1 a batch, 0 the end of the epoch, -1 an exception */
 void record_take_end(struct record_local *l, struct record_iteration *it, const struct record_mark *from,
                      int got);
 
-/* torch.save in the thread that takes the batches: the step goes on behind it */
-void record_save_begin(struct record_local *l, struct record_mark *from);
-void record_save_end(struct record_local *l, const struct record_mark *from, int failed);
+/* The step that is running, if one is, until then. */
+void record_put_step(struct record_local *l, const struct record_mark *until);
+/* From from until now the thread that takes the batches was in phase; the step, if one is running, was
+ * interrupted by it, and goes on behind it. */
+void record_interrupted(struct record_local *l, const struct record_mark *from, pp_phase phase, int failed);
 /* It has waited for the other ranks of the job since from, within a step: likewise */
 void record_waited(struct record_local *l, const struct record_mark *from, int failed);
 
 /* Whether what it puts into a queue may be a batch for another thread; a queue that has had none (known 0) is
  * only looked at while it holds one. */
 int record_may_hand_over(struct record_local *l, int known);
-/* Its oldest batch is put into h; and out of it again, where the queue was full; put ends the wait. */
+/* Its oldest batch is put into h; put ends the wait. */
 void record_hand_over(struct record_local *l, struct record_handover *h);
-void record_hand_back(struct record_local *l, struct record_handover *h);
 void record_handed_over(struct record_local *l, const struct record_mark *from);
 /* It has got the oldest batch of h, for which it waited since from. */
 void record_got_handed(struct record_local *l, const struct record_mark *from, struct record_handover *h);
 
-/* The parts of a wait that loop.c puts. until: of the step that is running. */
+/* The parts of a wait that loop.c puts. */
 int record_is_trainer(struct record_local *l);
 /* A batch of no DataLoader came to the thread, in a job that has one. */
 void record_loop_beside(const struct record_local *l);
-void record_loop_step_ends(struct record_local *l, const struct record_mark *until);
 /* got: as record_take_end's; the step begins behind it */
 void record_loop_took(struct record_local *l, const struct record_mark *from, const struct record_mark *to,
                       int got);
@@ -568,4 +560,3 @@ int record_loop_is_made(void);
 void record_make_pauses(struct record_local *l, int hands_over);
 /* The call is over since it paused, and the next sample begins. */
 void record_make_goes_on(struct record_local *l, pp_phase phase);
-void record_make_ends(struct record_local *l, int failed); /* the task, until the next one */

@@ -37,13 +37,6 @@ void record_worker_begin(struct record_local *l, int worker, int64_t parent_pid,
     w->at = record_now(&w->lane, 1);
 }
 
-void record_worker_resume(struct record_local *l)
-{
-    l->worker.round++;
-    l->worker.looked = 0;
-    l->worker.batch = PP_NO_BATCH;
-}
-
 /* What goes through a ring is no call of libc's, and its time is part of the phase that waits for it. */
 static void note_rings(void)
 {
@@ -356,28 +349,8 @@ void record_pin_begin(struct record_local *l)
         l->pin.at = record_now(&l->pin.lane, 1);
 }
 
-/* From now on the batch is in that state; what went on until now was the phase. */
-static void pin_moves(struct record_pin *p, int state, pp_phase phase)
+void record_pin_moves(struct record_pin *p, enum record_pin_state state, pp_phase phase)
 {
     record_put_since(&p->lane, phase, &p->at, p->batch, p->epoch);
     p->state = state;
-}
-
-void record_pin_got(struct record_local *l, uint32_t batch)
-{
-    l->pin.batch = batch;
-    pin_moves(&l->pin, RECORD_PIN_GOT, PP_PHASE_GET_WAIT);
-}
-
-/* The put may be tried again while the queue is full: its wait began at the first one. */
-void record_pinned(struct record_local *l)
-{
-    if (l->pin.state == RECORD_PIN_GOT)
-        pin_moves(&l->pin, RECORD_PIN_DONE, PP_PHASE_PIN);
-}
-
-void record_pin_put(struct record_local *l)
-{
-    if (l->pin.state == RECORD_PIN_DONE)
-        pin_moves(&l->pin, RECORD_PIN_NONE, PP_PHASE_PUT_WAIT);
 }
