@@ -103,11 +103,6 @@ static int modes_are_on(void)
     return modes != 0;
 }
 
-static long long asked_number(PyObject *o, const char *method)
-{
-    return number_given(PyObject_CallMethod(o, method, NULL));
-}
-
 /* Its n elements fill a piece of memory, in any order: an image that was permuted is not copied. */
 static int is_dense(PyObject *o, long long n)
 {
@@ -130,8 +125,9 @@ static int is_dense(PyObject *o, long long n)
 static int add_tensor(struct content *p, PyObject *o)
 {
     PyObject *on_cpu = PyObject_GetAttrString(o, "is_cpu");
-    long long n = on_cpu == Py_True ? asked_number(o, "numel") : -1, each = asked_number(o, "element_size"),
-              at = n > 0 ? asked_number(o, "data_ptr") : 0;
+    long long n = on_cpu == Py_True ? number_given(PyObject_CallMethod(o, "numel", NULL)) : -1,
+              each = number_given(PyObject_CallMethod(o, "element_size", NULL)),
+              at = n > 0 ? number_given(PyObject_CallMethod(o, "data_ptr", NULL)) : 0;
     int known = n == 0 || (each > 0 && at > 0 && is_dense(o, n));
     if (known) {
         add_bytes(p, n ? (const char *)(uintptr_t)at : "", (size_t)(n * each));
@@ -142,21 +138,6 @@ static int add_tensor(struct content *p, PyObject *o)
     }
     PyErr_Clear();
     Py_XDECREF(on_cpu);
-    return known;
-}
-
-static int add_object(struct content *p, PyObject *o, int depth);
-
-static int add_dict(struct content *p, PyObject *dict, int depth)
-{
-    PyObject *key, *value, *name = PyDict_GetItemString(dict, "__key__"),
-                           *url = PyDict_GetItemString(dict, "__url__");
-    Py_ssize_t at = 0;
-    int known = 1;
-    if (p->named && name && url && PyUnicode_Check(name) && PyUnicode_Check(url))
-        return add_object(p, name, depth) && add_object(p, url, depth);
-    while (PyDict_Next(dict, &at, &key, &value))
-        known &= add_object(p, key, depth) & add_object(p, value, depth);
     return known;
 }
 
@@ -192,8 +173,17 @@ static int add_object(struct content *p, PyObject *o, int depth)
             known &= add_object(p, tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i), depth - 1);
         return known;
     }
-    if (PyDict_CheckExact(o))
-        return add_dict(p, o, depth - 1);
+    if (PyDict_CheckExact(o)) {
+        PyObject *key, *value, *name = PyDict_GetItemString(o, "__key__"),
+                               *url = PyDict_GetItemString(o, "__url__");
+        Py_ssize_t at = 0;
+        int known = 1;
+        if (p->named && name && url && PyUnicode_Check(name) && PyUnicode_Check(url))
+            return add_object(p, name, depth - 1) && add_object(p, url, depth - 1);
+        while (PyDict_Next(o, &at, &key, &value))
+            known &= add_object(p, key, depth - 1) & add_object(p, value, depth - 1);
+        return known;
+    }
     /* Of these types themselves: a class of the job's own may do anything when it is asked. */
     if (is_named(o, "ndarray") && is_of_module(o, "numpy"))
         return add_array(p, o);

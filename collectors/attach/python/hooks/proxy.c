@@ -199,11 +199,14 @@ static PyObject *timed_bind(PyObject *self, PyObject *object, PyObject *type)
     return self;
 }
 
-/* What pickle finds under the names of a function; NULL: nothing. */
-static PyObject *found_by_name(PyObject *function)
+/* Pickled by the name under which it is found, as the function would be; where the function itself is back in
+ * its place, as that: copy.copy gives a function as it is. */
+static PyObject *timed_reduce(PyObject *self, PyObject *protocol)
 {
-    PyObject *module = PyObject_GetAttrString(function, "__module__"),
-             *path = PyObject_GetAttrString(function, "__qualname__"),
+    PyObject *inner = proxy_of(self)->inner;
+    /* What pickle finds under the names of the function; NULL: nothing. */
+    PyObject *module = PyObject_GetAttrString(inner, "__module__"),
+             *path = PyObject_GetAttrString(inner, "__qualname__"),
              *names = path ? PyObject_CallMethod(path, "split", "s", ".") : NULL,
              *found = module && names ? PyImport_GetModule(module) : NULL;
     for (Py_ssize_t i = 0; found && i < PyObject_Size(names); i++) {
@@ -211,19 +214,11 @@ static PyObject *found_by_name(PyObject *function)
         found = PyObject_GetAttr(in, PyList_GetItem(names, i));
         Py_DECREF(in);
     }
+    int back = found == inner;
     PyErr_Clear();
     Py_XDECREF(module);
     Py_XDECREF(path);
     Py_XDECREF(names);
-    return found;
-}
-
-/* Pickled by the name under which it is found, as the function would be; where the function itself is back in
- * its place, as that: copy.copy gives a function as it is. */
-static PyObject *timed_reduce(PyObject *self, PyObject *protocol)
-{
-    PyObject *inner = proxy_of(self)->inner, *found = found_by_name(inner);
-    int back = found == inner;
     Py_XDECREF(found);
     if (!back)
         return PyObject_GetAttrString(inner, "__qualname__");

@@ -168,23 +168,6 @@ PyObject *fetcher_set(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* The copy of a Subset is as the job's is now: its indices or its data set may have been changed. -1 with an
- * exception. */
-static int copy_again(PyObject *own, PyObject *copy)
-{
-    PyObject *theirs = PyObject_GetAttrString(own, "__dict__"),
-             *ours = theirs ? PyObject_GetAttrString(copy, "__dict__") : NULL,
-             *data = ours ? PyDict_GetItemString(theirs, "dataset") : NULL,
-             *timed = data ? samples_new(NULL, data) : NULL;
-    if (timed)
-        PyDict_Clear(ours);
-    int ok = timed && PyDict_Update(ours, theirs) == 0 && PyDict_SetItemString(ours, "dataset", timed) == 0;
-    Py_XDECREF(timed);
-    Py_XDECREF(ours);
-    Py_XDECREF(theirs);
-    return ok ? 0 : -1;
-}
-
 /* What stands for the one that the fetcher has now. NULL, perhaps with an exception. */
 static PyObject *timed_now(PyObject *three, PyObject *own)
 {
@@ -193,63 +176,64 @@ static PyObject *timed_now(PyObject *three, PyObject *own)
         return PyUnicode_CompareWithASCIIString(PyTuple_GetItem(three, 0), "dataset") == 0
                    ? samples_new(NULL, own)
                    : proxy_new(stream_type, own, NULL); /* its first samples have been */
-    if (!is_sampled(timed) && copy_again(own, timed) != 0)
-        return NULL;
+    if (!is_sampled(timed)) {
+        /* The copy of a Subset is as the job's is now: its indices or its data set may have been changed. */
+        PyObject *theirs = PyObject_GetAttrString(own, "__dict__"),
+                 *ours = theirs ? PyObject_GetAttrString(timed, "__dict__") : NULL,
+                 *data = ours ? PyDict_GetItemString(theirs, "dataset") : NULL,
+                 *samples = data ? samples_new(NULL, data) : NULL;
+        if (samples)
+            PyDict_Clear(ours);
+        int ok = samples && PyDict_Update(ours, theirs) == 0 &&
+                 PyDict_SetItemString(ours, "dataset", samples) == 0;
+        Py_XDECREF(samples);
+        Py_XDECREF(ours);
+        Py_XDECREF(theirs);
+        if (!ok)
+            return NULL;
+    }
     Py_INCREF(timed);
     return timed;
-}
-
-/* While a fetch goes on. */
-struct swap {
-    PyObject *name, *own, *timed; /* name NULL: the fetcher was left as it is */
-};
-
-/* Another thread may be in a fetch of the same one: then it has put its own there, and takes that away. */
-static void swap_in(PyObject *fetcher, PyObject *three, struct swap *s)
-{
-    s->name = PyTuple_GetItem(three, 0);
-    s->own = PyObject_GetAttr(fetcher, s->name);
-    s->timed = s->own && !is_sampled(s->own) ? timed_now(three, s->own) : NULL;
-    Py_INCREF(s->name);
-    if (!s->timed || PyObject_SetAttr(fetcher, s->name, s->timed) != 0) {
-        PyErr_Clear();
-        Py_CLEAR(s->name);
-        Py_CLEAR(s->own);
-        Py_CLEAR(s->timed);
-    }
-}
-
-/* The exception of the fetch, if there is one, stays as it is. */
-static void swap_back(PyObject *fetcher, struct swap *s)
-{
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyObject *now = PyObject_GetAttr(fetcher, s->name);
-    if (now == s->timed)
-        (void)PyObject_SetAttr(fetcher, s->name, s->own);
-    PyErr_Clear();
-    PyErr_Restore(type, value, trace);
-    Py_XDECREF(now);
-    Py_DECREF(s->name);
-    Py_DECREF(s->own);
-    Py_DECREF(s->timed);
 }
 
 PyObject *samples_fetch(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
     PyObject *fetcher = record_is_on() ? first_of(args) : NULL;
     PyObject *three = fetcher ? PyObject_GetAttrString(fetcher, TIMED_AS) : NULL;
-    struct swap swap = {NULL, NULL, NULL};
+    PyObject *name = NULL, *own = NULL, *timed = NULL; /* name NULL: the fetcher is left as it is */
     if (fetcher && !three)
         PyErr_Clear();
     struct record_local *l = three && PyTuple_Check(three) && PyTuple_Size(three) == 3 ? record_worker_here()
                                                                                        : NULL;
-    if (l && l->worker.detailed)
-        swap_in(fetcher, three, &swap);
+    if (l && l->worker.detailed) {
+        name = PyTuple_GetItem(three, 0);
+        own = PyObject_GetAttr(fetcher, name);
+        timed = own && !is_sampled(own) ? timed_now(three, own) : NULL;
+        Py_INCREF(name);
+        if (!timed || PyObject_SetAttr(fetcher, name, timed) != 0) {
+            PyErr_Clear();
+            Py_CLEAR(name);
+            Py_CLEAR(own);
+            Py_CLEAR(timed);
+        }
+    }
     Py_XDECREF(three);
     PyObject *out = PyObject_Call(function, args, kwargs);
-    if (swap.name)
-        swap_back(fetcher, &swap);
+    if (name) {
+        /* Another thread may be in a fetch of the same one: then it has put its own there, and takes that
+         * away. The exception of this fetch, if there is one, stays as it is. */
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        PyObject *now = PyObject_GetAttr(fetcher, name);
+        if (now == timed)
+            (void)PyObject_SetAttr(fetcher, name, own);
+        PyErr_Clear();
+        PyErr_Restore(type, value, trace);
+        Py_XDECREF(now);
+        Py_DECREF(name);
+        Py_DECREF(own);
+        Py_DECREF(timed);
+    }
     return out;
 }
 

@@ -20,15 +20,6 @@ static uint64_t ask_number(PyObject *object, const char *method)
     return n > 0 ? (uint64_t)n : 0;
 }
 
-static int is_new(struct walk *w, uint64_t address)
-{
-    for (unsigned i = 0; i < w->n_seen && i < STORAGES; i++)
-        if (w->seen[i] == address)
-            return 0;
-    w->seen[w->n_seen++ % STORAGES] = address;
-    return 1;
-}
-
 /* A storage that is shared already, as collated batches are, is not copied: of it the tensor counts. */
 static void measure_tensor(struct walk *w, PyObject *tensor)
 {
@@ -40,8 +31,15 @@ static void measure_tensor(struct walk *w, PyObject *tensor)
         storage = PyObject_CallMethod(tensor, "_storage", NULL);
     }
     PyObject *shared = storage ? PyObject_CallMethod(storage, "is_shared", NULL) : NULL;
-    if (shared == Py_False)
-        behind = is_new(w, ask_number(storage, "data_ptr")) ? ask_number(storage, "nbytes") : 0;
+    if (shared == Py_False) {
+        uint64_t address = ask_number(storage, "data_ptr");
+        unsigned i = 0, kept = w->n_seen < STORAGES ? w->n_seen : STORAGES;
+        while (i < kept && w->seen[i] != address)
+            i++;
+        if (i == kept)
+            w->seen[w->n_seen++ % STORAGES] = address;
+        behind = i == kept ? ask_number(storage, "nbytes") : 0;
+    }
     PyErr_Clear(); /* one without a storage: sparse, on the meta device */
     Py_XDECREF(shared);
     Py_XDECREF(storage);
