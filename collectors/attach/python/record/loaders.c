@@ -161,15 +161,9 @@ void record_iteration_lengths(struct record_iteration *it, uint64_t samples, uin
     }
 }
 
-/* Its row goes with the session. */
-static struct pp_iteration_row *row_of(const struct record_iteration *it)
-{
-    return it->session == record_session() ? it->row : NULL;
-}
-
 void record_iteration_reseed(struct record_iteration *it, uint64_t base_seed)
 {
-    struct pp_iteration_row *row = row_of(it);
+    struct pp_iteration_row *row = it->session == record_session() ? it->row : NULL; /* else gone with it */
     if (row && row->base_seed == it->base_seed)
         row->base_seed = base_seed;
     it->base_seed = base_seed;
@@ -217,7 +211,7 @@ void record_short_add(struct pp_iteration_row *row, uint32_t index, uint64_t sam
 
 uint64_t record_short_find(const struct record_iteration *it, uint32_t index)
 {
-    const struct pp_iteration_row *row = row_of(it);
+    const struct pp_iteration_row *row = it->session == record_session() ? it->row : NULL;
     if (!row || row->base_seed != it->base_seed || row->round != it->round) /* its place was needed */
         return 0;
     uint32_t n = __atomic_load_n(&row->n_short, __ATOMIC_RELAXED);

@@ -75,12 +75,30 @@ __attribute__((destructor)) static void close_window(void)
     unmap_window(0);
 }
 
-/* The next window of the file, behind what is in it. Its bytes are reserved: a full disk is an error here,
- * and no SIGBUS in a store. */
-static void map_window(void)
+void record_order_forget(const struct record_iteration *it)
+{
+    if (order.it == it)
+        order.it = NULL;
+}
+
+/* So many bytes of a window. 0: they are not to be had. */
+static int has_room(uint64_t need)
 {
     struct stat st;
     struct rlimit limit;
+    record_before_leave(close_window);
+    if (order.forks != record_forks()) { /* forked, or another session */
+        unmap_window(0);
+        order.forks = record_forks();
+    }
+    if (order.off || need > PP_ORDER_BYTES || !record_dir())
+        return 0;
+    if (order.buf && order.used + need > PP_ORDER_BYTES)
+        unmap_window(1);
+    if (order.buf)
+        return 1;
+    /* The next window of the file, behind what is in it. Its bytes are reserved: a full disk is an error
+     * here, and no SIGBUS in a store. */
     int fd = open_file(), e = fd < 0 || fstat(fd, &st) ? errno : 0;
     if (!e) {
         order.at = (st.st_size + PP_ORDER_BYTES - 1) / PP_ORDER_BYTES * PP_ORDER_BYTES;
@@ -104,28 +122,6 @@ static void map_window(void)
     order.it = NULL;
     if (fd >= 0)
         close(fd);
-}
-
-void record_order_forget(const struct record_iteration *it)
-{
-    if (order.it == it)
-        order.it = NULL;
-}
-
-/* So many bytes of a window. 0: they are not to be had. */
-static int has_room(uint64_t need)
-{
-    record_before_leave(close_window);
-    if (order.forks != record_forks()) { /* forked, or another session */
-        unmap_window(0);
-        order.forks = record_forks();
-    }
-    if (order.off || need > PP_ORDER_BYTES || !record_dir())
-        return 0;
-    if (order.buf && order.used + need > PP_ORDER_BYTES)
-        unmap_window(1);
-    if (!order.buf)
-        map_window();
     return order.buf != NULL;
 }
 

@@ -19,34 +19,28 @@ static struct {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while the file is looked for; a child may
                                                           * have it held for good, and records no requests */
 
-static struct pp_requests_file *map_file(const char *dir)
-{
-    char path[PATH_MAX + sizeof("/" PP_REQUESTS_FILE_NAME)];
-    struct stat st;
-    void *file = MAP_FAILED;
-    snprintf(path, sizeof(path), "%s/" PP_REQUESTS_FILE_NAME, dir);
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return NULL;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == sizeof(struct pp_requests_file))
-        file = mmap(NULL, sizeof(struct pp_requests_file), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
-    if (file == MAP_FAILED)
-        return NULL;
-    pp_guard_add(file, sizeof(struct pp_requests_file));
-    return file;
-}
-
 /* NULL: there is none. A file of a session that was left stays mapped: another thread may be writing. */
 static struct pp_requests_file *file_here(void)
 {
+    char path[PATH_MAX + sizeof("/" PP_REQUESTS_FILE_NAME)];
+    struct stat st;
     if (requests.session == record_session())
         return requests.file;
     if (pthread_mutex_trylock(&lock) != 0)
         return NULL;
     if (requests.session != record_session()) {
         requests.take = (pp_reads_requests *)dlsym(RTLD_DEFAULT, PP_READS_REQUESTS);
-        requests.file = requests.take ? map_file(record_dir()) : NULL;
+        snprintf(path, sizeof(path), "%s/" PP_REQUESTS_FILE_NAME, record_dir());
+        int fd = requests.take ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW) : -1;
+        int sound = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+                    st.st_size == sizeof(*requests.file);
+        void *file = sound ? mmap(NULL, sizeof(*requests.file), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                           : MAP_FAILED;
+        if (fd >= 0)
+            close(fd);
+        requests.file = file == MAP_FAILED ? NULL : file;
+        if (requests.file)
+            pp_guard_add(file, sizeof(*requests.file));
         requests.session = record_session();
     }
     pthread_mutex_unlock(&lock);

@@ -53,20 +53,6 @@ static void leave_window(int goes_on)
     }
 }
 
-static struct run *run_of(uint32_t loader)
-{
-    if (forks != record_forks()) {
-        memset(runs, 0, sizeof(runs));
-        takes = 0;
-        forks = record_forks();
-    }
-    record_order_before_unmap(leave_window); /* else a head would be written into the window that follows */
-    for (unsigned i = 0; i < LOADERS; i++)
-        if (runs[i].head.batches && runs[i].head.loader == loader)
-            return &runs[i];
-    return memset(&runs[turn++ % LOADERS], 0, sizeof(*runs));
-}
-
 /* A loader that has come to its end, or was left behind several batches or behind one that was looked at (for
  * validation), has no part in the next backward; one whose batches are taken by turns with another's has, and
  * one whose first batches were dropped on the way to an old place. */
@@ -82,7 +68,17 @@ static void give_up_others(const struct run *asked)
 
 void record_use_taken(const struct record_about *about)
 {
-    struct run *r = run_of(about->loader);
+    struct run *r = NULL; /* of the loader */
+    if (forks != record_forks()) {
+        memset(runs, 0, sizeof(runs));
+        takes = 0;
+        forks = record_forks();
+    }
+    record_order_before_unmap(leave_window); /* else a head would be written into the window that follows */
+    for (unsigned i = 0; i < LOADERS && !r; i++)
+        r = runs[i].head.batches && runs[i].head.loader == about->loader ? &runs[i] : NULL;
+    if (!r)
+        r = memset(&runs[turn++ % LOADERS], 0, sizeof(*runs));
     record_uses.newest = about->batch;
     record_uses.taker = pthread_self();
     /* Blocks lie in the order of takes. */
