@@ -59,11 +59,6 @@ static void read_full(struct pp_cupti *c);
 
 /* ---- buffers: CUPTI's thread ---- */
 
-static size_t buffer_bytes(const struct pp_cupti *c)
-{
-    return c->guest ? GUEST_BUFFER_BYTES : BUFFER_BYTES;
-}
-
 static void on_requested(uint8_t **bytes, size_t *size, size_t *max_records)
 {
     struct pp_cupti *c = __atomic_load_n(&the_consumer,
@@ -73,17 +68,18 @@ static void on_requested(uint8_t **bytes, size_t *size, size_t *max_records)
     *size = *max_records = 0;
     if (!c)
         return;
+    size_t n = c->guest ? GUEST_BUFFER_BYTES : BUFFER_BYTES;
     pthread_mutex_lock(&c->lock);
     if (c->pool) {
         b = c->pool;
         c->pool = b->next;
-    } else if (c->made < (c->guest ? GUEST_BUFFERS : BUFFERS) && (b = malloc(sizeof(*b) + buffer_bytes(c)))) {
+    } else if (c->made < (c->guest ? GUEST_BUFFERS : BUFFERS) && (b = malloc(sizeof(*b) + n))) {
         c->made++;
     }
     pthread_mutex_unlock(&c->lock);
     if (b) {
         *bytes = b->bytes;
-        *size = buffer_bytes(c);
+        *size = n;
     }
 }
 
@@ -281,19 +277,8 @@ struct pp_device_watch pp_cupti_watch(struct pp_cupti *c)
 
 /* ---- records: one thread at a time, poll's or CUPTI's ---- */
 
-static struct buffer *take_full(struct pp_cupti *c)
-{
-    pthread_mutex_lock(&c->lock);
-    struct buffer *b = c->full;
-    if (b && !(c->full = b->next))
-        c->full_end = &c->full;
-    pthread_mutex_unlock(&c->lock);
-    return b;
-}
-
 static void read_full(struct pp_cupti *c)
 {
-    struct buffer *b;
     pthread_mutex_lock(&c->reading);
     struct pp_cupti_anchor now = compare_clocks(c);
     /* Between comparisons rows are converted by a line. Where the offset leaves the line it was on (a step of
@@ -305,8 +290,15 @@ static void read_full(struct pp_cupti *c)
         now.error_ns += (uint64_t)fabs(moved - c->slope * passed);
         c->slope = moved / passed;
     }
-    while (!c->closed && (b = take_full(c))) {
+    while (!c->closed) {
         struct pp_cupti_record *r = NULL;
+        pthread_mutex_lock(&c->lock);
+        struct buffer *b = c->full;
+        if (b && !(c->full = b->next))
+            c->full_end = &c->full;
+        pthread_mutex_unlock(&c->lock);
+        if (!b)
+            break;
         while (b->valid && c->cupti.cuptiActivityGetNextRecord(b->bytes, b->valid, &r) == 0) {
             struct pp_store_gpu row;
             uint32_t correlation;

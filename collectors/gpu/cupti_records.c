@@ -10,28 +10,6 @@ static const char *memory_kind(uint8_t kind)
     return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : NULL;
 }
 
-static const char *sync_type(uint32_t type)
-{
-    static const char *const names[] = {NULL, "event synchronize", "stream wait event", "stream synchronize",
-                                        "context synchronize"};
-    return type < sizeof(names) / sizeof(names[0]) ? names[type] : NULL;
-}
-
-static const char *overhead_type(uint32_t what)
-{
-    switch (what) {
-    case 1: return "driver compiler";
-    case 1 << 16: return "CUPTI buffer flush";
-    case 2 << 16: return "CUPTI instrumentation";
-    case 3 << 16: return "CUPTI resource";
-    case 4 << 16: return "module loading";
-    case 5 << 16: return "lazy function loading";
-    case 6 << 16: return "command buffer full";
-    case 7 << 16: return "CUPTI buffer request";
-    default: return NULL;
-    }
-}
-
 uint64_t pp_cupti_to_monotonic(const struct pp_cupti_anchor *before, const struct pp_cupti_anchor *after,
                                uint64_t cupti_ns)
 {
@@ -103,17 +81,30 @@ enum pp_cupti_outcome pp_cupti_read(const struct pp_cupti_api_table *t, const st
         break;
     }
     case PP_CUPTI_SYNCHRONIZATION: {
+        static const char *const types[] = {NULL, "event synchronize", "stream wait event",
+                                            "stream synchronize", "context synchronize"};
         const struct pp_cupti_sync *s = (const void *)r;
         row->kind = "sync";
-        row->name = sync_type(s->type);
+        row->name = s->type < sizeof(types) / sizeof(types[0]) ? types[s->type] : NULL;
         row->context = s->context, row->stream = s->stream, row->correlation = s->correlation;
         set_times(row, s->start, s->end);
         break;
     }
     case PP_CUPTI_OVERHEAD: {
+        static const char *const names[] = {NULL,
+                                            "CUPTI buffer flush",
+                                            "CUPTI instrumentation",
+                                            "CUPTI resource",
+                                            "module loading",
+                                            "lazy function loading",
+                                            "command buffer full",
+                                            "CUPTI buffer request"}; /* by the upper half */
         const struct pp_cupti_overhead *o = (const void *)r;
+        uint32_t upper = o->what >> 16, lower = o->what & 0xffff;
         row->kind = "overhead";
-        row->name = overhead_type(o->what);
+        row->name = o->what == 1                                         ? "driver compiler"
+                    : !lower && upper < sizeof(names) / sizeof(names[0]) ? names[upper]
+                                                                         : NULL;
         set_times(row, o->start, o->end);
         break;
     }

@@ -130,13 +130,13 @@ static int nvml_available(char *text, size_t size)
 {
     struct pp_nvml *n;
     struct pp_err err;
-    unsigned generation, width;
+    struct pp_nvml_told told;
     if (pp_nvml_open(NULL, &n, &err) != PP_OK) {
         snprintf(text, size, "%s", err.text);
         return 0;
     }
-    pp_nvml_link(n, &generation, &width);
-    snprintf(text, size, "driver %s, PCIe generation %u, %u lanes", pp_nvml_driver(n), generation, width);
+    pp_nvml_told(n, &told);
+    snprintf(text, size, "driver %s, PCIe generation %u, %u lanes", told.driver, told.generation, told.width);
     pp_nvml_close(n);
     return 1;
 }
@@ -157,15 +157,14 @@ static pp_status nvml_start(const struct pp_collect_opts *opts, void **state, st
         free(n);
         return st;
     }
-    const char *lacks = pp_nvml_lacks(n->counters);
-    snprintf(n->text, sizeof(n->text),
-             lacks ? "NVML, without %s (a MIG instance has none of its own)" : "NVML", lacks);
-    unsigned generation, width;
+    struct pp_nvml_told told;
     char link[64];
-    pp_store_meta_text(n->store, "environment", "gpu_driver", pp_nvml_driver(n->counters));
-    pp_nvml_link(n->counters, &generation, &width);
-    snprintf(link, sizeof(link), "PCIe %u x%u", generation, width);
-    if (generation && width)
+    pp_nvml_told(n->counters, &told);
+    snprintf(n->text, sizeof(n->text),
+             told.lacks ? "NVML, without %s (a MIG instance has none of its own)" : "NVML", told.lacks);
+    pp_store_meta_text(n->store, "environment", "gpu_driver", told.driver);
+    snprintf(link, sizeof(link), "PCIe %u x%u", told.generation, told.width);
+    if (told.generation && told.width)
         pp_store_meta_text(n->store, "environment", "gpu_link", link);
     *state = n;
     return PP_OK;

@@ -63,10 +63,11 @@ pp_status pp_nvml_open(const char *pci_bus_id, struct pp_nvml **out, struct pp_e
 void pp_nvml_close(struct pp_nvml *n); /* NULL is fine */
 /* Calls fn for every counter that can be read now. */
 void pp_nvml_sample(struct pp_nvml *n, pp_counters_fn *fn, void *ctx);
-/* What of utilisation and PCIe traffic the device does not tell, and in NVML's words why not; NULL when it
- * tells all. */
-const char *pp_nvml_lacks(const struct pp_nvml *n);
-/* "535.261.03", or "" when it does not say. */
-const char *pp_nvml_driver(const struct pp_nvml *n);
-/* The link as it runs now: generation and lanes; 0 when not told. */
-void pp_nvml_link(const struct pp_nvml *n, unsigned *generation, unsigned *width);
+struct pp_nvml_told {
+    const char *driver; /* "535.261.03", or "" when it does not say */
+    const char *lacks;  /* what of utilisation and PCIe traffic the device does not tell, and in NVML's words
+                           why not; NULL when it tells all */
+    unsigned generation, width; /* of the link as it runs now: generation and lanes; 0 when not told */
+};
+/* The texts belong to n. */
+void pp_nvml_told(const struct pp_nvml *n, struct pp_nvml_told *out);

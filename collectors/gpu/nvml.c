@@ -124,21 +124,11 @@ void pp_nvml_sample(struct pp_nvml *n, pp_counters_fn *fn, void *ctx)
         fn(ctx, "gpu_power_mw", v);
 }
 
-const char *pp_nvml_lacks(const struct pp_nvml *n)
+void pp_nvml_told(const struct pp_nvml *n, struct pp_nvml_told *out)
 {
-    return n->lacks[0] ? n->lacks : NULL;
-}
-
-const char *pp_nvml_driver(const struct pp_nvml *n)
-{
-    return n->driver;
-}
-
-void pp_nvml_link(const struct pp_nvml *n, unsigned *generation, unsigned *width)
-{
-    *generation = *width = 0;
-    if (n->nvmlDeviceGetCurrPcieLinkGeneration(n->device, generation) != 0)
-        *generation = 0;
-    if (n->nvmlDeviceGetCurrPcieLinkWidth(n->device, width) != 0)
-        *width = 0;
+    *out = (struct pp_nvml_told){.driver = n->driver, .lacks = n->lacks[0] ? n->lacks : NULL};
+    if (n->nvmlDeviceGetCurrPcieLinkGeneration(n->device, &out->generation) != 0)
+        out->generation = 0;
+    if (n->nvmlDeviceGetCurrPcieLinkWidth(n->device, &out->width) != 0)
+        out->width = 0;
 }

@@ -131,20 +131,6 @@ static int is_library(const struct pp_reach_root *root, const char *folder, size
     return exists(root, path);
 }
 
-/* Only looked for, and not loaded: it writes a log where it is. */
-static int find_library(const struct pp_reach_root *root, char found[PATH_MAX])
-{
-    static const char *const folders[] = {"/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu",
-                                          "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"};
-    for (const char *p = root->library_path; p && *p; p += strcspn(p, ":"), p += *p == ':')
-        if (strcspn(p, ":") && is_library(root, p, strcspn(p, ":"), found))
-            return 1;
-    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
-        if (is_library(root, folders[i], strlen(folders[i]), found))
-            return 1;
-    return 0;
-}
-
 /* "allow_compat_mode" of cufile.json, which has comments as C++ has them: 1, 0, or -1: it is not said. */
 static int compat_allowed(const struct pp_reach_root *root)
 {
@@ -166,8 +152,15 @@ static int compat_allowed(const struct pp_reach_root *root)
 
 int pp_reach_cufile(const struct pp_reach_root *root, char *text, size_t size)
 {
+    static const char *const folders[] = {"/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu",
+                                          "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"};
     char library[PATH_MAX];
-    if (!find_library(root, library)) {
+    int found = 0; /* only looked for, and not loaded: it writes a log where it is */
+    for (const char *p = root->library_path; !found && p && *p; p += strcspn(p, ":"), p += *p == ':')
+        found = strcspn(p, ":") && is_library(root, p, strcspn(p, ":"), library);
+    for (size_t i = 0; !found && i < sizeof(folders) / sizeof(*folders); i++)
+        found = is_library(root, folders[i], strlen(folders[i]), library);
+    if (!found) {
         snprintf(text, size, "no libcufile.so.0");
         return 0;
     }
