@@ -193,7 +193,7 @@ void pp_store_close(struct pp_store *s)
     }
     pp_store_release_db(s);
     pp_store_free_spans(s);
-    pp_store_free_stacks(s);
+    free(s->stacks);
     pp_chunk_codec_free(s->codec);
     pthread_mutex_destroy(&s->lock);
     if (s->discard && !s->lost)
@@ -207,9 +207,4 @@ void pp_store_close(struct pp_store *s)
 void pp_store_discard(struct pp_store *s)
 {
     s->discard = 1;
-}
-
-const char *pp_store_sqlite_version(void)
-{
-    return sqlite3_libversion();
 }

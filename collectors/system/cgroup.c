@@ -57,51 +57,37 @@ double pp_cgroup_cpu_max(const char *text)
     return sscanf(text, "%lld %lld", &quota, &period) >= 1 ? pp_cgroup_cfs(quota, period) : 0;
 }
 
-/* A hierarchy as it is mounted, and our group in it. */
-struct place {
-    char root[PATH_MAX], group[PATH_MAX];
-};
-
 static const struct pp_cgroup_root system_root = {.self = "/proc/self/cgroup", .mount = "/sys/fs/cgroup"};
-
-static int place_of(const struct pp_cgroup_root *where, const char *controller, struct place *p)
-{
-    static const char *const v2_roots[] = {"", "/unified"};
-    static const char *const v1_roots[] = {"/%s", "/%s,cpuacct", "/cpuacct,%s"};
-    char text[8192], probe[PATH_MAX + 32], below[64];
-    if (pp_io_text(text, sizeof(text), "%s", where->self) <= 0 ||
-        !pp_cgroup_path(text, controller, p->group, sizeof(p->group)))
-        return 0;
-    for (size_t i = 0; i < (controller ? 3 : 2); i++) {
-        if (controller)
-            snprintf(below, sizeof(below), v1_roots[i], controller);
-        snprintf(p->root, sizeof(p->root), "%s%s", where->mount, controller ? below : v2_roots[i]);
-        snprintf(probe, sizeof(probe), "%s/cgroup.procs", p->root);
-        if (access(probe, R_OK) == 0)
-            return 1;
-    }
-    return 0;
-}
 
 /* Calls try(path of file) for our group and each one above it, up to the root of the mount. A group that is
  * not visible under the mount (a container's) is passed over. */
 static int climb(const struct pp_cgroup_root *where, const char *controller, const char *file,
                  int (*try)(void *ctx, const char *path), void *ctx)
 {
-    struct place p;
-    char path[2 * PATH_MAX + 64];
-    int seen = 0;
-    if (!place_of(where, controller, &p))
+    static const char *const v2_roots[] = {"", "/unified"};
+    static const char *const v1_roots[] = {"/%s", "/%s,cpuacct", "/cpuacct,%s"};
+    char text[8192], root[PATH_MAX], group[PATH_MAX], path[2 * PATH_MAX + 64], below[64];
+    int mounted = 0, seen = 0;
+    if (pp_io_text(text, sizeof(text), "%s", where->self) <= 0 ||
+        !pp_cgroup_path(text, controller, group, sizeof(group)))
         return 0;
-    for (;;) {
-        snprintf(path, sizeof(path), "%s%s/%s", p.root, strcmp(p.group, "/") == 0 ? "" : p.group, file);
+    for (size_t i = 0; !mounted && i < (controller ? 3 : 2); i++) {
+        if (controller)
+            snprintf(below, sizeof(below), v1_roots[i], controller);
+        snprintf(root, sizeof(root), "%s%s", where->mount, controller ? below : v2_roots[i]);
+        snprintf(path, sizeof(path), "%s/cgroup.procs", root);
+        mounted = access(path, R_OK) == 0;
+    }
+    while (mounted) {
+        snprintf(path, sizeof(path), "%s%s/%s", root, strcmp(group, "/") == 0 ? "" : group, file);
         if (access(path, R_OK) == 0)
             seen |= try(ctx, path);
-        char *slash = strrchr(p.group, '/');
-        if (!slash || p.group[1] == '\0')
-            return seen;
-        slash[slash == p.group] = '\0';
+        char *slash = strrchr(group, '/');
+        if (!slash || group[1] == '\0')
+            break;
+        slash[slash == group] = '\0';
     }
+    return seen;
 }
 
 struct first {
@@ -153,24 +139,15 @@ static int try_cfs(void *ctx, const char *path)
     return 1;
 }
 
-static double cpu_quota_at(const struct pp_cgroup_root *where)
-{
-    double cpus = 0;
-    climb(where, NULL, "cpu.max", try_cpu_max, &cpus);
-    climb(where, "cpu", "cpu.cfs_quota_us", try_cfs, &cpus);
-    return cpus;
-}
-
-double pp_cgroup_cpu_quota(void)
-{
-    return cpu_quota_at(&system_root);
-}
-
-double pp_cgroup_cpu_quota_of(int64_t pid)
+double pp_cgroup_cpu_quota(int64_t pid)
 {
     char self[48];
     snprintf(self, sizeof(self), "/proc/%lld/cgroup", (long long)pid);
-    return cpu_quota_at(&(struct pp_cgroup_root){.self = self, .mount = system_root.mount});
+    const struct pp_cgroup_root where = {.self = pid ? self : system_root.self, .mount = system_root.mount};
+    double cpus = 0;
+    climb(&where, NULL, "cpu.max", try_cpu_max, &cpus);
+    climb(&where, "cpu", "cpu.cfs_quota_us", try_cfs, &cpus);
+    return cpus;
 }
 
 /* ---- limits of the block layer ---- */

@@ -17,9 +17,8 @@ double pp_cgroup_cfs(int64_t quota_us, int64_t period_us);
  * there is no such file. */
 int pp_cgroup_file(const char *controller, const char *file, char *out, size_t size);
 
-/* The tightest CPU quota of our group and those above it, in CPUs; 0: none. */
-double pp_cgroup_cpu_quota(void);
-double pp_cgroup_cpu_quota_of(int64_t pid); /* of that process's group */
+/* The tightest CPU quota of that process's group and those above it, in CPUs; 0: none. pid 0: our group. */
+double pp_cgroup_cpu_quota(int64_t pid);
 /* Where control groups are looked for: /proc/self/cgroup and /sys/fs/cgroup, or a test's. */
 struct pp_cgroup_root {
     const char *self, *mount;

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <sched.h>
 #include <jpeglib.h>
+#include <sqlite3.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@ void pp_cpus_read(struct pp_cpus *out)
     out->affinity = n;
     if (out->affinity <= 0)
         out->affinity = out->online;
-    out->quota = pp_cgroup_cpu_quota();
+    out->quota = pp_cgroup_cpu_quota(0);
     out->usable = out->quota > 0 && out->quota < out->affinity ? out->quota : out->affinity;
 }
 
@@ -82,16 +83,6 @@ static void put_number(struct pp_store *s, const char *key, double value, const 
     pp_store_meta_num(s, "environment", key, value, unit);
 }
 
-/* Whom the scheduler is fair to: to groups where we are in one (a container, a service, a session with
- * autogroups), else to threads. */
-static int shares_by_group(void)
-{
-    char path[256], on[8];
-    pp_io_line(on, sizeof(on), "/proc/sys/kernel/sched_autogroup_enabled");
-    return on[0] == '1' ||
-           (pp_proc_field_of("/proc/self/cgroup", "0:", path, sizeof(path)) && strcmp(path, "/") != 0);
-}
-
 static void store_limit(struct pp_store *s, const char *key, int resource, const char *unit)
 {
     struct rlimit limit;
@@ -129,17 +120,6 @@ void pp_environment_store_data(struct pp_store *s, const char *path)
 
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
-
-static void store_versions(struct pp_store *s)
-{
-    put_text(s, "pipeprobe_version", PP_VERSION);
-    put_text(s, "compiler", __VERSION__);
-    put_text(s, "sqlite_version", pp_store_sqlite_version());
-    put_text(s, "zstd_version", ZSTD_versionString());
-#ifdef LIBJPEG_TURBO_VERSION
-    put_text(s, "libjpeg_turbo_version", TEXT(LIBJPEG_TURBO_VERSION));
-#endif
-}
 
 /* Launchers say who this process is among its ranks; SLURM_* wholesale, for what matters there differs from
  * site to site. */
@@ -192,7 +172,7 @@ void pp_environment_store_numa(struct pp_store *s, const char *pci)
 pp_status pp_environment_store(struct pp_store *s, const char *data_path, struct pp_err *err)
 {
     struct utsname u;
-    char value[4096]; /* the flags of a CPU are a long line */
+    char value[4096], path[256], on[8]; /* value: the flags of a CPU are a long line */
     if (uname(&u) == 0) {
         snprintf(value, sizeof(value), "%s %s", u.sysname, u.release);
         put_text(s, "kernel", value);
@@ -208,7 +188,12 @@ pp_status pp_environment_store(struct pp_store *s, const char *data_path, struct
     put_number(s, "usable_cpus", c.usable, "CPUs");
     put_number(s, "cpus_affinity", c.affinity, "CPUs");
     put_number(s, "cpus_online", c.online, "CPUs");
-    put_text(s, "cpu_sharing", shares_by_group() ? "groups" : "threads");
+    /* Whom the scheduler is fair to: to groups where we are in one (a container, a service, a session with
+     * autogroups), else to threads. */
+    pp_io_line(on, sizeof(on), "/proc/sys/kernel/sched_autogroup_enabled");
+    int by_group = on[0] == '1' || (pp_proc_field_of("/proc/self/cgroup", "0:", path, sizeof(path)) &&
+                                    strcmp(path, "/") != 0);
+    put_text(s, "cpu_sharing", by_group ? "groups" : "threads");
     if (c.quota > 0)
         put_number(s, "cpu_quota", c.quota, "CPUs");
     uint64_t total = meminfo_bytes("MemTotal"), available = pp_memory_available();
@@ -224,7 +209,13 @@ pp_status pp_environment_store(struct pp_store *s, const char *data_path, struct
     store_limit(s, "limit_memlock", RLIMIT_MEMLOCK, "bytes");
     store_limit(s, "limit_open_files", RLIMIT_NOFILE, "files");
     pp_environment_store_data(s, data_path);
-    store_versions(s);
+    put_text(s, "pipeprobe_version", PP_VERSION);
+    put_text(s, "compiler", __VERSION__);
+    put_text(s, "sqlite_version", sqlite3_libversion());
+    put_text(s, "zstd_version", ZSTD_versionString());
+#ifdef LIBJPEG_TURBO_VERSION
+    put_text(s, "libjpeg_turbo_version", TEXT(LIBJPEG_TURBO_VERSION));
+#endif
     store_launcher(s);
     return pp_store_commit(s, err);
 }

@@ -29,52 +29,46 @@ struct job_cpus {
     char changes[CHANGES];
 };
 
-/* CPUs that any of them may use; 0: none of them is there any more. */
-static int affinity_of(const int64_t *pid, size_t n, cpu_set_t *mask)
+/* CPUs that any of them may use; 0: none of them is there any more. Stores how many were bound to a part of
+ * these: workers, by worker_init_fn or a library. */
+static int affinity_of(struct job_cpus *j, const int64_t *pid, size_t n)
 {
-    cpu_set_t all;
+    cpu_set_t mask[PROCESSES], all, theirs;
+    size_t narrow = 0;
     CPU_ZERO(&all);
+    CPU_ZERO(&theirs);
     for (size_t i = 0; i < n; i++) {
         CPU_ZERO(&mask[i]);
         if (sched_getaffinity((pid_t)pid[i], sizeof(*mask), &mask[i]) == 0)
             CPU_OR(&all, &all, &mask[i]);
     }
-    return CPU_COUNT(&all);
-}
-
-/* Processes that were bound to a part of the job's CPUs: workers, by worker_init_fn or a library. */
-static void keep_narrow(struct job_cpus *j, const cpu_set_t *mask, size_t n, int affinity)
-{
-    cpu_set_t theirs;
-    size_t narrow = 0;
-    CPU_ZERO(&theirs);
+    int affinity = CPU_COUNT(&all);
     for (size_t i = 0; i < n; i++)
         if (CPU_COUNT(&mask[i]) && CPU_COUNT(&mask[i]) < affinity) {
             CPU_OR(&theirs, &theirs, &mask[i]);
             narrow++;
         }
-    if (narrow <= j->narrow || CPU_COUNT(&theirs) == affinity) /* bound one by one, to all of them */
-        return;
-    j->narrow = narrow;
-    pp_store_meta_num(j->opts->store, "environment", "narrow_processes", (double)narrow, "processes");
-    pp_store_meta_num(j->opts->store, "environment", "narrow_cpus", CPU_COUNT(&theirs), "CPUs");
+    if (narrow > j->narrow && CPU_COUNT(&theirs) != affinity) { /* else bound one by one, to all of them */
+        j->narrow = narrow;
+        pp_store_meta_num(j->opts->store, "environment", "narrow_processes", (double)narrow, "processes");
+        pp_store_meta_num(j->opts->store, "environment", "narrow_cpus", CPU_COUNT(&theirs), "CPUs");
+    }
+    return affinity;
 }
 
 static void job_cpus_poll(void *state)
 {
     struct job_cpus *j = state;
     int64_t pid[PROCESSES];
-    cpu_set_t mask[PROCESSES];
     size_t all = j->opts->processes ? j->opts->processes(j->opts->processes_ctx, pid, PROCESSES) : 0, n = 0;
     for (size_t i = 0; i < all; i++)
         if (pid[i] != (int64_t)getpid())
             pid[n++] = pid[i];
-    int affinity = n ? affinity_of(pid, n, mask) : 0;
+    int affinity = n ? affinity_of(j, pid, n) : 0;
     j->looks++;
     if (!affinity)
         return;
-    keep_narrow(j, mask, n, affinity);
-    double quota = pp_cgroup_cpu_quota_of(pid[0]), usable = quota > 0 ? fmin(quota, affinity) : affinity;
+    double quota = pp_cgroup_cpu_quota(pid[0]), usable = quota > 0 ? fmin(quota, affinity) : affinity;
     if (!isnan(j->now) && usable != j->now) {
         size_t at = strlen(j->changes);
         snprintf(j->changes + at, sizeof(j->changes) - at, "%s%g -> %g after %u s", at ? ", " : "", j->now,

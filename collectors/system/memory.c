@@ -48,32 +48,6 @@ static int read_anonymous(int64_t pid, double *pages)
     return 1;
 }
 
-static int is_child(const struct memory *m, size_t n, int64_t pid)
-{
-    char text[512], *end;
-    long long parent = 0; /* it has gone */
-    pp_io_text(text, sizeof(text), "/proc/%lld/stat", (long long)pid);
-    end = strrchr(text, ')'); /* the name before it may be anything */
-    if (!end || sscanf(end + 1, " %*c %lld", &parent) != 1)
-        parent = 0;
-    for (size_t i = 0; i < n; i++)
-        if (m->pid[i] == parent)
-            return 1;
-    return 0;
-}
-
-static int read_private(int64_t pid, double *bytes)
-{
-    char text[2048];
-    double kib;
-    pp_io_text(text, sizeof(text), "/proc/%lld/smaps_rollup", (long long)pid);
-    const char *line = strstr(text, "\nPrivate_Dirty:");
-    if (!line || sscanf(line, " Private_Dirty: %lf", &kib) != 1)
-        return 0;
-    *bytes = 1024 * kib;
-    return 1;
-}
-
 /* Pages that a process had from its parent and wrote to are copies of its own: private, where the anonymous
  * memory stays as large as it was. Only processes that a recorded one has started are asked. */
 static void read_copies(struct memory *m, uint64_t now, size_t n)
@@ -82,14 +56,25 @@ static void read_copies(struct memory *m, uint64_t now, size_t n)
     if (now < m->private_ns)
         return;
     for (size_t i = 0; i < n && took < PRIVATE_ROUND_NS; i++, took = pp_thread_cpu_ns() - began) {
-        char name[sizeof(PP_MEMORY_PRIVATE) + 24];
+        char name[sizeof(PP_MEMORY_PRIVATE) + 24], text[2048];
         int64_t pid = m->pid[m->private_turn++ % n];
-        double pages, bytes;
-        if (!is_child(m, n, pid) || !read_anonymous(pid, &pages) || pages * m->page_bytes > PRIVATE_MOST ||
-            !read_private(pid, &bytes))
+        long long parent = 0; /* it has gone */
+        double pages, kib;
+        size_t k = 0;
+        pp_io_text(text, sizeof(text), "/proc/%lld/stat", (long long)pid);
+        const char *end = strrchr(text, ')'); /* the name before it may be anything */
+        if (!end || sscanf(end + 1, " %*c %lld", &parent) != 1)
+            parent = 0;
+        while (k < n && m->pid[k] != parent)
+            k++;
+        if (k == n || !read_anonymous(pid, &pages) || pages * m->page_bytes > PRIVATE_MOST)
+            continue;
+        pp_io_text(text, sizeof(text), "/proc/%lld/smaps_rollup", (long long)pid);
+        const char *line = strstr(text, "\nPrivate_Dirty:");
+        if (!line || sscanf(line, " Private_Dirty: %lf", &kib) != 1)
             continue;
         snprintf(name, sizeof(name), PP_MEMORY_PRIVATE "%lld", (long long)pid);
-        pp_store_counter(m->opts->store, now, name, bytes);
+        pp_store_counter(m->opts->store, now, name, 1024 * kib);
     }
     m->private_ns = now + 500000000u + PRIVATE_COST(now - m->started_ns) * took;
 }

@@ -47,25 +47,19 @@ struct neighbours {
 
 /* ---- whether to look ---- */
 
-/* What the job's own processes have used so far; what has ended counts for others, until its parent has
- * waited for it. */
-static double own_cpu_ns(const int64_t *pid, size_t n)
+/* Of the machine's CPUs since the last time; NAN: there was none, or /proc cannot be read. */
+static double used_by_others(struct neighbours *s, const int64_t *pid, size_t n)
 {
-    double sum = (double)pp_process_cpu_ns();
+    /* What the job's own processes have used so far; what has ended counts for others, until its parent has
+     * waited for it. */
+    double busy, all, own = (double)pp_process_cpu_ns();
     for (size_t i = 0; i < n; i++) {
         clockid_t clock;
         struct timespec t;
         if (pid[i] != (int64_t)getpid() && clock_getcpuclockid((pid_t)pid[i], &clock) == 0 &&
             clock_gettime(clock, &t) == 0)
-            sum += (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+            own += (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
     }
-    return sum;
-}
-
-/* Of the machine's CPUs since the last time; NAN: there was none, or /proc cannot be read. */
-static double used_by_others(struct neighbours *s, const int64_t *pid, size_t n)
-{
-    double busy, all, own = own_cpu_ns(pid, n);
     if (!pp_io_machine_ticks(&busy, &all))
         return NAN;
     double of_others = (busy - s->busy) * s->tick_ns - (own - s->own_ns);
@@ -107,31 +101,25 @@ static int read_process(int64_t pid, struct process *p)
     return 1;
 }
 
-/* An interpreter with its script: "python3 train.py". */
-static void name_program(const struct process *p, char *buf, size_t size)
+/* Where there are too many, the smallest gives way. */
+static struct program *program_of(struct neighbours *s, const struct process *p)
 {
-    char words[1024];
-    snprintf(buf, size, "%s", p->name);
-    if (strncmp(p->name, "python", 6) != 0)
-        return;
-    ssize_t n = pp_io_text(words, sizeof(words), "/proc/%lld/cmdline", (long long)p->pid);
+    char path[64], name[sizeof(s->program[0].name)], words[1024];
+    struct stat st;
+    size_t least = 0;
+    ssize_t n = strncmp(p->name, "python", 6) == 0
+                    ? pp_io_text(words, sizeof(words), "/proc/%lld/cmdline", (long long)p->pid)
+                    : 0;
+    snprintf(name, sizeof(name), "%s", p->name);
+    /* An interpreter with its script: "python3 train.py". */
     for (const char *w = words; n > 0 && w < words + n; w += strlen(w) + 1) {
         size_t len = strlen(w);
         const char *slash = strrchr(w, '/');
         if (len > 3 && strcmp(w + len - 3, ".py") == 0) {
-            snprintf(buf, size, "%s %.40s", p->name, slash ? slash + 1 : w);
-            return;
+            snprintf(name, sizeof(name), "%s %.40s", p->name, slash ? slash + 1 : w);
+            break;
         }
     }
-}
-
-/* Where there are too many, the smallest gives way. */
-static struct program *program_of(struct neighbours *s, const struct process *p)
-{
-    char path[64], name[sizeof(s->program[0].name)];
-    struct stat st;
-    size_t least = 0;
-    name_program(p, name, sizeof(name));
     snprintf(path, sizeof(path), "/proc/%lld", (long long)p->pid);
     if (stat(path, &st) != 0)
         return NULL;
@@ -146,16 +134,6 @@ static struct program *program_of(struct neighbours *s, const struct process *p)
     return to;
 }
 
-/* What it has read from storage; 0 for another user's, which is not told. */
-static double bytes_read(int64_t pid)
-{
-    char text[512];
-    double bytes = 0;
-    pp_io_text(text, sizeof(text), "/proc/%lld/io", (long long)pid);
-    const char *at = strstr(text, "\nread_bytes:");
-    return at && sscanf(at, " read_bytes: %lf", &bytes) == 1 ? bytes : 0;
-}
-
 static void add_use(struct neighbours *s)
 {
     for (size_t i = 0; i < s->n_now; i++) {
@@ -166,27 +144,18 @@ static void add_use(struct neighbours *s)
         struct program *to = !p->own && ticks && p->ticks >= ticks ? program_of(s, p) : NULL;
         if (!to)
             continue;
-        double read = bytes_read(p->pid), share = p->ticks ? (double)ticks / (double)p->ticks : 0;
+        char text[512];
+        double read, share = p->ticks ? (double)ticks / (double)p->ticks : 0;
         to->cpu_ns += (double)ticks * s->tick_ns;
-        to->read_bytes += read * share; /* as its CPU time is spread */
+        /* What it has read from storage, as its CPU time is spread; of another user's it is not told. */
+        pp_io_text(text, sizeof(text), "/proc/%lld/io", (long long)p->pid);
+        const char *at = strstr(text, "\nread_bytes:");
+        if (at && sscanf(at, " read_bytes: %lf", &read) == 1)
+            to->read_bytes += read * share;
     }
 }
 
 PP_BY_FALLING(larger_first, struct program, cpu_ns)
-
-/* Of /etc/passwd alone: a directory service may take its time. */
-static void user_name(uid_t uid, char *buf, size_t size)
-{
-    FILE *in = fopen("/etc/passwd", "re");
-    snprintf(buf, size, "user %u", (unsigned)uid);
-    for (struct passwd *p; in && (p = fgetpwent(in));)
-        if (p->pw_uid == uid) {
-            snprintf(buf, size, "%.40s", p->pw_name);
-            break;
-        }
-    if (in)
-        fclose(in);
-}
 
 /* The i-th of the sorted programs; 0: there is none that matters. */
 static int describe_program(const struct neighbours *s, size_t i, char *text, size_t size)
@@ -196,7 +165,16 @@ static int describe_program(const struct neighbours *s, size_t i, char *text, si
     char user[64], bytes[40];
     if (i >= SHOWN || i >= s->programs || share < 0.001)
         return 0;
-    user_name(p->uid, user, sizeof(user));
+    /* Of /etc/passwd alone: a directory service may take its time. */
+    FILE *in = fopen("/etc/passwd", "re");
+    snprintf(user, sizeof(user), "user %u", (unsigned)p->uid);
+    for (struct passwd *w; in && (w = fgetpwent(in));)
+        if (w->pw_uid == p->uid) {
+            snprintf(user, sizeof(user), "%.40s", w->pw_name);
+            break;
+        }
+    if (in)
+        fclose(in);
     int n = snprintf(text, size, "%s (%s), %.*f %% of the CPUs", p->name, user, share < 0.1, 100 * share);
     if (p->read_bytes >= 1 << 20)
         snprintf(text + n, size - (size_t)n, ", %s read", pp_text_bytes(bytes, sizeof(bytes), p->read_bytes));

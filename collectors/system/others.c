@@ -60,29 +60,6 @@ static struct pp_other *known_process(struct pp_others *o, int64_t pid)
     return NULL;
 }
 
-static void look_at(struct pp_others *o, int64_t pid, int subprocess)
-{
-    struct facts f;
-    uint64_t cpu_ns;
-    struct pp_other *p = known_process(o, pid);
-    if ((!p && o->n == PP_OTHERS_MAX) || !cpu_ns_of(pid, &cpu_ns) || !read_facts(pid, &f))
-        return;
-    if (!p) {
-        p = &o->process[o->n++];
-        int was_there = f.began_ns + TICKS_NS < o->since_ns;
-        *p = (struct pp_other){.pid = pid,
-                               .subprocess = 1,
-                               .faults = was_there ? f.faults : 0,
-                               .before_ns = was_there ? cpu_ns + f.children_ns : 0};
-    }
-    o->faults += f.faults > p->faults ? f.faults - p->faults : 0; /* fewer: its number is another's now */
-    p->faults = f.faults;
-    p->parent = f.parent;
-    p->subprocess = p->subprocess && subprocess; /* what has recorded may live on without */
-    p->cpu_ns = p->cpu_ns > cpu_ns ? p->cpu_ns : cpu_ns;
-    p->children_ns = p->children_ns > f.children_ns ? p->children_ns : f.children_ns;
-}
-
 /* Those that have gone: into the time of a parent of their kind, or into that of all that have ended. */
 static void drop_the_gone(struct pp_others *o)
 {
@@ -150,8 +127,27 @@ struct pp_others_cpu pp_others_cpu(struct pp_others *o, const int64_t *pid, size
         if (pid[i] != (int64_t)getpid())
             all[recording++] = pid[i];
     n = add_subprocesses(all, recording);
-    for (size_t i = 0; i < n; i++)
-        look_at(o, all[i], i >= recording);
+    for (size_t i = 0; i < n; i++) {
+        struct facts f;
+        uint64_t cpu_ns;
+        struct pp_other *p = known_process(o, all[i]);
+        if ((!p && o->n == PP_OTHERS_MAX) || !cpu_ns_of(all[i], &cpu_ns) || !read_facts(all[i], &f))
+            continue;
+        if (!p) {
+            p = &o->process[o->n++];
+            int was_there = f.began_ns + TICKS_NS < o->since_ns;
+            *p = (struct pp_other){.pid = all[i],
+                                   .subprocess = 1,
+                                   .faults = was_there ? f.faults : 0,
+                                   .before_ns = was_there ? cpu_ns + f.children_ns : 0};
+        }
+        o->faults += f.faults > p->faults ? f.faults - p->faults : 0; /* fewer: its number is another's now */
+        p->faults = f.faults;
+        p->parent = f.parent;
+        p->subprocess = p->subprocess && i >= recording; /* what has recorded may live on without */
+        p->cpu_ns = p->cpu_ns > cpu_ns ? p->cpu_ns : cpu_ns;
+        p->children_ns = p->children_ns > f.children_ns ? p->children_ns : f.children_ns;
+    }
     uint64_t sum[2] = {o->ended_ns[0], o->ended_ns[1]};
     int ended = o->ended_ns[0] > 0;
     for (size_t i = 0; i < o->n; i++) {

@@ -52,36 +52,29 @@ int pp_cpu_lists_meet(const char *a, const char *b)
 
 /* ---- nodes ---- */
 
-/* A node's file has its distance to each node there is, in their order. */
-static int distance_between(const struct pp_topology_root *root, const struct pp_topology *t, int from,
-                            int to)
-{
-    char path[PATH_MAX], line[1024];
-    snprintf(path, sizeof(path), "%s/devices/system/node/node%d/distance", root->sys, from);
-    if (!pp_io_line(line, sizeof(line), path))
-        return 0;
-    char *p = line, *end;
-    for (int i = 0; i < PP_TOPOLOGY_NODES; i++) {
-        if (!(t->node_bits >> i & 1))
-            continue;
-        long n = strtol(p, &end, 10);
-        if (end == p)
-            return 0;
-        if (i == to)
-            return n > 0 && n < 256 ? (int)n : 0;
-        p = end;
-    }
-    return 0;
-}
-
 int pp_topology_distance(const struct pp_topology_root *root, const struct pp_topology *t, int node)
 {
+    char path[PATH_MAX], line[1024];
     int nearest = 0;
     root = root ? root : &machine;
     for (int i = 0; i < PP_TOPOLOGY_NODES && node >= 0; i++) {
-        int d = t->own_bits >> i & 1 ? distance_between(root, t, i, node) : 0;
-        if (d > 0 && (!nearest || d < nearest))
-            nearest = d;
+        snprintf(path, sizeof(path), "%s/devices/system/node/node%d/distance", root->sys, i);
+        if (!(t->own_bits >> i & 1) || !pp_io_line(line, sizeof(line), path))
+            continue;
+        /* A node's file has its distance to each node there is, in their order. */
+        char *p = line, *end;
+        long distance = 0;
+        for (int k = 0; k < PP_TOPOLOGY_NODES && k <= node; k++) {
+            if (!(t->node_bits >> k & 1))
+                continue;
+            long n = strtol(p, &end, 10);
+            if (end == p)
+                break;
+            distance = k == node ? n : 0;
+            p = end;
+        }
+        if (distance > 0 && distance < 256 && (!nearest || distance < nearest))
+            nearest = (int)distance;
     }
     return nearest;
 }
@@ -238,13 +231,13 @@ const char *pp_topology_nodes(uint64_t bits, char *buf, size_t size)
 /* ---- which mount a path lives on ---- */
 
 /* The next space-separated word, with the kernel's octal escapes (\040 for a space) undone. NULL at the end
- * of the line. */
+ * of the line, and behind it. */
 static const char *next_word(const char *p, char *out, size_t size)
 {
     size_t n = 0;
-    while (*p == ' ')
+    while (p && *p == ' ')
         p++;
-    if (!*p || *p == '\n')
+    if (!p || !*p || *p == '\n')
         return NULL;
     for (; *p && *p != ' ' && *p != '\n'; p++) {
         unsigned c = (unsigned char)*p;
@@ -260,30 +253,25 @@ static const char *next_word(const char *p, char *out, size_t size)
     return p;
 }
 
-/* "36 35 98:0 /root /point rw,noatime master:1 - ext3 /dev/root rw,errors=continue": optional fields end at
- * the lone dash. */
-static int parse_line(const char *p, struct pp_mount *m)
-{
-    char skip[256];
-    for (int i = 0; i < 4; i++)
-        if (!(p = next_word(p, skip, sizeof(skip))))
-            return 0;
-    if (!(p = next_word(p, m->point, sizeof(m->point))) ||
-        !(p = next_word(p, m->options, sizeof(m->options))))
-        return 0;
-    do {
-        if (!(p = next_word(p, skip, sizeof(skip))))
-            return 0;
-    } while (strcmp(skip, "-") != 0);
-    return (p = next_word(p, m->type, sizeof(m->type))) && next_word(p, m->source, sizeof(m->source));
-}
-
 int pp_mount_find(const char *mountinfo, const char *path, struct pp_mount *out)
 {
     size_t best = 0;
     for (const char *line = mountinfo; line && *line; line = pp_text_next_line(line)) {
+        /* "36 35 98:0 /root /point rw,noatime master:1 - ext3 /dev/root rw,errors=continue": optional fields
+         * end at the lone dash. */
         struct pp_mount m;
-        size_t n = parse_line(line, &m) ? strlen(m.point) : 0;
+        char skip[256];
+        const char *p = line;
+        for (int i = 0; i < 4; i++)
+            p = next_word(p, skip, sizeof(skip));
+        p = next_word(p, m.point, sizeof(m.point));
+        p = next_word(p, m.options, sizeof(m.options));
+        do
+            p = next_word(p, skip, sizeof(skip));
+        while (p && strcmp(skip, "-") != 0);
+        p = next_word(p, m.type, sizeof(m.type));
+        p = next_word(p, m.source, sizeof(m.source));
+        size_t n = p ? strlen(m.point) : 0;
         int holds = n == 1 ? path[0] == '/'
                            : n && strncmp(m.point, path, n) == 0 && (path[n] == '/' || path[n] == '\0');
         if (holds && n >= best) {
