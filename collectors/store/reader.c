@@ -254,20 +254,6 @@ pp_status pp_reader_each_meta(struct pp_reader *r, const char *section, pp_meta_
     return query_end(&q, err);
 }
 
-/* Room for twice as many. The list before stays where it is: a caller that asked for it may still read it. */
-static int grow_threads(struct pp_reader *r)
-{
-    size_t cap = r->threads ? r->threads->cap * 2 : 16;
-    struct reader_threads *grown = malloc(sizeof(*grown) + cap * sizeof(grown->rows[0]));
-    if (!grown)
-        return 0;
-    *grown = (struct reader_threads){.smaller = r->threads, .cap = cap};
-    if (r->threads)
-        memcpy(grown->rows, r->threads->rows, r->threads->cap * sizeof(grown->rows[0]));
-    r->threads = grown;
-    return 1;
-}
-
 size_t pp_reader_threads(struct pp_reader *r, const struct pp_thread_row **rows)
 {
     size_t n = 0;
@@ -276,8 +262,17 @@ size_t pp_reader_threads(struct pp_reader *r, const struct pp_thread_row **rows)
     while (query_row(&q)) {
         if (!pp_thread_id_is_sound(col_num(&q, 0)))
             continue;
-        if ((!r->threads || n == r->threads->cap) && !grow_threads(r))
-            break;
+        if (!r->threads || n == r->threads->cap) {
+            /* The list before stays where it is: a caller that asked for it may still read it. */
+            size_t cap = r->threads ? r->threads->cap * 2 : 16;
+            struct reader_threads *grown = malloc(sizeof(*grown) + cap * sizeof(grown->rows[0]));
+            if (!grown)
+                break;
+            *grown = (struct reader_threads){.smaller = r->threads, .cap = cap};
+            if (r->threads)
+                memcpy(grown->rows, r->threads->rows, r->threads->cap * sizeof(grown->rows[0]));
+            r->threads = grown;
+        }
         const char *lane = col_text(&q, 1), *name = keep(r, col_text(&q, 2));
         pp_lane known = 0;
         while (known < PP_LANE_COUNT && strcmp(pp_lane_name(known), lane) != 0)

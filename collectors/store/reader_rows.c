@@ -248,29 +248,12 @@ static void take_request(void *ctx, struct query *q)
     "SELECT start_ns, queue_ns, resolve_ns, connect_ns, tls_ns, first_byte_ns, transfer_ns, cpu_ns, bytes, status, attempt, epoch, sample, flags, place, id FROM request "
 #define REQUESTS_WANTED "WHERE start_ns >= ?1 AND start_ns < ?2 AND id >= ?3 "
 
-static pp_status walk_requests(struct pp_reader *r, const struct pp_request_wanted *w,
-                               struct request_call *call, struct pp_err *err)
+pp_status pp_reader_each_request(struct pp_reader *r, const struct pp_request_wanted *w, pp_request_fn *fn,
+                                 void *ctx, struct pp_err *err)
 {
     uint64_t to = w && w->to_ns && w->to_ns < INT64_MAX ? w->to_ns : INT64_MAX;
     const struct pp_value wanted[] = {v_int(w && w->from_ns < to ? w->from_ns : 0), v_int(to),
                                       v_int(w && w->from_id ? w->from_id : (uint64_t)INT64_MIN)};
-    if (w && w->by_start) {
-        struct query row = reader_query(r, REQUEST_COLUMNS "WHERE id = ?1"),
-                     order = reader_query_of(r,
-                                             "SELECT id FROM request " REQUESTS_WANTED
-                                             "ORDER BY start_ns, id",
-                                             wanted, 3);
-        return each_in_order(&order, &row, take_request, call, err);
-    }
-    struct query q = reader_query_of(r, REQUEST_COLUMNS REQUESTS_WANTED "ORDER BY id", wanted, 3);
-    while (query_row(&q))
-        take_request(call, &q);
-    return query_end(&q, err);
-}
-
-pp_status pp_reader_each_request(struct pp_reader *r, const struct pp_request_wanted *wanted,
-                                 pp_request_fn *fn, void *ctx, struct pp_err *err)
-{
     pp_status status;
     if (!reader_has_table(r, "request_place", &status, err) || status) /* a file from before these tables */
         return status;
@@ -286,8 +269,19 @@ pp_status pp_reader_each_request(struct pp_reader *r, const struct pp_request_wa
         p->prefix = strndup(col_text(&q, 2), LONGEST_TEXT);
     }
     status = query_end(&q, err);
-    if (!status)
-        status = walk_requests(r, wanted, &call, err);
+    if (!status && w && w->by_start) {
+        struct query row = reader_query(r, REQUEST_COLUMNS "WHERE id = ?1"),
+                     order = reader_query_of(r,
+                                             "SELECT id FROM request " REQUESTS_WANTED
+                                             "ORDER BY start_ns, id",
+                                             wanted, 3);
+        status = each_in_order(&order, &row, take_request, &call, err);
+    } else if (!status) {
+        q = reader_query_of(r, REQUEST_COLUMNS REQUESTS_WANTED "ORDER BY id", wanted, 3);
+        while (query_row(&q))
+            take_request(&call, &q);
+        status = query_end(&q, err);
+    }
     for (size_t i = 0; i < MOST_PLACES; i++) {
         free(call.places[i].address);
         free(call.places[i].prefix);

@@ -3,20 +3,6 @@
 #include "collectors/store/hist_blob.h"
 #include "collectors/store/reader_impl.h"
 
-/* Opens the chunk in the current row; 0 when its checksum or its format does not hold. */
-static int open_chunk(struct query *q, unsigned columns)
-{
-    const uint8_t *body = sqlite3_column_blob(q->st, 5);
-    size_t size = (size_t)sqlite3_column_bytes(q->st, 5);
-    uint64_t stated = col_num(q, 3);
-    query_fetched(q, 5);
-    if (!body || !pp_thread_id_is_sound(col_num(q, 1)) ||
-        pp_chunk_checksum((uint32_t)col_num(q, 1), col_num(q, 2), stated, body, size) != col_num(q, 4))
-        return 0;
-    return stated && pp_chunk_open(q->r->codec, body, size,
-                                   columns ? columns | PP_COLUMNS_TIMES : PP_COLUMNS_ALL) == stated;
-}
-
 /* Hands on the stretches of sound spans (the checksum holds for bytes that were made wrong too); *unsound:
  * there were others. Returns what fn does. */
 static int hand_on_sound(pp_spans_fn *fn, void *ctx, uint32_t thread, const struct pp_span *spans, size_t n,
@@ -51,10 +37,19 @@ pp_status pp_reader_each_chunk_of(struct pp_reader *r, const struct pp_wanted *w
                               : reader_query_of(r, COLUMNS OF_THREAD "ORDER BY id", of, 1);
     while (!stop && query_row(&q)) {
         const struct pp_span *spans;
-        size_t n, n_spans = 0;
-        int opened = open_chunk(&q, w->columns), unsound = 0;
+        const uint8_t *body = sqlite3_column_blob(q.st, 5);
+        size_t size = (size_t)sqlite3_column_bytes(q.st, 5), n, n_spans = 0;
+        uint64_t thread = col_num(&q, 1), stated = col_num(&q, 3);
+        query_fetched(&q, 5);
+        /* 0: its checksum or its format does not hold. */
+        int opened = body && stated && pp_thread_id_is_sound(thread) &&
+                     pp_chunk_checksum((uint32_t)thread, col_num(&q, 2), stated, body, size) ==
+                         col_num(&q, 4) &&
+                     pp_chunk_open(r->codec, body, size,
+                                   w->columns ? w->columns | PP_COLUMNS_TIMES : PP_COLUMNS_ALL) == stated,
+            unsound = 0;
         while (opened && !stop && (spans = pp_chunk_next(r->codec, &n))) {
-            stop = hand_on_sound(fn, ctx, (uint32_t)col_num(&q, 1), spans, n, &unsound);
+            stop = hand_on_sound(fn, ctx, (uint32_t)thread, spans, n, &unsound);
             n_spans += n;
         }
         bad += !opened || unsound;
@@ -137,43 +132,37 @@ uint64_t pp_second_at_least(const struct pp_second_row *s, uint64_t ns)
 
 /* ---- Python stacks, and looks at the job's threads ---- */
 
-static pp_status each_function(struct pp_reader *r, const struct pp_stack_walk *to, struct pp_err *err)
+pp_status pp_reader_each_stack(struct pp_reader *r, const struct pp_stack_walk *to, struct pp_err *err)
 {
+    pp_status status;
+    if (!reader_has_table(r, "stack_sample", &status, err) || status) /* recorded by an older version */
+        return status;
     struct query q = reader_query(r, "SELECT id, function, file, first_line FROM stack_function ORDER BY id");
     while (query_row(&q))
         to->function(to->ctx, &(struct pp_stack_function_row){.id = col_id_or_none(&q, 0),
                                                               .function = col_text(&q, 1),
                                                               .file = col_text(&q, 2),
                                                               .first_line = (uint32_t)col_num(&q, 3)});
-    return query_end(&q, err);
-}
-
-static pp_status each_op(struct pp_reader *r, const struct pp_stack_walk *to, struct pp_err *err)
-{
-    struct query q = reader_query(r, "SELECT id, path, class, arguments FROM stack_op ORDER BY id");
+    if ((status = query_end(&q, err)) != PP_OK)
+        return status;
+    q = reader_query(r, "SELECT id, path, class, arguments FROM stack_op ORDER BY id");
     while (query_row(&q))
         to->op(to->ctx, &(struct pp_stack_op_row){.id = col_id_or_none(&q, 0),
                                                   .path = col_text(&q, 1),
                                                   .class = col_text(&q, 2),
                                                   .arguments = col_text(&q, 3)});
-    return query_end(&q, err);
-}
-
-static pp_status each_frame(struct pp_reader *r, const struct pp_stack_walk *to, struct pp_err *err)
-{
-    struct query q = reader_query(r, "SELECT id, parent, function, line, op FROM stack ORDER BY id");
+    if ((status = query_end(&q, err)) != PP_OK)
+        return status;
+    q = reader_query(r, "SELECT id, parent, function, line, op FROM stack ORDER BY id");
     while (query_row(&q))
         to->frame(to->ctx, &(struct pp_stack_row){.id = col_id_or_none(&q, 0),
                                                   .parent = (uint32_t)col_num_or(&q, 1, 0),
                                                   .function = col_id_or_none(&q, 2),
                                                   .line = (uint32_t)col_num_or(&q, 3, 0),
                                                   .op = (uint32_t)col_num_or(&q, 4, 0)});
-    return query_end(&q, err);
-}
-
-static pp_status each_sample(struct pp_reader *r, const struct pp_stack_walk *to, struct pp_err *err)
-{
-    struct query q = reader_query(r, "SELECT t_ns, thread, stack, state, flags FROM stack_sample");
+    if ((status = query_end(&q, err)) != PP_OK)
+        return status;
+    q = reader_query(r, "SELECT t_ns, thread, stack, state, flags FROM stack_sample");
     while (query_row(&q))
         to->sample(to->sample_ctx, &(struct pp_stack_sample_row){.t_ns = col_num(&q, 0),
                                                                  .thread = col_id_or_none(&q, 1),
@@ -183,39 +172,20 @@ static pp_status each_sample(struct pp_reader *r, const struct pp_stack_walk *to
     return query_end(&q, err);
 }
 
-pp_status pp_reader_each_stack(struct pp_reader *r, const struct pp_stack_walk *to, struct pp_err *err)
+pp_status pp_reader_each_thread_look(struct pp_reader *r, const struct pp_thread_walk *to, struct pp_err *err)
 {
     pp_status status;
-    if (!reader_has_table(r, "stack_sample", &status, err) || status) /* recorded by an older version */
+    if (!reader_has_table(r, "thread_look", &status, err) || status)
         return status;
-    status = each_function(r, to, err);
-    if (status == PP_OK)
-        status = each_op(r, to, err);
-    if (status == PP_OK)
-        status = each_frame(r, to, err);
-    return status == PP_OK ? each_sample(r, to, err) : status;
-}
-
-static pp_status each_native_thread(struct pp_reader *r, const struct pp_thread_walk *to, struct pp_err *err)
-{
     struct query q = reader_query(r, "SELECT id, pid, tid, name FROM native_thread ORDER BY id");
     while (query_row(&q))
         to->thread(to->ctx, &(struct pp_native_thread_row){.id = col_id_or_none(&q, 0),
                                                            .pid = (int64_t)col_num(&q, 1),
                                                            .tid = (int64_t)col_num(&q, 2),
                                                            .name = col_text(&q, 3)});
-    return query_end(&q, err);
-}
-
-pp_status pp_reader_each_thread_look(struct pp_reader *r, const struct pp_thread_walk *to, struct pp_err *err)
-{
-    pp_status status;
-    if (!reader_has_table(r, "thread_look", &status, err) || status)
+    if ((status = query_end(&q, err)) != PP_OK)
         return status;
-    status = each_native_thread(r, to, err);
-    if (status != PP_OK)
-        return status;
-    struct query q = reader_query(r, "SELECT t_ns, states FROM thread_look");
+    q = reader_query(r, "SELECT t_ns, states FROM thread_look");
     while (query_row(&q)) {
         to->look(to->ctx, &(struct pp_thread_look_row){.t_ns = col_num(&q, 0), .states = col_text(&q, 1)});
         query_fetched(&q, 1);
