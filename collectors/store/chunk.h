@@ -54,9 +54,6 @@ const struct pp_chunk_extent *pp_chunk_builder_extent(const struct pp_chunk_buil
  * at. */
 void pp_chunk_look(const struct pp_chunk_builder *b, struct pp_chunk_shape *shape,
                    const struct pp_span *spans, size_t from, size_t n);
-/* Whether none of the spans looked at has more than its times, phase, ids and name: no bytes, resources,
- * cache figures or flags. */
-int pp_chunk_lean(const struct pp_chunk_shape *shape, const struct pp_span *spans);
 int pp_chunk_builder_add_block(struct pp_chunk_builder *b, const struct pp_span *spans, size_t n,
                                const struct pp_chunk_shape *shape); /* 1..PP_CHUNK_BLOCK, all looked at */
 int pp_chunk_builder_add(struct pp_chunk_builder *b, const struct pp_span *spans,

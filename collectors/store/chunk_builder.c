@@ -91,15 +91,6 @@ void pp_chunk_look(const struct pp_chunk_builder *b, struct pp_chunk_shape *shap
     shape->gaps |= gaps;
 }
 
-int pp_chunk_lean(const struct pp_chunk_shape *shape, const struct pp_span *spans)
-{
-    struct pp_span differs;
-    memcpy(&differs, shape->differs, sizeof(differs));
-    return !(differs.bytes | differs.cpu_ns | differs.run_delay_ns | differs.cache_hit_kib | differs.flags) &&
-           !(spans[0].bytes | spans[0].cpu_ns | spans[0].run_delay_ns | spans[0].cache_hit_kib |
-             spans[0].flags);
-}
-
 /* ---- blocks ---- */
 
 static inline uint64_t zigzag(uint64_t delta)
@@ -310,16 +301,6 @@ static void put_u32(uint8_t *p, uint32_t v)
         p[i] = (uint8_t)(v >> (8 * i));
 }
 
-/* Level 1: the columns are already small, a higher level costs CPU of somebody's training job. Returns 0
- * where it does not pay. */
-static size_t try_zstd(struct pp_chunk_codec *c, size_t raw)
-{
-    if (raw < ZSTD_WORTH_TRYING || (!c->cctx && !(c->cctx = ZSTD_createCCtx())))
-        return 0;
-    size_t z = ZSTD_compressCCtx(c->cctx, c->body + HEADER_BYTES, raw - raw / 8, c->raw, raw, 1);
-    return ZSTD_isError(z) ? 0 : z;
-}
-
 const uint8_t *pp_chunk_builder_end(struct pp_chunk_builder *b, struct pp_chunk_codec *codec, int compress,
                                     size_t *size)
 {
@@ -337,7 +318,12 @@ const uint8_t *pp_chunk_builder_end(struct pp_chunk_builder *b, struct pp_chunk_
             memcpy(p, c->bytes, c->size);
         p += c->size;
     }
-    size_t raw = (size_t)(p - columns), packed = compress ? try_zstd(codec, raw) : 0;
+    size_t raw = (size_t)(p - columns), packed = 0; /* 0: it does not pay */
+    /* Level 1: the columns are already small, a higher level costs CPU of somebody's training job. */
+    if (compress && raw >= ZSTD_WORTH_TRYING && (codec->cctx || (codec->cctx = ZSTD_createCCtx()))) {
+        packed = ZSTD_compressCCtx(codec->cctx, body + HEADER_BYTES, raw - raw / 8, codec->raw, raw, 1);
+        packed = ZSTD_isError(packed) ? 0 : packed;
+    }
     if (compress && !packed)
         memcpy(body + HEADER_BYTES, codec->raw, raw);
     body[0] = VERSION;

@@ -54,13 +54,6 @@ static const struct {
 #undef KIND
 };
 
-static inline uint64_t load8(const uint8_t *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof(v));
-    return v;
-}
-
 static inline uint64_t unzigzag(uint64_t v)
 {
     return (v >> 1) ^ (0 - (v & 1));
@@ -105,22 +98,17 @@ static int find_columns(struct pp_chunk_column columns[COLUMNS], const uint8_t *
 
 /* ---- their values ---- */
 
-/* Eight bits as eight bytes of 0 or 1. */
-static inline uint64_t spread(uint8_t bits)
-{
-    uint64_t each = bits * 0x0101010101010101u &
-                    0x8040201008040201u; /* byte i has bit i of them, or nothing */
-    return (each + 0x7f7f7f7f7f7f7f7fu) >> 7 & 0x0101010101010101u;
-}
-
 /* Of a block of planes; returns what follows it. */
 static const uint8_t *get_palette(const uint8_t *p, uint64_t v[BLOCK], size_t planes)
 {
     const uint8_t *palette = p, *plane = p + (1u << planes);
     for (size_t i = 0; i < BLOCK / 8; i++) {
         uint64_t places = 0;
-        for (size_t k = 0; k < planes; k++)
-            places |= spread(plane[k * BLOCK / 8 + i]) << k;
+        for (size_t k = 0; k < planes; k++) {
+            /* Eight bits as eight bytes of 0 or 1: byte i of `each` has bit i of them, or nothing. */
+            uint64_t each = plane[k * BLOCK / 8 + i] * 0x0101010101010101u & 0x8040201008040201u;
+            places |= ((each + 0x7f7f7f7f7f7f7f7fu) >> 7 & 0x0101010101010101u) << k;
+        }
         for (size_t j = 0; j < 8; j++)
             v[i * 8 + j] = palette[places >> 8 * j & 0xff];
     }
@@ -144,8 +132,10 @@ static inline const uint8_t *get_values(const uint8_t *p, const uint8_t *end, ui
     if (width == 0)
         memset(v, 0, n * sizeof(*v));
     else
-        for (size_t i = 0; i < n; i++)
-            v[i] = load8(from + i * width) & mask;
+        for (size_t i = 0; i < n; i++) {
+            memcpy(&v[i], from + i * width, sizeof(v[i]));
+            v[i] &= mask;
+        }
     return p + width * n;
 }
 

@@ -101,27 +101,6 @@ static size_t encode_hist(struct phase_part *p, uint8_t *blob)
     return (size_t)(out - blob);
 }
 
-/* All batches gathered, which stay. */
-static int put_batches(struct pp_rollup *r)
-{
-    int code = SQLITE_OK;
-    for (size_t i = 0, rows; i < r->n_batches && code == SQLITE_OK; i += rows) {
-        rows = r->n_batches - i < ROWS_AT_ONCE ? 1 : ROWS_AT_ONCE;
-        sqlite3_stmt *st = rows == 1 ? r->batch : r->many_batches;
-        for (size_t k = 0; k < rows; k++) {
-            const struct batch_part *b = &r->batches[i + k];
-            const struct sums *s = &b->sums;
-            const uint64_t column[] = {b->key >> 8, b->key & 0xff,     s->n,          s->samples,
-                                       s->total_ns, s->max_ns,         s->cpu_ns,     s->run_delay_ns,
-                                       s->bytes,    s->first_start_ns, s->last_end_ns};
-            enum { COLUMNS = sizeof(column) / sizeof(column[0]) };
-            bind_all(st, 1 + (int)k * COLUMNS, column, COLUMNS);
-        }
-        code = run_statement(st);
-    }
-    return code;
-}
-
 /* ---- making it ---- */
 
 static void forget_batches(struct pp_rollup *r)
@@ -158,19 +137,6 @@ static void free_phase(struct phase_part *p)
     free(p->bucket);
     free(p->touched);
     free(p);
-}
-
-static struct phase_part *new_phase(void)
-{
-    struct phase_part *p = calloc(1, sizeof(*p));
-    if (!p)
-        return NULL;
-    p->touched = calloc(BITMAP_WORDS, sizeof(*p->touched));
-    p->bucket = pp_heap_zeroed(PP_HIST_BUCKETS, sizeof(*p->bucket));
-    if (p->touched && p->bucket)
-        return p;
-    free_phase(p);
-    return NULL;
 }
 
 void pp_rollup_free(struct pp_rollup *r)
@@ -332,8 +298,18 @@ static __attribute__((noinline)) int change_run(struct pp_rollup *r, const struc
         code = begin_batch(r, s->batch);
     if (code != SQLITE_OK || r->running[s->phase])
         return code;
-    if (!*p && !(*p = new_phase()))
-        return SQLITE_NOMEM;
+    if (!*p) {
+        struct phase_part *made = calloc(1, sizeof(*made));
+        if (made) {
+            made->touched = calloc(BITMAP_WORDS, sizeof(*made->touched));
+            made->bucket = pp_heap_zeroed(PP_HIST_BUCKETS, sizeof(*made->bucket));
+        }
+        if (!made || !made->touched || !made->bucket) {
+            free_phase(made);
+            return SQLITE_NOMEM;
+        }
+        *p = made;
+    }
     (*p)->run.first_start_ns = s->start_ns;
     r->running[s->phase] = *p;
     r->runs[r->n_runs++] = s->phase;
@@ -377,8 +353,13 @@ int pp_rollup_add(struct pp_rollup *r, uint32_t thread, const struct pp_span *sp
     if (code != SQLITE_OK)
         return code;
 
-    /* What the shape of the block knows of the spans. */
-    if (!pp_chunk_lean(shape, spans))
+    /* What the shape of the block knows of the spans. Lean: none has bytes, resources, cache figures or
+     * flags. */
+    int lean = !(differs.bytes | differs.cpu_ns | differs.run_delay_ns | differs.cache_hit_kib |
+                 differs.flags) &&
+               !(spans[0].bytes | spans[0].cpu_ns | spans[0].run_delay_ns | spans[0].cache_hit_kib |
+                 spans[0].flags);
+    if (!lean)
         return add_spans(r, spans, n, NOTHING);
     if (shape->gaps || differs.sample || spans[0].sample != PP_NO_SAMPLE ||
         spans[0].start_ns < r->last_end_ns || !in_second(r, spans[0].start_ns) || !in_second(r, last_end_ns))
@@ -400,8 +381,20 @@ int pp_rollup_add(struct pp_rollup *r, uint32_t thread, const struct pp_span *sp
 int pp_rollup_commit(struct pp_rollup *r)
 {
     int code = flush_second(r);
-    if (code == SQLITE_OK && !r->gave_up)
-        code = put_batches(r);
+    for (size_t i = 0, rows; i < r->n_batches && code == SQLITE_OK && !r->gave_up; i += rows) {
+        rows = r->n_batches - i < ROWS_AT_ONCE ? 1 : ROWS_AT_ONCE;
+        sqlite3_stmt *st = rows == 1 ? r->batch : r->many_batches;
+        for (size_t k = 0; k < rows; k++) {
+            const struct batch_part *b = &r->batches[i + k];
+            const struct sums *s = &b->sums;
+            const uint64_t column[] = {b->key >> 8, b->key & 0xff,     s->n,          s->samples,
+                                       s->total_ns, s->max_ns,         s->cpu_ns,     s->run_delay_ns,
+                                       s->bytes,    s->first_start_ns, s->last_end_ns};
+            enum { COLUMNS = sizeof(column) / sizeof(column[0]) };
+            bind_all(st, 1 + (int)k * COLUMNS, column, COLUMNS);
+        }
+        code = run_statement(st);
+    }
     if (r->n_batches)
         forget_batches(r);
     return code;

@@ -127,12 +127,34 @@ static pp_status add_to_chunk(struct pp_store *s, uint32_t thread)
     return added ? PP_OK : no_memory(s);
 }
 
-static pp_status insert_chunk(struct pp_store *s, uint32_t thread, int compress)
+/* The size is that of the last commit: spans of one transaction are left out together, from chunks and from
+ * roll-ups. */
+static int at_max_bytes(const struct pp_store *s)
+{
+    return s->max_bytes && s->file_bytes >= s->max_bytes;
+}
+
+static pp_status write_chunk(struct pp_store *s, uint32_t thread, int compress)
 {
     struct pp_store_pending *p = &s->pending[thread];
     uint64_t seq = p->seq, next_seq = seq + spans_of(p);
     size_t size;
-    pp_status status = add_to_chunk(s, thread);
+    pp_status status = pp_store_begin(s);
+    if (status)
+        return status;
+    if (at_max_bytes(s)) {
+        /* Said at once, for a run that is killed; how many is said at the end. */
+        if (!s->over_bytes)
+            status = pp_store_put_loss(s, "detail", 0,
+                                       "later spans are left out: the file reached its --max-bytes");
+        s->over_bytes += next_seq - seq;
+        p->seq = next_seq;
+        p->n = 0;
+        p->shape = (struct pp_chunk_shape){.gaps = 0};
+        pp_chunk_builder_drop(p->chunk);
+        return status;
+    }
+    status = add_to_chunk(s, thread);
     if (status)
         return status;
     struct pp_chunk_extent e = *pp_chunk_builder_extent(p->chunk);
@@ -148,32 +170,6 @@ static pp_status insert_chunk(struct pp_store *s, uint32_t thread, int compress)
                             PP_ROW(v_int(thread), v_int(seq), v_int(n), v_int(e.first_start_ns),
                                    v_int(e.last_end_ns), v_int(pp_chunk_checksum(thread, seq, n, body, size)),
                                    v_blob(body, size), v_unless(next_seq, seq + n)));
-}
-
-/* The size is that of the last commit: spans of one transaction are left out together, from chunks and from
- * roll-ups. */
-static int at_max_bytes(const struct pp_store *s)
-{
-    return s->max_bytes && s->file_bytes >= s->max_bytes;
-}
-
-static pp_status write_chunk(struct pp_store *s, uint32_t thread, int compress)
-{
-    struct pp_store_pending *p = &s->pending[thread];
-    pp_status status = pp_store_begin(s);
-    if (status || !at_max_bytes(s))
-        return status ? status : insert_chunk(s, thread, compress);
-    /* Said at once, for a run that is killed; how many is said at the end. */
-    if (!s->over_bytes)
-        status = pp_store_put_loss(s, "detail", 0,
-                                   "later spans are left out: the file reached its --max-bytes");
-    size_t n = spans_of(p);
-    s->over_bytes += n;
-    p->seq += n;
-    p->n = 0;
-    p->shape = (struct pp_chunk_shape){.gaps = 0};
-    pp_chunk_builder_drop(p->chunk);
-    return status;
 }
 
 /* A thread that brings many spans a commit, or whose chunks are cut by their size, is fast: compression can
@@ -203,36 +199,6 @@ pp_status pp_store_mind_size(struct pp_store *s)
 
 /* ---- appending ---- */
 
-/* Room for at least one more span of the thread; with less detail what is merged at a time, by and by. */
-static int make_room(struct pp_store_pending *p)
-{
-    return p->n < p->cap || (pp_grow(&p->spans, &p->cap, p->cap + PP_CHUNK_BLOCK, sizeof(*p->spans)) &&
-                             (p->chunk || (p->chunk = pp_chunk_builder_new())));
-}
-
-/* Sums up the n spans behind the pending ones, which they then are. */
-static pp_status add_pending(struct pp_store *s, uint32_t thread, size_t n)
-{
-    struct pp_store_pending *p = &s->pending[thread];
-    pp_status status = pp_store_begin(s);
-    if (status)
-        return status;
-    pp_chunk_look(p->chunk, &p->shape, p->spans, p->n, n);
-    if (!at_max_bytes(s) && pp_rollup_add(s->rollup, thread, p->spans + p->n, n, &p->shape) != SQLITE_OK)
-        return pp_store_fail(s, "cannot write roll-ups to");
-    p->n += n;
-    /* A block is complete, or as much as is merged at a time. */
-    if (s->detail == PP_DETAIL_SAMPLE) {
-        status = p->n == PP_CHUNK_BLOCK ? add_to_chunk(s, thread) : PP_OK;
-        if (status || p->n || pp_chunk_builder_extent(p->chunk)->spans < PP_STORE_CHUNK_SPANS)
-            return status;
-    } else if (p->n < PP_STORE_MERGED_SPANS) {
-        return PP_OK;
-    }
-    p->hurried = 1;
-    return write_chunk(s, thread, 0);
-}
-
 /* In blocks, that stay in the first-level cache while converted, looked at, summed up and encoded. */
 pp_status pp_store_append_from(struct pp_store *s, uint32_t thread, pp_span_source *source, void *ctx,
                                uint64_t *appended)
@@ -244,15 +210,36 @@ pp_status pp_store_append_from(struct pp_store *s, uint32_t thread, pp_span_sour
     size_t n = 1, room = 1;
     s->threads = thread < s->threads ? s->threads : thread + 1;
     while (!status && n == room) {
-        if (!make_room(p)) {
+        /* Room for at least one more; with less detail for what is merged at a time, by and by. */
+        if (p->n >= p->cap && !(pp_grow(&p->spans, &p->cap, p->cap + PP_CHUNK_BLOCK, sizeof(*p->spans)) &&
+                                (p->chunk || (p->chunk = pp_chunk_builder_new())))) {
             status = no_memory(s);
             break;
         }
         room = p->cap - p->n < PP_CHUNK_BLOCK ? p->cap - p->n : PP_CHUNK_BLOCK;
         n = source(ctx, p->spans + p->n, room);
         *appended += n;
-        if (n)
-            status = add_pending(s, thread, n);
+        status = n ? pp_store_begin(s) : PP_OK;
+        if (status || !n)
+            break;
+        /* They are summed up, and pending from then on. */
+        pp_chunk_look(p->chunk, &p->shape, p->spans, p->n, n);
+        if (!at_max_bytes(s) &&
+            pp_rollup_add(s->rollup, thread, p->spans + p->n, n, &p->shape) != SQLITE_OK) {
+            status = pp_store_fail(s, "cannot write roll-ups to");
+            break;
+        }
+        p->n += n;
+        /* A block is complete, or as much as is merged at a time. */
+        int full = p->n >= PP_STORE_MERGED_SPANS;
+        if (s->detail == PP_DETAIL_SAMPLE) {
+            status = p->n == PP_CHUNK_BLOCK ? add_to_chunk(s, thread) : PP_OK;
+            full = !status && !p->n && pp_chunk_builder_extent(p->chunk)->spans >= PP_STORE_CHUNK_SPANS;
+        }
+        if (full) {
+            p->hurried = 1;
+            status = write_chunk(s, thread, 0);
+        }
     }
     return pp_store_leave(s, status);
 }
