@@ -32,51 +32,44 @@ static pp_status insert_row(struct rows *r, sqlite3_stmt *st, const struct pp_va
     return status ? status : pp_store_begin(r->store);
 }
 
-/* Whole batches stay together; spans without a batch go by the second they started in. */
-static int is_kept(const struct rows *r, const struct pp_span *s)
-{
-    uint64_t group = s->batch != PP_NO_BATCH ? s->batch : 1ull << 40 | s->start_ns / 1000000000u;
-    return r->keep_below == UINT64_MAX || pp_mix64(group + 0x9e3779b97f4a7c15u) < r->keep_below;
-}
-
-static pp_status insert_span(struct rows *r, uint32_t thread, const struct pp_span *s)
-{
-    if (s->phase == PP_PHASE_COUNTER)
-        return !r->store->max_bytes || is_kept(r, s)
-                   ? insert_row(r, r->counter, PP_ROW(v_int(s->start_ns), v_int(s->name), v_int(s->bytes)))
-                   : PP_OK;
-    if (!is_kept(r, s))
-        return PP_OK;
-    int counts = s->flags & PP_SPAN_COUNT;
-    r->written++;
-    return insert_row(r, r->insert,
-                      PP_ROW(v_int(thread), v_int(s->phase), v_int(s->start_ns), v_int(s->dur_ns),
-                             v_int(s->epoch), v_unless(s->batch, PP_NO_BATCH),
-                             v_if(!counts && s->sample != PP_NO_SAMPLE, s->sample), v_if(counts, s->sample),
-                             v_int(s->bytes), v_if(s->flags & PP_SPAN_HAS_CPU, s->cpu_ns),
-                             v_if(s->flags & PP_SPAN_HAS_DELAY, s->run_delay_ns),
-                             v_if(s->flags & PP_SPAN_HAS_CACHE, s->cache_hit_kib), v_unless(s->name, 0),
-                             v_int(s->flags)));
-}
-
 static pp_status walk_chunks(struct rows *r)
 {
-    struct pp_store *s = r->store;
+    struct pp_store *store = r->store;
     sqlite3_stmt *st = NULL;
     pp_status status = PP_OK;
-    int code = sqlite3_prepare_v2(s->db, "SELECT thread, body FROM chunk ORDER BY id", -1, &st, NULL);
+    int code = sqlite3_prepare_v2(store->db, "SELECT thread, body FROM chunk ORDER BY id", -1, &st, NULL);
     while (code == SQLITE_OK && !status && (code = sqlite3_step(st)) == SQLITE_ROW) {
         size_t n;
         uint32_t thread = (uint32_t)sqlite3_column_int64(st, 0);
-        const struct pp_span *spans = pp_chunk_decode(s->codec, sqlite3_column_blob(st, 1),
+        const struct pp_span *spans = pp_chunk_decode(store->codec, sqlite3_column_blob(st, 1),
                                                       (size_t)sqlite3_column_bytes(st, 1), &n);
-        for (size_t i = 0; spans && i < n && !status;
-             i++) /* one that does not decode: the reader reports it */
-            status = insert_span(r, thread, &spans[i]);
+        /* One that does not decode: the reader reports it. */
+        for (size_t i = 0; spans && i < n && !status; i++) {
+            const struct pp_span *s = &spans[i];
+            int counter = s->phase == PP_PHASE_COUNTER, counts = s->flags & PP_SPAN_COUNT;
+            /* Whole batches stay together; spans without a batch go by the second they started in. */
+            uint64_t group = s->batch != PP_NO_BATCH ? s->batch : 1ull << 40 | s->start_ns / 1000000000u;
+            int kept = r->keep_below == UINT64_MAX || pp_mix64(group + 0x9e3779b97f4a7c15u) < r->keep_below;
+            if (!kept && !(counter && !store->max_bytes))
+                continue;
+            r->written += !counter;
+            status = counter ? insert_row(r, r->counter,
+                                          PP_ROW(v_int(s->start_ns), v_int(s->name), v_int(s->bytes)))
+                             : insert_row(r, r->insert,
+                                          PP_ROW(v_int(thread), v_int(s->phase), v_int(s->start_ns),
+                                                 v_int(s->dur_ns), v_int(s->epoch),
+                                                 v_unless(s->batch, PP_NO_BATCH),
+                                                 v_if(!counts && s->sample != PP_NO_SAMPLE, s->sample),
+                                                 v_if(counts, s->sample), v_int(s->bytes),
+                                                 v_if(s->flags & PP_SPAN_HAS_CPU, s->cpu_ns),
+                                                 v_if(s->flags & PP_SPAN_HAS_DELAY, s->run_delay_ns),
+                                                 v_if(s->flags & PP_SPAN_HAS_CACHE, s->cache_hit_kib),
+                                                 v_unless(s->name, 0), v_int(s->flags)));
+        }
         code = SQLITE_OK;
     }
     if (!status && code != SQLITE_DONE)
-        status = pp_store_fail(s, "cannot read spans back from");
+        status = pp_store_fail(store, "cannot read spans back from");
     sqlite3_finalize(st);
     return status;
 }
@@ -224,30 +217,26 @@ static void *checkpoint_main(void *arg)
     return NULL;
 }
 
-/* Of the thread, which is made the first time. 0: it cannot do it. */
-static int ask_thread(struct pp_checkpoint *c)
-{
-    sigset_t all, before;
-    pthread_mutex_lock(&c->lock);
-    int asked = !c->failed;
-    c->wanted = asked;
-    pthread_cond_signal(&c->changed);
-    pthread_mutex_unlock(&c->lock);
-    if (!asked || c->made)
-        return asked;
-    sigfillset(&all); /* signals are for the program's own threads */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    c->made = pthread_create(&c->thread, NULL, checkpoint_main, c) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return c->made;
-}
-
 static int on_commit(void *ctx, sqlite3 *db, const char *name, int pages)
 {
     struct pp_checkpoint *c = ctx;
+    int asked = 0;
     if (pages < c->opts.from)
         return SQLITE_OK;
-    if (pages >= c->opts.most || !ask_thread(c)) /* a thread that was asked as well would be in the way */
+    if (pages < c->opts.most) { /* else a thread that was asked as well would be in the way */
+        pthread_mutex_lock(&c->lock);
+        c->wanted = asked = !c->failed;
+        pthread_cond_signal(&c->changed);
+        pthread_mutex_unlock(&c->lock);
+    }
+    if (asked && !c->made) {
+        sigset_t all, before;
+        sigfillset(&all); /* signals are for the program's own threads */
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        c->made = asked = pthread_create(&c->thread, NULL, checkpoint_main, c) == 0;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    if (!asked)
         sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     return SQLITE_OK; /* the commit succeeded, whatever became of its log */
 }

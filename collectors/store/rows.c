@@ -162,29 +162,24 @@ pp_status pp_store_counter(struct pp_store *s, uint64_t t_ns, const char *name, 
 
 /* ---- errors ---- */
 
-/* The row that counts errors of this kind and action beyond the row limit; NULL: there is none yet. */
-static struct pp_store_more *more_of(struct pp_store *s, const char *kind, const char *action)
-{
-    for (size_t i = 0; i < s->n_more; i++)
-        if (strcmp(s->more[i].kind, kind) == 0 && strcmp(s->more[i].action, action) == 0)
-            return &s->more[i];
-    return NULL;
-}
-
-static pp_status put_error(struct pp_store *s, const struct pp_store_error *e)
+pp_status pp_store_error(struct pp_store *s, const struct pp_store_error *e)
 {
     const char *kind = e->kind ? e->kind : "unknown", *action = e->action ? e->action : "unknown";
+    pp_status status = pp_store_enter(s);
+    if (status)
+        return pp_store_leave(s, status);
     int listed = s->error_rows < PP_STORE_ERROR_ROWS;
-    const struct pp_store_more *counts = listed ? NULL : more_of(s, kind, action);
-    if (counts)
-        return pp_store_put_row(s, ST_ERROR_MORE, PP_ROW(v_int((uint64_t)counts->row)));
+    /* The row that counts errors of this kind and action beyond the limit, once there is one. */
+    for (size_t i = 0; i < s->n_more && !listed; i++)
+        if (strcmp(s->more[i].kind, kind) == 0 && strcmp(s->more[i].action, action) == 0)
+            return pp_store_leave(s, pp_store_put_row(s, ST_ERROR_MORE,
+                                                      PP_ROW(v_int((uint64_t)s->more[i].row))));
     const char *reason = listed ? e->reason : "further errors of this kind, counted but not listed";
-    pp_status status = pp_store_put_row(s, ST_ERROR,
-                                        PP_ROW(v_int(e->t_ns), v_unless(e->thread, UINT32_MAX),
-                                               v_unless(e->batch, PP_NO_BATCH),
-                                               v_unless(e->sample, PP_NO_SAMPLE),
-                                               v_text(listed ? e->path : NULL), v_text(kind), v_text(action),
-                                               v_text(reason)));
+    status = pp_store_put_row(s, ST_ERROR,
+                              PP_ROW(v_int(e->t_ns), v_unless(e->thread, UINT32_MAX),
+                                     v_unless(e->batch, PP_NO_BATCH), v_unless(e->sample, PP_NO_SAMPLE),
+                                     v_text(listed ? e->path : NULL), v_text(kind), v_text(action),
+                                     v_text(reason)));
     s->error_rows++;
     if (!status && !listed && s->n_more < PP_STORE_ERROR_KINDS) {
         struct pp_store_more *m = &s->more[s->n_more++];
@@ -192,13 +187,7 @@ static pp_status put_error(struct pp_store *s, const struct pp_store_error *e)
         snprintf(m->action, sizeof(m->action), "%s", action);
         m->row = sqlite3_last_insert_rowid(s->db);
     }
-    return status;
-}
-
-pp_status pp_store_error(struct pp_store *s, const struct pp_store_error *e)
-{
-    pp_status status = pp_store_enter(s);
-    return pp_store_leave(s, status ? status : put_error(s, e));
+    return pp_store_leave(s, status);
 }
 
 /* ---- the GPU ---- */

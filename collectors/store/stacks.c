@@ -11,11 +11,6 @@ struct pp_store_stacks {
     uint32_t n_threads;
 };
 
-void pp_store_free_stacks(struct pp_store *s)
-{
-    free(s->stacks);
-}
-
 static struct pp_store_stacks *stacks_of(struct pp_store *s)
 {
     if (!s->stacks)

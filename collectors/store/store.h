@@ -172,7 +172,7 @@ struct pp_store {
     uint64_t open_phases;              /* rows it has written */
     uint64_t requests, requests_first; /* rows it has written, and those that are gone */
     uint64_t looks, looks_first;       /* at threads, likewise */
-    struct pp_store_stacks *stacks;    /* stacks.c; NULL: none written */
+    struct pp_store_stacks *stacks;    /* stacks.c, one block; NULL: none written */
     uint64_t order_bytes;              /* of lists and hashes it has written */
     struct pp_checkpoint *checkpoint;  /* while there is a log; NULL: none, or SQLite does it in the commit */
     struct pp_store_cost cost;
@@ -214,10 +214,6 @@ pp_status pp_store_put_locked(struct pp_store *s, enum pp_store_statement which,
                               int n);
 pp_status pp_store_put_loss(struct pp_store *s, const char *what, uint64_t count, const char *why);
 void pp_store_put_meta(struct pp_store *s, const char *section, const char *key, double value);
-
-/* ---- stacks.c ---- */
-
-void pp_store_free_stacks(struct pp_store *s);
 
 /* ---- spans.c ---- */
 
