@@ -15,6 +15,7 @@
 
 #define BUSY_MS 5000
 #define CLAIM_TRIES 100
+#define NEW_FILE (O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW)
 
 /* ---- the name ----
  *
@@ -85,12 +86,6 @@ static int is_locked_by_another(int fd)
     return flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
-/* A new file of that name: -1 with errno. */
-static int make_file(const char *path)
-{
-    return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-}
-
 /* What is done with the file fd, which has the name and whose lock is ours. *lock is -1 where another got the
  * name. */
 static pp_status take_over(const struct pp_store_opts *opts, int fd, int empty, int *lock, struct pp_err *err)
@@ -110,7 +105,7 @@ static pp_status take_over(const struct pp_store_opts *opts, int fd, int empty, 
         return PP_OK;
     }
     unlink(opts->path);
-    int made = make_file(opts->path);
+    int made = open(opts->path, NEW_FILE, 0666);
     if (made < 0 && errno != EEXIST) /* else another was faster */
         return pp_fail_errno(err, errno, "cannot create %s", opts->path);
     if (made >= 0 && !is_locked_by_another(made))
@@ -131,7 +126,7 @@ static pp_status claim_name(const struct pp_store_opts *opts, int *lock, struct 
     *lock = -1;
     for (int tries = 0; !status && tries < CLAIM_TRIES; tries++) {
         struct stat st, named;
-        int fd = make_file(opts->path), made = fd >= 0;
+        int fd = open(opts->path, NEW_FILE, 0666), made = fd >= 0;
         if (!made && errno != EEXIST)
             return pp_fail_errno(err, errno, "cannot create %s", opts->path);
         if (!made)

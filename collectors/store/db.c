@@ -8,30 +8,26 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-static pp_status status_of(sqlite3 *db, int code)
-{
-    int e = db ? sqlite3_system_errno(db) : 0, no_room = e == ENOSPC || e == EDQUOT || e == EFBIG;
-    switch (code & 0xff) {
-    case SQLITE_FULL: return PP_E_NO_SPACE;
-    case SQLITE_IOERR: return no_room ? PP_E_NO_SPACE : PP_E_IO;
-    case SQLITE_NOMEM: return PP_E_NO_MEMORY;
-    case SQLITE_READONLY:
-    case SQLITE_PERM:
-    case SQLITE_AUTH: return PP_E_ACCESS;
-    case SQLITE_CANTOPEN: return no_room ? PP_E_NO_SPACE : PP_E_ACCESS;
-    case SQLITE_NOTADB:
-    case SQLITE_CORRUPT: return PP_E_CORRUPT;
-    default: return PP_E_SYSTEM;
-    }
-}
-
 pp_status pp_db_fail(sqlite3 *db, struct pp_err *err, const char *what, const char *path)
 {
-    int code = db ? sqlite3_extended_errcode(db) : SQLITE_NOMEM;
-    pp_status status = status_of(db, code);
+    int code = db ? sqlite3_extended_errcode(db) : SQLITE_NOMEM, e = db ? sqlite3_system_errno(db) : 0,
+        no_room = e == ENOSPC || e == EDQUOT || e == EFBIG;
+    pp_status status;
     struct rlimit limit;
     const char *why = db ? sqlite3_errmsg(db) : "out of memory";
     struct statvfs fs;
+    switch (code & 0xff) {
+    case SQLITE_FULL: status = PP_E_NO_SPACE; break;
+    case SQLITE_IOERR: status = no_room ? PP_E_NO_SPACE : PP_E_IO; break;
+    case SQLITE_NOMEM: status = PP_E_NO_MEMORY; break;
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH: status = PP_E_ACCESS; break;
+    case SQLITE_CANTOPEN: status = no_room ? PP_E_NO_SPACE : PP_E_ACCESS; break;
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT: status = PP_E_CORRUPT; break;
+    default: status = PP_E_SYSTEM; break;
+    }
     /* A log or journal is a file of its own. SQLite's errno is of its second try, to read what it could not
      * make. File systems without a fixed number say 0 of 0. */
     if ((code & 0xff) == SQLITE_CANTOPEN && statvfs(path, &fs) == 0 && fs.f_files > 0 && fs.f_favail == 0)
@@ -190,31 +186,13 @@ pp_status pp_beside_check(const char *real, struct pp_err *err)
 
 /* A recorder never has two databases in one transaction, so its journal names no other file ("super-journal",
  * whose record ends in the magic), and begins with a file that was no larger than now. */
-static pp_status check_content(int fd, const struct stat *journal, const struct stat *file,
-                               struct pp_err *err)
+pp_status pp_beside_may_roll_back(const char *real, struct pp_err *err)
 {
     static const uint8_t magic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
     uint8_t head[JOURNAL_HEADER] = {0}, end[sizeof(magic)];
-    off_t size = journal->st_size;
-    if (size < JOURNAL_HEADER)
-        return PP_OK; /* SQLite takes nothing from it */
-    if (pread(fd, head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
-        pread(fd, end, sizeof(end), size - (off_t)sizeof(end)) != (ssize_t)sizeof(end))
-        return pp_fail(err, PP_E_IO, "it cannot be read");
-    if (memcmp(end, magic, sizeof(magic)) == 0)
-        return pp_fail(
-            err, PP_E_UNSUPPORTED,
-            "it names another file, which rolling back would delete; no journal of pipeprobe does");
-    if (memcmp(head, magic, sizeof(magic)) == 0 &&
-        (uint64_t)pp_be32(head + 16) * pp_be32(head + 24) > (uint64_t)file->st_size)
-        return pp_fail(err, PP_E_UNSUPPORTED, "it is of a larger file");
-    return PP_OK;
-}
-
-pp_status pp_beside_may_roll_back(const char *real, struct pp_err *err)
-{
     char name[NAME_BYTES];
     struct stat file, journal;
+    pp_status status = PP_OK;
     snprintf(name, sizeof(name), "%s-journal", real);
     if (lstat(name, &journal) != 0 || (S_ISREG(journal.st_mode) && journal.st_size == 0))
         return PP_OK;
@@ -225,9 +203,20 @@ pp_status pp_beside_may_roll_back(const char *real, struct pp_err *err)
     int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return pp_fail(err, PP_E_ACCESS, "it cannot be opened: %s", strerror(errno));
-    pp_status status = fstat(fd, &journal) == 0 && kind_of(&journal, 0) == PP_BESIDE_OURS
-                           ? check_content(fd, &journal, &file, err)
-                           : pp_fail(err, PP_E_ACCESS, "it has just been replaced");
+    if (fstat(fd, &journal) != 0 || kind_of(&journal, 0) != PP_BESIDE_OURS)
+        status = pp_fail(err, PP_E_ACCESS, "it has just been replaced");
+    else if (journal.st_size < JOURNAL_HEADER)
+        ; /* SQLite takes nothing from it */
+    else if (pread(fd, head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
+             pread(fd, end, sizeof(end), journal.st_size - (off_t)sizeof(end)) != (ssize_t)sizeof(end))
+        status = pp_fail(err, PP_E_IO, "it cannot be read");
+    else if (memcmp(end, magic, sizeof(magic)) == 0)
+        status = pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "it names another file, which rolling back would delete; no journal of pipeprobe does");
+    else if (memcmp(head, magic, sizeof(magic)) == 0 &&
+             (uint64_t)pp_be32(head + 16) * pp_be32(head + 24) > (uint64_t)file.st_size)
+        status = pp_fail(err, PP_E_UNSUPPORTED, "it is of a larger file");
     close(fd);
     return status;
 }

@@ -50,6 +50,16 @@ static int log_write(sqlite3_file *file, const void *bytes, int n, sqlite3_int64
     return SQLITE_OK;
 }
 
+/* What is asked of the log's file as such. */
+#define BASE(name, call) \
+    static int log_##name(sqlite3_file *file) \
+    { \
+        struct log_file *f = (struct log_file *)file; \
+        return f->base->pMethods->call(f->base); \
+    }
+BASE(sector, xSectorSize)
+BASE(device, xDeviceCharacteristics)
+
 /* Everything else finds the log written. */
 #define BASE_AFTER_WAITING(name, parameters, call) \
     static int log_##name parameters \
@@ -67,18 +77,6 @@ BASE_AFTER_WAITING(control, (sqlite3_file * file, int op, void *arg), xFileContr
 BASE_AFTER_WAITING(lock, (sqlite3_file * file, int level), xLock(f->base, level))
 BASE_AFTER_WAITING(unlock, (sqlite3_file * file, int level), xUnlock(f->base, level))
 BASE_AFTER_WAITING(reserved, (sqlite3_file * file, int *out), xCheckReservedLock(f->base, out))
-
-static int log_sector(sqlite3_file *file)
-{
-    struct log_file *f = (struct log_file *)file;
-    return f->base->pMethods->xSectorSize(f->base);
-}
-
-static int log_device(sqlite3_file *file)
-{
-    struct log_file *f = (struct log_file *)file;
-    return f->base->pMethods->xDeviceCharacteristics(f->base);
-}
 
 static int log_close(sqlite3_file *file)
 {

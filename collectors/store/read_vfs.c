@@ -34,20 +34,6 @@ static int no_unmap(sqlite3_file *file, int delete)
     return SQLITE_OK;
 }
 
-/* The base's methods work on the base's file; the copy with ours lies behind it. */
-static void keep_index_private(sqlite3_file *file)
-{
-    sqlite3_io_methods *copy = (sqlite3_io_methods *)(void *)((char *)file + over.base->szOsFile);
-    if (file->pMethods->iVersion < 2 || !file->pMethods->xShmMap)
-        return;
-    *copy = *file->pMethods;
-    copy->xShmMap = no_index;
-    copy->xShmLock = no_lock;
-    copy->xShmBarrier = no_barrier;
-    copy->xShmUnmap = no_unmap;
-    file->pMethods = copy;
-}
-
 /* ---- files ---- */
 
 static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out_flags)
@@ -67,11 +53,20 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
      * takes for one of its lesser files. */
     int lesser = flags & SQLITE_OPEN_MAIN_DB ? flags : (flags & ~of_recording) | SQLITE_OPEN_SUBJOURNAL;
     int code = over.base->xOpen(over.base, name, file, (lesser & ~writes) | SQLITE_OPEN_READONLY, out_flags);
-    if (code == SQLITE_OK && flags & SQLITE_OPEN_MAIN_DB) {
-        if (sqlite3_uri_boolean(name, "private_index", 0))
-            keep_index_private(file);
-        else
-            pp_index_guard(file, (char *)file + over.base->szOsFile);
+    if (code != SQLITE_OK || !(flags & SQLITE_OPEN_MAIN_DB))
+        return code;
+    /* The base's methods work on the base's file; the copy with ours lies behind it. */
+    void *behind = (char *)file + over.base->szOsFile;
+    if (!sqlite3_uri_boolean(name, "private_index", 0)) {
+        pp_index_guard(file, behind);
+    } else if (file->pMethods->iVersion >= 2 && file->pMethods->xShmMap) {
+        sqlite3_io_methods *copy = behind;
+        *copy = *file->pMethods;
+        copy->xShmMap = no_index;
+        copy->xShmLock = no_lock;
+        copy->xShmBarrier = no_barrier;
+        copy->xShmUnmap = no_unmap;
+        file->pMethods = copy;
     }
     return code;
 }

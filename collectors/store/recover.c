@@ -244,26 +244,11 @@ out:
     return status;
 }
 
-/* A write that was cut off in the middle left a journal: only a connection that may write can put the pages
- * back. A journal that is not ours to roll back stays, and the reader says so. */
-static void roll_back(const char *path)
+pp_status pp_recording_recover(const char *path, struct pp_missing *missing, struct pp_err *err)
 {
     char real[PATH_MAX];
     struct pp_err why = {.code = PP_OK};
     sqlite3 *db = NULL;
-    pp_beside_real(path, real);
-    if (pp_beside_look(real, "-journal") == PP_BESIDE_ABSENT ||
-        pp_beside_may_roll_back(real, &why) != PP_OK || pp_beside_may_write(real, &why) != PP_OK)
-        return;
-    if (sqlite3_open_v2(real, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, pp_log_vfs()) == SQLITE_OK) {
-        pp_schema_distrust(db);
-        sqlite3_exec(db, "SELECT 1 FROM sqlite_master LIMIT 1", NULL, NULL, NULL);
-    }
-    sqlite3_close(db);
-}
-
-pp_status pp_recording_recover(const char *path, struct pp_missing *missing, struct pp_err *err)
-{
     if (access(path, F_OK) != 0 && errno == ENOENT) { /* perhaps there is a recording session beside it */
         struct pp_rings r;
         enum pp_rings_found found = pp_rings_open(path, &r);
@@ -279,6 +264,16 @@ pp_status pp_recording_recover(const char *path, struct pp_missing *missing, str
     if (pp_db_check_file(path, NULL) != PP_OK)
         return PP_OK; /* no recording: its reader says so */
     pp_store_recover(path, &missing->spans, &missing->why);
-    roll_back(path);
+    /* A write that was cut off in the middle left a journal: only a connection that may write can put the
+     * pages back. A journal that is not ours to roll back stays, and the reader says so. */
+    pp_beside_real(path, real);
+    if (pp_beside_look(real, "-journal") == PP_BESIDE_ABSENT ||
+        pp_beside_may_roll_back(real, &why) != PP_OK || pp_beside_may_write(real, &why) != PP_OK)
+        return PP_OK;
+    if (sqlite3_open_v2(real, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, pp_log_vfs()) == SQLITE_OK) {
+        pp_schema_distrust(db);
+        sqlite3_exec(db, "SELECT 1 FROM sqlite_master LIMIT 1", NULL, NULL, NULL);
+    }
+    sqlite3_close(db);
     return PP_OK;
 }

@@ -17,19 +17,6 @@ void pp_rings_close(struct pp_rings *r)
     r->file = NULL;
 }
 
-/* A process that records without a collector, or the child it forked, holds a lock on this one. */
-static int is_recorded_into(const char *dir)
-{
-    char name[PATH_MAX + 16];
-    struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    snprintf(name, sizeof(name), "%s/" PP_PRESENCE_FILE_NAME, dir);
-    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    int there = fd >= 0 && fcntl(fd, F_OFD_GETLK, &fl) == 0 && fl.l_type != F_UNLCK;
-    if (fd >= 0)
-        close(fd);
-    return there;
-}
-
 /* A session is made by its user, for that user alone (probe/trace/session.c): in what others could make or
  * change, names lead where they like, and so would we. */
 static int is_ours(const char *name, int directory)
@@ -62,7 +49,14 @@ enum pp_rings_found pp_rings_open(const char *path, struct pp_rings *r)
     }
     int held = ours ? fcntl(r->fd, F_OFD_SETLK, &fl) != 0 && (errno == EAGAIN || errno == EACCES)
                     : fcntl(r->fd, F_OFD_GETLK, &fl) == 0 && fl.l_type != F_UNLCK;
-    if (held || is_recorded_into(r->dir))
+    /* A process that records without a collector, or the child it forked, holds a lock on this one. */
+    snprintf(name, sizeof(name), "%s/" PP_PRESENCE_FILE_NAME, r->dir);
+    int presence = held ? -1 : open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    fl = (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    held |= presence >= 0 && fcntl(presence, F_OFD_GETLK, &fl) == 0 && fl.l_type != F_UNLCK;
+    if (presence >= 0)
+        close(presence);
+    if (held)
         return PP_RINGS_LIVE;
     if (!ours)
         return PP_RINGS_FOREIGN;

@@ -282,10 +282,16 @@ pp_status pp_schema_check_read(sqlite3 *db, const char *path, struct pp_err *err
 }
 
 /* Type, name and words of each thing in the schema of db are looked up in that of ours. */
-static int all_known(sqlite3 *db, sqlite3 *ours)
+pp_status pp_schema_check_write(sqlite3 *db, const char *path, struct pp_err *err)
 {
+    sqlite3 *ours = NULL;
     sqlite3_stmt *st = NULL, *known = NULL;
-    int same = 0,
+    int code = sqlite3_open(":memory:", &ours);
+    if (code == SQLITE_OK)
+        code = sqlite3_exec(ours, pp_schema_tables, NULL, NULL, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_exec(ours, pp_schema_finish, NULL, NULL, NULL);
+    if (code == SQLITE_OK)
         code = sqlite3_prepare_v2(db, "SELECT type, name, tbl_name, sql FROM sqlite_master", -1, &st, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_prepare_v2(
@@ -298,20 +304,11 @@ static int all_known(sqlite3 *db, sqlite3 *ours)
             sqlite3_bind_text(known, i + 1, text(st, i), -1, SQLITE_TRANSIENT);
         code = sqlite3_step(known) == SQLITE_ROW ? SQLITE_OK : SQLITE_MISMATCH;
     }
-    same = code == SQLITE_DONE;
     sqlite3_finalize(st);
     sqlite3_finalize(known);
-    return same;
-}
-
-pp_status pp_schema_check_write(sqlite3 *db, const char *path, struct pp_err *err)
-{
-    sqlite3 *ours = NULL;
-    int same = sqlite3_open(":memory:", &ours) == SQLITE_OK &&
-               sqlite3_exec(ours, pp_schema_tables, NULL, NULL, NULL) == SQLITE_OK &&
-               sqlite3_exec(ours, pp_schema_finish, NULL, NULL, NULL) == SQLITE_OK && all_known(db, ours);
     sqlite3_close(ours);
-    return same ? PP_OK
-                : pp_fail(err, PP_E_UNSUPPORTED,
-                          "the tables of %s are not those that this version of pipeprobe writes", path);
+    return code == SQLITE_DONE
+               ? PP_OK
+               : pp_fail(err, PP_E_UNSUPPORTED,
+                         "the tables of %s are not those that this version of pipeprobe writes", path);
 }
