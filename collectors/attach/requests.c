@@ -19,34 +19,6 @@ struct requests {
     int held_up; /* the row at the tail was claimed and not written at the last poll */
 };
 
-static void log_row(struct requests *s, const struct pp_requests_row *row)
-{
-    struct pp_read_request r = row->request;
-    int sound = (int64_t)r.start_ns > 0 && r.resolve_ns < LONGEST_NS && r.connect_ns < LONGEST_NS &&
-                r.tls_ns < LONGEST_NS && r.first_byte_ns < LONGEST_NS && r.transfer_ns < LONGEST_NS &&
-                (int64_t)r.bytes > 0 && r.status < 600;
-    if (!sound) {
-        s->lost++;
-        return;
-    }
-    r.host[sizeof(r.host) - 1] = '\0';
-    pp_count(&pp_request_counters, PP_REQUEST_COUNT_RETRIES, r.attempt != 0);
-    /* No more of its name is known than the host, and that has no prefix. */
-    pp_request_log_add(&(struct pp_request){.start_ns = r.start_ns,
-                                            .resolve_ns = r.resolve_ns,
-                                            .connect_ns = r.connect_ns,
-                                            .tls_ns = r.tls_ns,
-                                            .first_byte_ns = r.first_byte_ns,
-                                            .transfer_ns = r.transfer_ns,
-                                            .bytes = r.bytes,
-                                            .sample = row->sample,
-                                            .epoch = row->epoch,
-                                            .status = r.status,
-                                            .attempt = r.attempt,
-                                            .flags = r.connected ? PP_REQUEST_CONNECTED : 0u},
-                       r.host, "");
-}
-
 /* A row that is not written by the second look is one whose process was killed. */
 static void take_rows(struct requests *s, int last)
 {
@@ -59,18 +31,40 @@ static void take_rows(struct requests *s, int last)
     }
     for (; s->tail != head && most; s->tail++, most--) {
         const struct pp_requests_row *row = &f->row[s->tail % PP_REQUESTS_ROWS];
+        struct pp_requests_row copy = {.number = 0};
         /* pairs with the release in put_row of python/record/requests.c */
-        if (__atomic_load_n(&row->number, __ATOMIC_ACQUIRE) != s->tail + 1) {
-            if (!s->held_up && !last) {
-                s->held_up = 1;
-                break;
-            }
-            s->lost++;
-        } else {
-            const struct pp_requests_row copy = *row;
-            log_row(s, &copy);
+        int there = __atomic_load_n(&row->number, __ATOMIC_ACQUIRE) == s->tail + 1;
+        if (!there && !s->held_up && !last) {
+            s->held_up = 1;
+            break;
         }
         s->held_up = 0;
+        if (there)
+            copy = *row;
+        struct pp_read_request *r = &copy.request;
+        int sound = (int64_t)r->start_ns > 0 && r->resolve_ns < LONGEST_NS && r->connect_ns < LONGEST_NS &&
+                    r->tls_ns < LONGEST_NS && r->first_byte_ns < LONGEST_NS && r->transfer_ns < LONGEST_NS &&
+                    (int64_t)r->bytes > 0 && r->status < 600;
+        if (!there || !sound) {
+            s->lost++;
+            continue;
+        }
+        r->host[sizeof(r->host) - 1] = '\0';
+        pp_count(&pp_request_counters, PP_REQUEST_COUNT_RETRIES, r->attempt != 0);
+        /* No more of its name is known than the host, and that has no prefix. */
+        pp_request_log_add(&(struct pp_request){.start_ns = r->start_ns,
+                                                .resolve_ns = r->resolve_ns,
+                                                .connect_ns = r->connect_ns,
+                                                .tls_ns = r->tls_ns,
+                                                .first_byte_ns = r->first_byte_ns,
+                                                .transfer_ns = r->transfer_ns,
+                                                .bytes = r->bytes,
+                                                .sample = copy.sample,
+                                                .epoch = copy.epoch,
+                                                .status = r->status,
+                                                .attempt = r->attempt,
+                                                .flags = r->connected ? PP_REQUEST_CONNECTED : 0u},
+                           r->host, "");
     }
     __atomic_store_n(&f->tail, s->tail, __ATOMIC_RELEASE); /* pairs with the acquire in put_row */
 }

@@ -108,39 +108,27 @@ static struct pp_session_taken take_files(const char *path, const struct kind *k
     return t;
 }
 
+#define KIND(PREFIX, name) \
+    .prefix = PP_##PREFIX##_FILE_PREFIX, .size = sizeof(struct pp_##name##_file), .name = fn, .ctx = ctx
+
 struct pp_session_taken pp_process_files_take(const char *dir, pp_process_file_fn *fn, void *ctx)
 {
-    return take_files(dir, &(struct kind){.prefix = PP_PROCESS_FILE_PREFIX,
-                                          .size = sizeof(struct pp_process_file),
-                                          .process = fn,
-                                          .ctx = ctx});
-}
-
-static struct pp_session_taken loaders_files(const char *dir, pp_loaders_file_fn *fn, void *ctx, int keep)
-{
-    return take_files(dir, &(struct kind){.prefix = PP_LOADERS_FILE_PREFIX,
-                                          .size = sizeof(struct pp_loaders_file),
-                                          .loaders = fn,
-                                          .ctx = ctx,
-                                          .keep = keep});
+    return take_files(dir, &(struct kind){KIND(PROCESS, process)});
 }
 
 struct pp_session_taken pp_loaders_files_take(const char *dir, pp_loaders_file_fn *fn, void *ctx)
 {
-    return loaders_files(dir, fn, ctx, 0);
+    return take_files(dir, &(struct kind){KIND(LOADERS, loaders)});
 }
 
 struct pp_session_taken pp_loaders_files_read(const char *dir, pp_loaders_file_fn *fn, void *ctx)
 {
-    return loaders_files(dir, fn, ctx, 1);
+    return take_files(dir, &(struct kind){KIND(LOADERS, loaders), .keep = 1});
 }
 
 struct pp_session_taken pp_rank_files_take(const char *dir, pp_rank_file_fn *fn, void *ctx)
 {
-    return take_files(dir, &(struct kind){.prefix = PP_RANK_FILE_PREFIX,
-                                          .size = sizeof(struct pp_rank_file),
-                                          .rank = fn,
-                                          .ctx = ctx});
+    return take_files(dir, &(struct kind){KIND(RANK, rank)});
 }
 
 pp_status pp_session_ring_make(char path[PATH_MAX], const char *dir, const char *name, size_t size,
