@@ -36,25 +36,21 @@ __attribute__((constructor)) void reads_find_real(void)
  * one the CPU time is what has passed since the clock was read last, less the time before the call. */
 #define SHORT_NS 30000u
 
-static uint64_t cpu_of(uint64_t from_ns, uint64_t to_ns)
-{
-    struct pp_reads *c = &reads_counted;
-    uint64_t wall_ns = to_ns - from_ns;
-    if (wall_ns < SHORT_NS)
-        return wall_ns;
-    uint64_t cpu_ns = pp_thread_cpu_ns(), ran_ns = cpu_ns - c->at_cpu_ns, before_ns = from_ns - c->at_ns;
-    c->at_ns = to_ns;
-    c->at_cpu_ns = cpu_ns;
-    ran_ns = ran_ns > before_ns ? ran_ns - before_ns : 0;
-    return ran_ns < wall_ns ? ran_ns : wall_ns;
-}
-
 void reads_count(enum pp_read_class as, uint64_t from_ns, uint64_t to_ns, ssize_t bytes)
 {
     struct pp_reads *c = &reads_counted;
-    c->ns += to_ns - from_ns;
-    c->class_ns[as] += to_ns - from_ns;
-    c->cpu_ns += c->counting > 1 ? cpu_of(from_ns, to_ns) : 0;
+    uint64_t wall_ns = to_ns - from_ns, ran_ns = wall_ns;
+    c->ns += wall_ns;
+    c->class_ns[as] += wall_ns;
+    if (c->counting > 1 && wall_ns >= SHORT_NS) {
+        uint64_t cpu_ns = pp_thread_cpu_ns(), before_ns = from_ns - c->at_ns;
+        ran_ns = cpu_ns - c->at_cpu_ns;
+        c->at_ns = to_ns;
+        c->at_cpu_ns = cpu_ns;
+        ran_ns = ran_ns > before_ns ? ran_ns - before_ns : 0;
+    }
+    if (c->counting > 1)
+        c->cpu_ns += ran_ns < wall_ns ? ran_ns : wall_ns;
     c->bytes += bytes > 0 ? (uint64_t)bytes : 0;
     c->calls++;
     /* The CPU clock at each: a loop that loads in the thread that trains has few calls. */
