@@ -175,14 +175,13 @@ static void note_order(const struct record_iteration *it, PyObject *index, int b
     uint64_t number;
     int list = PyList_Check(index);
     if (n <= 0 || !record_order_batch(it, (uint64_t)n)) {
-        record_order_unknown(it);
+        record_order_unknown(it, 0);
         return;
     }
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *key = !batched ? index : list ? PyList_GetItem(index, i) : PyTuple_GetItem(index, i);
         if (!number_of(key, &number)) {
-            record_order_undo();
-            record_order_unknown(it);
+            record_order_unknown(it, 1);
             return;
         }
         record_order_sample(number);

@@ -194,14 +194,12 @@ void record_order_batch_end(void)
     put_head();
 }
 
-void record_order_undo(void)
+void record_order_unknown(const struct record_iteration *it, int begun)
 {
-    order.used = order.before;
-    order.last = order.last_before;
-}
-
-void record_order_unknown(const struct record_iteration *it)
-{
+    if (begun) {
+        order.used = order.before;
+        order.last = order.last_before;
+    }
     if (!make_room(it, 0))
         return;
     order.used = (size_t)(pp_sample_list_put_batch(order.buf + order.used, UINT64_MAX) - order.buf);
