@@ -377,22 +377,6 @@ static int is_optional(const char *symbol)
     return found;
 }
 
-static pp_status bind_calls(struct pp_cupti_api_table *t, void *lib, const char *name, struct pp_err *err)
-{
-    const char *missing = NULL;
-    memset(t, 0, sizeof(*t));
-    snprintf(t->library, sizeof(t->library), "%s", name);
-#define FIND(symbol, args) \
-    if (!(*(void **)&t->symbol = dlsym(lib, #symbol)) && !is_optional(#symbol)) \
-        missing = #symbol;
-    PP_CUPTI_CALLS(FIND)
-#undef FIND
-    if (missing || t->cuptiGetVersion(&t->version) != 0)
-        return pp_fail(err, PP_E_UNSUPPORTED, "%s is not a usable CUPTI: it has no %s", name,
-                       missing ? missing : "version");
-    return PP_OK;
-}
-
 pp_status pp_cupti_load(struct pp_cupti_api_table *t, const char *const *libraries, int driver_version,
                         struct pp_err *err)
 {
@@ -404,18 +388,30 @@ pp_status pp_cupti_load(struct pp_cupti_api_table *t, const char *const *librari
         for (int i = 0; libraries[i]; i++) {
             void *lib = dlopen(libraries[i],
                                RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE | (mapped ? RTLD_NOLOAD : 0));
+            const char *missing = NULL;
             if (!lib)
                 continue;
-            st = bind_calls(t, lib, libraries[i], err);
+            memset(t, 0, sizeof(*t));
+            snprintf(t->library, sizeof(t->library), "%s", libraries[i]);
+#define FIND(symbol, args) \
+    if (!(*(void **)&t->symbol = dlsym(lib, #symbol)) && !is_optional(#symbol)) \
+        missing = #symbol;
+            PP_CUPTI_CALLS(FIND)
+#undef FIND
+            if (!missing && t->cuptiGetVersion(&t->version) != 0)
+                missing = "version";
             /* Of CUDA, by the version of CUPTI's interface; the old numbering does not tell. */
             int major = t->version >= 100000 ? (int)(t->version / 10000) : 0;
-            if (st == PP_OK && major > driver_version / 1000)
+            if (missing)
+                st = pp_fail(err, PP_E_UNSUPPORTED, "%s is not a usable CUPTI: it has no %s", libraries[i],
+                             missing);
+            else if (major > driver_version / 1000)
                 st = pp_fail(
                     err, PP_E_UNSUPPORTED,
                     "%s is for CUDA %d and the driver supports CUDA %d.%d: install the CUPTI of the driver's version, or a newer driver",
                     libraries[i], major, driver_version / 1000, driver_version % 1000 / 10);
-            if (st == PP_OK)
-                return st;
+            else
+                return PP_OK;
         }
     }
     return st;

@@ -42,30 +42,25 @@ struct pp_nvml {
     char driver[80], lacks[160];
 };
 
-static pp_status bind_calls(struct pp_nvml *n, struct pp_err *err)
-{
-    void *lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    const char *missing = NULL;
-    if (!lib)
-        return pp_fail(err, PP_E_NOT_FOUND, "NVML is not installed (%s)", dlerror());
-#define FIND(name, args) \
-    if (!(*(void **)&n->name = dlsym(lib, #name))) \
-        missing = #name;
-    CALLS(FIND)
-    if (!(*(void **)&n->nvmlErrorString = dlsym(lib, "nvmlErrorString")))
-        missing = "nvmlErrorString";
-#undef FIND
-    return missing ? pp_fail(err, PP_E_UNSUPPORTED, "the driver's NVML is too old: it has no %s", missing)
-                   : PP_OK;
-}
-
 pp_status pp_nvml_open(const char *pci_bus_id, struct pp_nvml **out, struct pp_err *err)
 {
+    pp_status st = PP_OK;
+    const char *missing = NULL;
     *out = NULL;
     struct pp_nvml *n = calloc(1, sizeof(*n));
     if (!n)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read NVML");
-    pp_status st = bind_calls(n, err);
+    void *lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!lib)
+        st = pp_fail(err, PP_E_NOT_FOUND, "NVML is not installed (%s)", dlerror());
+#define FIND(name, args) \
+    if (lib && !(*(void **)&n->name = dlsym(lib, #name))) \
+        missing = #name;
+    CALLS(FIND)
+    FIND(nvmlErrorString, )
+#undef FIND
+    if (missing)
+        st = pp_fail(err, PP_E_UNSUPPORTED, "the driver's NVML is too old: it has no %s", missing);
     int rc = st == PP_OK ? n->nvmlInit_v2() : 0;
     int initialised = st == PP_OK && rc == 0;
     if (initialised)
