@@ -18,20 +18,6 @@ struct rows {
     uint64_t keep_below; /* a batch is kept when its hash is below; UINT64_MAX: all are */
 };
 
-static pp_status insert_row(struct rows *r, sqlite3_stmt *st, const struct pp_value *v, int n)
-{
-    pp_row_bind(st, v, n);
-    int code = sqlite3_step(st);
-    sqlite3_reset(st);
-    if (code != SQLITE_DONE)
-        return pp_store_fail(r->store, "cannot write plain span rows to");
-    if (++r->in_transaction < ROWS_PER_TRANSACTION)
-        return PP_OK;
-    r->in_transaction = 0;
-    pp_status status = pp_store_flush(r->store);
-    return status ? status : pp_store_begin(r->store);
-}
-
 static pp_status walk_chunks(struct rows *r)
 {
     struct pp_store *store = r->store;
@@ -53,18 +39,27 @@ static pp_status walk_chunks(struct rows *r)
             if (!kept && !(counter && !store->max_bytes))
                 continue;
             r->written += !counter;
-            status = counter ? insert_row(r, r->counter,
-                                          PP_ROW(v_int(s->start_ns), v_int(s->name), v_int(s->bytes)))
-                             : insert_row(r, r->insert,
-                                          PP_ROW(v_int(thread), v_int(s->phase), v_int(s->start_ns),
-                                                 v_int(s->dur_ns), v_int(s->epoch),
-                                                 v_unless(s->batch, PP_NO_BATCH),
-                                                 v_if(!counts && s->sample != PP_NO_SAMPLE, s->sample),
-                                                 v_if(counts, s->sample), v_int(s->bytes),
-                                                 v_if(s->flags & PP_SPAN_HAS_CPU, s->cpu_ns),
-                                                 v_if(s->flags & PP_SPAN_HAS_DELAY, s->run_delay_ns),
-                                                 v_if(s->flags & PP_SPAN_HAS_CACHE, s->cache_hit_kib),
-                                                 v_unless(s->name, 0), v_int(s->flags)));
+            sqlite3_stmt *row = counter ? r->counter : r->insert;
+            if (counter)
+                pp_row_bind(row, PP_ROW(v_int(s->start_ns), v_int(s->name), v_int(s->bytes)));
+            else
+                pp_row_bind(row, PP_ROW(v_int(thread), v_int(s->phase), v_int(s->start_ns), v_int(s->dur_ns),
+                                        v_int(s->epoch), v_unless(s->batch, PP_NO_BATCH),
+                                        v_if(!counts && s->sample != PP_NO_SAMPLE, s->sample),
+                                        v_if(counts, s->sample), v_int(s->bytes),
+                                        v_if(s->flags & PP_SPAN_HAS_CPU, s->cpu_ns),
+                                        v_if(s->flags & PP_SPAN_HAS_DELAY, s->run_delay_ns),
+                                        v_if(s->flags & PP_SPAN_HAS_CACHE, s->cache_hit_kib),
+                                        v_unless(s->name, 0), v_int(s->flags)));
+            int inserted = sqlite3_step(row) == SQLITE_DONE;
+            sqlite3_reset(row);
+            if (!inserted) {
+                status = pp_store_fail(store, "cannot write plain span rows to");
+            } else if (++r->in_transaction == ROWS_PER_TRANSACTION) {
+                r->in_transaction = 0;
+                status = pp_store_flush(store);
+                status = status ? status : pp_store_begin(store);
+            }
         }
         code = SQLITE_OK;
     }

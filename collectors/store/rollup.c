@@ -206,23 +206,6 @@ static void add_sums(struct sums *to, const struct sums *s)
     to->cache_hit_kib += s->cache_hit_kib;
 }
 
-static int add_to_batch(struct pp_rollup *r, uint64_t key, const struct sums *s)
-{
-    uint32_t i = (uint32_t)pp_mix64(key) & (BATCH_SLOTS - 1);
-    while (r->at[i] != NO_PAIR && r->batches[r->at[i]].key != key)
-        i = (i + 1) & (BATCH_SLOTS - 1);
-    if (r->at[i] == NO_PAIR) {
-        if (r->n_batches == BATCH_PAIRS) { /* worth it for steps, not for a stress test of the recorder */
-            r->gave_up = 1;
-            return sqlite3_exec(r->db, "DELETE FROM rollup_batch", NULL, NULL, NULL);
-        }
-        r->batches[r->n_batches] = (struct batch_part){.key = key};
-        r->at[i] = r->n_batches++;
-    }
-    add_sums(&r->batches[r->at[i]].sums, s);
-    return SQLITE_OK;
-}
-
 static int end_runs(struct pp_rollup *r)
 {
     int code = SQLITE_OK;
@@ -230,8 +213,22 @@ static int end_runs(struct pp_rollup *r)
         unsigned phase = r->runs[--r->n_runs];
         struct phase_part *p = r->phase[phase];
         add_sums(&p->sums, &p->run);
-        if (r->run_batch != PP_NO_BATCH && !r->gave_up)
-            code = add_to_batch(r, r->run_batch << 8 | phase, &p->run);
+        if (r->run_batch != PP_NO_BATCH && !r->gave_up) {
+            uint64_t key = r->run_batch << 8 | phase;
+            uint32_t i = (uint32_t)pp_mix64(key) & (BATCH_SLOTS - 1);
+            while (r->at[i] != NO_PAIR && r->batches[r->at[i]].key != key)
+                i = (i + 1) & (BATCH_SLOTS - 1);
+            if (r->at[i] == NO_PAIR && r->n_batches < BATCH_PAIRS) {
+                r->batches[r->n_batches] = (struct batch_part){.key = key};
+                r->at[i] = r->n_batches++;
+            }
+            if (r->at[i] != NO_PAIR) {
+                add_sums(&r->batches[r->at[i]].sums, &p->run);
+            } else { /* worth it for steps, not for a stress test of the recorder */
+                r->gave_up = 1;
+                code = sqlite3_exec(r->db, "DELETE FROM rollup_batch", NULL, NULL, NULL);
+            }
+        }
         memset(&p->run, 0, sizeof(p->run));
         r->running[phase] = NULL;
     }
@@ -281,21 +278,16 @@ static int begin_part(struct pp_rollup *r, uint32_t thread, uint64_t end_ns)
     return code;
 }
 
-static int begin_batch(struct pp_rollup *r, uint64_t batch)
-{
-    int code = end_runs(r);
-    r->run_batch = batch;
-    return code;
-}
-
 /* The span belongs to no run: it is of another second or batch than the last one, or the first of its phase.
  * Seldom so, and kept out of the loop for that. */
 static __attribute__((noinline)) int change_run(struct pp_rollup *r, const struct pp_span *s, uint64_t end)
 {
     struct phase_part **p = &r->phase[s->phase];
     int code = in_second(r, end) ? SQLITE_OK : begin_part(r, r->thread, end);
-    if (code == SQLITE_OK && s->batch != r->run_batch)
-        code = begin_batch(r, s->batch);
+    if (code == SQLITE_OK && s->batch != r->run_batch) {
+        code = end_runs(r);
+        r->run_batch = s->batch;
+    }
     if (code != SQLITE_OK || r->running[s->phase])
         return code;
     if (!*p) {
@@ -370,8 +362,10 @@ int pp_rollup_add(struct pp_rollup *r, uint32_t thread, const struct pp_span *sp
         same = differs.batch ? 1 : n; /* of one batch */
         while (from + same < n && spans[from + same].batch == spans[from].batch)
             same++;
-        if (spans[from].batch != r->run_batch)
-            code = begin_batch(r, spans[from].batch);
+        if (spans[from].batch != r->run_batch) {
+            code = end_runs(r);
+            r->run_batch = spans[from].batch;
+        }
         if (code == SQLITE_OK)
             code = add_spans(r, spans + from, same, LATER);
     }
