@@ -367,16 +367,6 @@ const char *const pp_cupti_places[] = {"libcupti.so.13",
                                        "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so",
                                        NULL};
 
-static int is_optional(const char *symbol)
-{
-    static const char *const names[] = {"cuptiActivityRegisterTimestampCallback", "cuptiSetThreadIdType",
-                                        "cuptiSubscribe", "cuptiUnsubscribe"};
-    int found = 0;
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        found |= strcmp(symbol, names[i]) == 0;
-    return found;
-}
-
 pp_status pp_cupti_load(struct pp_cupti_api_table *t, const char *const *libraries, int driver_version,
                         struct pp_err *err)
 {
@@ -393,11 +383,12 @@ pp_status pp_cupti_load(struct pp_cupti_api_table *t, const char *const *librari
                 continue;
             memset(t, 0, sizeof(*t));
             snprintf(t->library, sizeof(t->library), "%s", libraries[i]);
-#define FIND(symbol, args) \
-    if (!(*(void **)&t->symbol = dlsym(lib, #symbol)) && !is_optional(#symbol)) \
-        missing = #symbol;
-            PP_CUPTI_CALLS(FIND)
+#define FIND(symbol, args) *(void **)&t->symbol = dlsym(lib, #symbol);
+            PP_CUPTI_ALL(FIND)
 #undef FIND
+#define MISSES(symbol, args) missing = t->symbol ? missing : #symbol;
+            PP_CUPTI_CALLS(MISSES)
+#undef MISSES
             if (!missing && t->cuptiGetVersion(&t->version) != 0)
                 missing = "version";
             /* Of CUDA, by the version of CUPTI's interface; the old numbering does not tell. */

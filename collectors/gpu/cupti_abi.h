@@ -109,7 +109,7 @@ typedef void pp_cupti_called(void *ctx, uint32_t domain, uint32_t call, const vo
  * our threads. */
 enum { PP_CUPTI_THREAD_SYSTEM = 1 };
 
-/* X(symbol, arguments). The last four are not in every version, or can be done without. */
+/* X(symbol, arguments). OPTIONAL: not in every version, or can be done without. */
 /* clang-format off */
 #define PP_CUPTI_CALLS(X)                                                                          \
     X(cuptiGetVersion, (uint32_t *version))                                                        \
@@ -123,16 +123,18 @@ enum { PP_CUPTI_THREAD_SYSTEM = 1 };
     X(cuptiActivityGetNextRecord, (uint8_t *buffer, size_t valid, struct pp_cupti_record **record)) \
     X(cuptiActivityGetNumDroppedRecords, (void *context, uint32_t stream, size_t *dropped))        \
     X(cuptiActivityPushExternalCorrelationId, (uint32_t kind, uint64_t id))                        \
-    X(cuptiActivityPopExternalCorrelationId, (uint32_t kind, uint64_t *last))                      \
+    X(cuptiActivityPopExternalCorrelationId, (uint32_t kind, uint64_t *last))
+#define PP_CUPTI_OPTIONAL(X)                                                                       \
     X(cuptiSetThreadIdType, (int type))                                                            \
     X(cuptiActivityRegisterTimestampCallback, (pp_cupti_clock *clock))                             \
     X(cuptiSubscribe, (pp_cupti_subscriber *subscriber, pp_cupti_called *called, void *ctx))       \
     X(cuptiUnsubscribe, (pp_cupti_subscriber subscriber))
+#define PP_CUPTI_ALL(X) PP_CUPTI_CALLS(X) PP_CUPTI_OPTIONAL(X)
 /* clang-format on */
 
 struct pp_cupti_api_table {
 #define PP_CUPTI_MEMBER(name, args) pp_cupti_result(*name) args;
-    PP_CUPTI_CALLS(PP_CUPTI_MEMBER)
+    PP_CUPTI_ALL(PP_CUPTI_MEMBER)
 #undef PP_CUPTI_MEMBER
     uint32_t version; /* of its interface: 18 for CUDA 11.8, 130001 for 13.0 */
     char library[64]; /* the name it was found by */
