@@ -66,11 +66,6 @@ static int read_answer(const struct asking *a, char *own, size_t size)
     return n > 0 && own[0] == '/';
 }
 
-static int is_there(pid_t pid)
-{
-    return kill(pid, 0) == 0 || errno == EPERM;
-}
-
 int pp_rank_is_one_of_several(void)
 {
     struct pp_identity id;
@@ -84,7 +79,7 @@ int pp_rank_session(const char *dir, int64_t rank, int64_t world_size, char *own
     if (!is_to_ask(&a, dir, rank, world_size, &id))
         return 0;
     int answered = read_answer(&a, own, size);
-    if (answered || !is_there(a.exec))
+    if (answered || (kill(a.exec, 0) != 0 && errno != EPERM)) /* exec has gone */
         return answered && strcmp(own, dir) != 0;
     struct pp_rank_file f = {.pid = getpid(),
                              .rank = id.rank,
@@ -103,8 +98,9 @@ int pp_rank_session(const char *dir, int64_t rank, int64_t world_size, char *own
     int asked = written && rename(a.part, a.request) == 0;
     if (fd >= 0 && !asked)
         unlink(a.part);
-    for (int waited = 0; asked && !answered && waited < PP_RANK_WAIT_MS && is_there(a.exec);
-         waited += NAP_MS) {
+    for (int waited = 0; asked && !answered && waited < PP_RANK_WAIT_MS; waited += NAP_MS) {
+        if (kill(a.exec, 0) != 0 && errno != EPERM)
+            break;
         nanosleep(&(struct timespec){.tv_nsec = NAP_MS * 1000000L}, NULL);
         answered = read_answer(&a, own, size);
     }

@@ -101,20 +101,16 @@ struct pp_slow_table *record_slow_table(uint32_t loader)
     return loaders.file && record_is_on() && loader < PP_LOADERS_MAX ? &loaders.file->slow[loader] : NULL;
 }
 
-/* What the workers were asked for; some of it may not have been taken. */
-static uint32_t numbers_used(const struct record_iteration *it)
-{
-    return it->sent > it->taken ? it->sent : it->taken;
-}
-
 void record_iteration_begin(struct record_iteration *it)
 {
     struct pp_loaders_file *f = own_file();
     const struct record_iteration *before = loaders.newest;
     /* Batches are numbered over the run. An iteration of known length takes that many numbers; one of unknown
-     * length as many as it had when the next begins, and room behind them while it goes on. */
+     * length as many as it had when the next begins (what the workers were asked for, some of which may not
+     * have been taken), and room behind them while it goes on. */
     if (before && !before->batches)
-        loaders.next_batch = before->first_batch + numbers_used(before) +
+        loaders.next_batch = before->first_batch +
+                             (before->sent > before->taken ? before->sent : before->taken) +
                              (before->ended         ? 0
                               : before->ask_lengths ? 1u << 24 /* its length comes later */
                                                     : 1u << 16);
@@ -182,7 +178,7 @@ void record_iteration_forget(const struct record_iteration *it)
     if (loaders.newest != it)
         return;
     if (!it->batches)
-        loaders.next_batch = it->first_batch + numbers_used(it);
+        loaders.next_batch = it->first_batch + (it->sent > it->taken ? it->sent : it->taken);
     loaders.newest = NULL;
 }
 

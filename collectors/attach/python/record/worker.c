@@ -127,11 +127,6 @@ void record_collate(struct record_local *l, const struct record_mark *from, uint
     put_of_batch(w, PP_PHASE_COLLATE, from, &now, failed ? PP_SPAN_ERROR : 0);
 }
 
-static uint64_t of_all(uint64_t bytes, const struct record_handed *h)
-{
-    return h->measured ? (uint64_t)((double)bytes * ((double)h->tensors / (double)h->measured)) : 0;
-}
-
 void record_batch_put(struct record_local *l, const struct record_mark *from,
                       const struct record_handed *handed)
 {
@@ -139,15 +134,17 @@ void record_batch_put(struct record_local *l, const struct record_mark *from,
     if (!w->in_batch) /* the worker's answer to being told to begin anew */
         return;
     w->in_batch = 0;
+    double of_all = handed->measured ? (double)handed->tensors / (double)handed->measured : 0;
     struct record_mark now = record_now(&w->lane, 1);
     struct record_about about = {.sample = PP_NO_SAMPLE,
                                  .batch = w->batch,
                                  .epoch = w->epoch,
-                                 .bytes = of_all(handed->bytes, handed)};
+                                 .bytes = (uint64_t)((double)handed->bytes * of_all)};
     record_put(&w->lane, PP_PHASE_PUT_WAIT, from, &now, &about);
     w->at = now;
     if (handed->storage_bytes > handed->bytes)
-        record_count(&w->lane, "handed_extra_bytes", of_all(handed->storage_bytes - handed->bytes, handed));
+        record_count(&w->lane, "handed_extra_bytes",
+                     (uint64_t)((double)(handed->storage_bytes - handed->bytes) * of_all));
     /* Where other threads of the worker computed for its batch: how long, and how many there are. */
     struct stat tasks;
     if (!w->helper_cpu_ns)
