@@ -24,19 +24,6 @@ static int is_layer(const char *name, const char *const *over)
     return 0;
 }
 
-/* Partitions follow their device: sda, sda1; nvme0n1, nvme0n1p1. */
-static int is_partition(const char *name, const char *device)
-{
-    size_t n = strlen(device);
-    if (!n || strncmp(name, device, n) != 0 || !name[n])
-        return 0;
-    int numbered = isdigit((unsigned char)device[n - 1]) != 0;
-    if (numbered && name[n] != 'p')
-        return 0;
-    const char *rest = name + n + numbered;
-    return *rest && strspn(rest, "0123456789") == strlen(rest);
-}
-
 int pp_traffic_of_disks(const char *text, struct pp_traffic *out)
 {
     char name[NAME], device[NAME] = "";
@@ -45,7 +32,14 @@ int pp_traffic_of_disks(const char *text, struct pp_traffic *out)
     *out = (struct pp_traffic){0, 0};
     for (const char *p = text; p && *p; p = pp_text_next_line(p)) {
         if (sscanf(p, "%*u %*u %63s %*u %*u %llu %*u %*u %*u %llu", name, &read, &written) != 3 ||
-            is_layer(name, disk_layers) || is_partition(name, device))
+            is_layer(name, disk_layers))
+            continue;
+        /* Partitions follow their device: sda, sda1; nvme0n1, nvme0n1p1. */
+        size_t n = strlen(device);
+        const char *rest = n && strncmp(name, device, n) == 0 ? name + n : "";
+        if (n && isdigit((unsigned char)device[n - 1]))
+            rest = *rest == 'p' ? rest + 1 : "";
+        if (*rest && strspn(rest, "0123456789") == strlen(rest))
             continue;
         snprintf(device, sizeof(device), "%s", name);
         out->in_bytes += (double)read * SECTOR_BYTES;
