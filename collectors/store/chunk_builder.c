@@ -295,12 +295,6 @@ int pp_chunk_builder_add(struct pp_chunk_builder *b, const struct pp_span *spans
 
 #define ZSTD_WORTH_TRYING 256
 
-static void put_u32(uint8_t *p, uint32_t v)
-{
-    for (int i = 0; i < 4; i++)
-        p[i] = (uint8_t)(v >> (8 * i));
-}
-
 const uint8_t *pp_chunk_builder_end(struct pp_chunk_builder *b, struct pp_chunk_codec *codec, int compress,
                                     size_t *size)
 {
@@ -329,8 +323,9 @@ const uint8_t *pp_chunk_builder_end(struct pp_chunk_builder *b, struct pp_chunk_
     body[0] = VERSION;
     body[1] = packed ? FLAG_ZSTD : 0;
     body[2] = body[3] = 0;
-    put_u32(body + 4, (uint32_t)n);
-    put_u32(body + 8, (uint32_t)raw);
+    uint64_t sizes = (uint64_t)raw << 32 | n; /* of 32 bits each */
+    for (int i = 0; i < 8; i++)
+        body[4 + i] = (uint8_t)(sizes >> 8 * i);
     *size = HEADER_BYTES + (packed ? packed : raw);
     pp_chunk_builder_drop(b);
     return body;

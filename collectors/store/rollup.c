@@ -103,12 +103,6 @@ static size_t encode_hist(struct phase_part *p, uint8_t *blob)
 
 /* ---- making it ---- */
 
-static void forget_batches(struct pp_rollup *r)
-{
-    memset(r->at, 0xff, BATCH_SLOTS * sizeof(*r->at)); /* NO_PAIR */
-    r->n_batches = 0;
-}
-
 struct pp_rollup *pp_rollup_new(sqlite3 *db)
 {
     struct pp_rollup *r = calloc(1, sizeof(*r));
@@ -123,7 +117,7 @@ struct pp_rollup *pp_rollup_new(sqlite3 *db)
                            SQLITE_PREPARE_PERSISTENT, &r->second, NULL) == SQLITE_OK &&
         prepare_batch(db, 1, &r->batch) == SQLITE_OK &&
         prepare_batch(db, ROWS_AT_ONCE, &r->many_batches) == SQLITE_OK) {
-        forget_batches(r);
+        memset(r->at, 0xff, BATCH_SLOTS * sizeof(*r->at)); /* NO_PAIR */
         return r;
     }
     pp_rollup_free(r);
@@ -390,7 +384,8 @@ int pp_rollup_commit(struct pp_rollup *r)
         code = run_statement(st);
     }
     if (r->n_batches)
-        forget_batches(r);
+        memset(r->at, 0xff, BATCH_SLOTS * sizeof(*r->at)); /* NO_PAIR */
+    r->n_batches = 0;
     return code;
 }
 
