@@ -256,26 +256,6 @@ static int ask_area(PyObject *object, const char *name, uint64_t *area)
     return goes_on;
 }
 
-/* How large the image is that was decoded: PIL's (behind its property `size`), or the tensor or array that
- * came out. 0: as ask_area. */
-static int note_pixels(struct record_sample *s, PyObject *args, PyObject *out)
-{
-    PyObject *self = first_of(args);
-    const void *image = self;
-    uint64_t pixels = 0;
-    if (self && !ask_area(self, "_size", &pixels))
-        return 0;
-    if (!pixels) {
-        if (!ask_area(out, "shape", &pixels))
-            return 0;
-        image = out;
-    }
-    if (pixels && image != s->decoded)
-        s->decode_pixels += pixels;
-    s->decoded = pixels ? image : s->decoded;
-    return 1;
-}
-
 /* A decoder may call another. */
 static PyObject *decode(PyObject *function, PyObject *args, PyObject *kwargs, int image)
 {
@@ -298,8 +278,25 @@ static PyObject *decode(PyObject *function, PyObject *args, PyObject *kwargs, in
     s->decode_stamps += to.stamp - from.stamp;
     s->decode_cpu_ns += to.cpu_ns - from.cpu_ns;
     s->timing--;
-    if (out && image && !note_pixels(s, args, out))
-        Py_CLEAR(out);
+    if (!out || !image)
+        return out;
+    /* How large the image is that was decoded: PIL's (behind its property `size`), or the tensor or array
+     * that came out. */
+    PyObject *self = first_of(args);
+    const void *decoded = self;
+    uint64_t pixels = 0;
+    int goes_on = !self || ask_area(self, "_size", &pixels);
+    if (goes_on && !pixels) {
+        goes_on = ask_area(out, "shape", &pixels);
+        decoded = out;
+    }
+    if (!goes_on) {
+        Py_DECREF(out);
+        return NULL;
+    }
+    if (pixels && decoded != s->decoded)
+        s->decode_pixels += pixels;
+    s->decoded = pixels ? decoded : s->decoded;
     return out;
 }
 
