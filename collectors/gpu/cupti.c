@@ -131,7 +131,7 @@ static struct pp_cupti_anchor compare_clocks(const struct pp_cupti *c)
 
 static void note_clock(struct pp_cupti *c, const struct pp_cupti_anchor *a)
 {
-    c->sink.clock(c->sink.ctx, a->t_ns, a->offset_ns, a->error_ns);
+    c->sink.clock(c->sink.store, a->t_ns, a->offset_ns, a->error_ns);
     if (a->error_ns > c->stats.clock_error_ns)
         c->stats.clock_error_ns = a->error_ns;
 }
@@ -306,11 +306,11 @@ static void read_full(struct pp_cupti *c)
             switch (pp_cupti_read(&c->cupti, r, &row, &correlation, &batch)) {
             case PP_CUPTI_ROW:
                 row.start_ns = pp_cupti_to_monotonic(&c->anchor, &now, row.start_ns);
-                c->sink.row(c->sink.ctx, &row);
+                c->sink.row(c->sink.store, &row);
                 c->stats.rows++;
                 break;
             case PP_CUPTI_BATCH:
-                c->sink.batch(c->sink.ctx, correlation, batch);
+                c->sink.batch(c->sink.store, correlation, batch);
                 c->stats.batches++;
                 break;
             case PP_CUPTI_IGNORED: c->stats.ignored++; break;

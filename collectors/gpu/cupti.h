@@ -15,13 +15,13 @@
 
 struct pp_cupti;
 
-/* Where records go, never by two threads at once. Times are CLOCK_MONOTONIC; texts are the sink's until it
- * returns. */
+/* Where records go, never by two threads at once: a store, or what is called as one is, with NULL. Times are
+ * CLOCK_MONOTONIC; texts are the sink's until it returns. What it returns is not looked at. */
 struct pp_cupti_sink {
-    void *ctx;
-    void (*row)(void *ctx, const struct pp_store_gpu *row);
-    void (*batch)(void *ctx, uint32_t correlation, uint64_t batch);                /* as pp_store_gpu_batch */
-    void (*clock)(void *ctx, uint64_t t_ns, int64_t offset_ns, uint64_t error_ns); /* as pp_store_gpu_clock */
+    struct pp_store *store;
+    pp_status (*row)(struct pp_store *s, const struct pp_store_gpu *row); /* as pp_store_gpu */
+    pp_status (*batch)(struct pp_store *s, uint32_t correlation, uint64_t batch);
+    pp_status (*clock)(struct pp_store *s, uint64_t t_ns, int64_t offset_ns, uint64_t error_ns);
 };
 
 struct pp_cupti_opts {

@@ -33,24 +33,9 @@ static int cupti_available(char *text, size_t size)
     return 1;
 }
 
-static void put_row(void *ctx, const struct pp_store_gpu *row)
-{
-    pp_store_gpu(ctx, row);
-}
-
-static void put_batch(void *ctx, uint32_t correlation, uint64_t batch)
-{
-    pp_store_gpu_batch(ctx, correlation, batch);
-}
-
-static void put_clock(void *ctx, uint64_t t_ns, int64_t offset_ns, uint64_t error_ns)
-{
-    pp_store_gpu_clock(ctx, t_ns, offset_ns, error_ns);
-}
-
 struct pp_cupti_sink pp_cupti_into(struct pp_store *store)
 {
-    return (struct pp_cupti_sink){store, put_row, put_batch, put_clock};
+    return (struct pp_cupti_sink){store, pp_store_gpu, pp_store_gpu_batch, pp_store_gpu_clock};
 }
 
 static pp_status cupti_start(const struct pp_collect_opts *opts, void **state, struct pp_err *err)

@@ -114,7 +114,7 @@ static void put_row(const struct pp_activity_row *row)
     __atomic_store_n(&f->head, f->head + 1, __ATOMIC_RELEASE); /* pairs with the acquire of the collector */
 }
 
-static void on_activity(void *ctx, const struct pp_store_gpu *g)
+static pp_status on_activity(struct pp_store *none, const struct pp_store_gpu *g)
 {
     struct pp_activity_row row = {.start_ns = g->start_ns,
                                   .dur_ns = g->dur_ns,
@@ -133,20 +133,23 @@ static void on_activity(void *ctx, const struct pp_store_gpu *g)
                                   .asynchronous = (int8_t)g->asynchronous};
     int is_call = g->thread != PP_GPU_NONE;
     if (!row.kind || (is_call && !gpu.kept[row.name]))
-        return;
+        return PP_OK;
     if (is_call)
         row.batch = batch_at(g->start_ns, g->thread);
     put_row(&row);
+    return PP_OK;
 }
 
-static void on_clock(void *ctx, uint64_t t_ns, int64_t offset_ns, uint64_t error_ns)
+static pp_status on_clock(struct pp_store *none, uint64_t t_ns, int64_t offset_ns, uint64_t error_ns)
 {
     put_row(&(struct pp_activity_row){.start_ns = t_ns, .bytes = (uint64_t)offset_ns, .dur_ns = error_ns});
+    return PP_OK;
 }
 
 /* None: the program's calls carry no batch. */
-static void on_batch(void *ctx, uint32_t correlation, uint64_t batch)
+static pp_status on_batch(struct pp_store *none, uint32_t correlation, uint64_t batch)
 {
+    return PP_OK;
 }
 
 /* ---- where CUPTI is ---- */
