@@ -27,27 +27,19 @@ static int map_index(sqlite3_file *file, int page, int bytes, int extend, void v
     return code;
 }
 
-static void forget(struct guarded *g)
-{
-    for (int i = 0; i < REGIONS; i++)
-        if (g->region[i])
-            pp_guard_remove(g->region[i]);
-    memset(g->region, 0, sizeof(g->region));
-}
-
-static int unmap_index(sqlite3_file *file, int delete)
-{
-    struct guarded *g = guard_of(file);
-    forget(g);
-    return g->base->xShmUnmap(file, delete);
-}
-
-static int close_file(sqlite3_file *file)
-{
-    struct guarded *g = guard_of(file);
-    forget(g);
-    return g->base->xClose(file);
-}
+/* The base unmaps its regions: none of them is guarded any more. */
+#define BASE_UNGUARDED(name, parameters, call) \
+    static int name parameters \
+    { \
+        struct guarded *g = guard_of(file); \
+        for (int i = 0; i < REGIONS; i++) \
+            if (g->region[i]) \
+                pp_guard_remove(g->region[i]); \
+        memset(g->region, 0, sizeof(g->region)); \
+        return g->base->call; \
+    }
+BASE_UNGUARDED(unmap_index, (sqlite3_file * file, int delete), xShmUnmap(file, delete))
+BASE_UNGUARDED(close_file, (sqlite3_file * file), xClose(file))
 
 int pp_index_guard_bytes(int own)
 {

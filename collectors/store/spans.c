@@ -51,12 +51,6 @@ static int is_merged(enum pp_detail detail, pp_lane lane, const struct pp_span *
     return of_one_sample || (detail == PP_DETAIL_ROLLUP && lane != PP_LANE_TRAINER);
 }
 
-static int same_group(const struct pp_span *a, const struct pp_span *b)
-{
-    return a->batch == b->batch && a->epoch == b->epoch && a->name == b->name && a->phase == b->phase &&
-           a->flags == b->flags;
-}
-
 size_t pp_detail_merge(enum pp_detail detail, pp_lane lane, struct pp_span *spans, size_t n)
 {
     uint32_t slot[SLOTS] = {0}; /* 1 + index of a group's span; 0: free */
@@ -77,10 +71,15 @@ size_t pp_detail_merge(enum pp_detail detail, pp_lane lane, struct pp_span *span
         uint32_t h = (uint32_t)pp_mix64((uint64_t)first.batch << 32 ^ (uint64_t)first.name << 16 ^
                                         (uint64_t)first.phase << 8 ^ first.flags) &
                      (SLOTS - 1);
-        while (slot[h] && !same_group(&spans[slot[h] - 1], &first))
+        struct pp_span *to = NULL; /* of its group, once slot[h] is taken by it */
+        while (slot[h]) {
+            to = &spans[slot[h] - 1];
+            if (to->batch == first.batch && to->epoch == first.epoch && to->name == first.name &&
+                to->phase == first.phase && to->flags == first.flags)
+                break;
             h = (h + 1) & (SLOTS - 1);
+        }
         if (slot[h]) {
-            struct pp_span *to = &spans[slot[h] - 1];
             uint64_t kib = (uint64_t)to->cache_hit_kib + first.cache_hit_kib;
             to->dur_ns += first.dur_ns;
             to->sample += first.sample;
