@@ -120,17 +120,11 @@ int samples_types(void)
                : 0;
 }
 
-/* How many samples more of this thread are told by their content. */
-static void set_fingerprints(uint32_t n)
+PyObject *samples_new(PyObject *module, PyObject *dataset)
 {
     struct record_local *l = record_here();
     if (l)
-        l->worker.fingerprints = n;
-}
-
-PyObject *samples_new(PyObject *module, PyObject *dataset)
-{
-    set_fingerprints(0);
+        l->worker.fingerprints = 0;
     return proxy_new(samples_type, dataset, NULL);
 }
 
@@ -140,7 +134,9 @@ PyObject *stream_new(PyObject *module, PyObject *iterator)
         PyErr_SetString(PyExc_TypeError, "an iterator is needed");
         return NULL;
     }
-    set_fingerprints(RECORD_FINGERPRINTS);
+    struct record_local *l = record_here();
+    if (l) /* so many samples more of this thread are told by their content */
+        l->worker.fingerprints = RECORD_FINGERPRINTS;
     return proxy_new(stream_type, iterator, NULL);
 }
 
