@@ -43,8 +43,9 @@ struct loop_call loop_takes(const PyObject *queue, int certain)
         return c;
     }
     /* Batches that are taken without gradients, as in an evaluation, are not collected into one. */
-    if (l->loop.first.stamp && l->consumer.trains && loop_only_looks())
-        record_loop_take_closes(l);
+    if (l->loop.first.stamp && l->consumer.trains && loop_only_looks() && !l->loop.waiting &&
+        record_lane_is_open(&l->consumer.lane))
+        record_loop_put_take(l);
     c.asks = queue != NULL;
     if (record_loop_wait_begin(l, certain, &c.from)) {
         c.l = l;

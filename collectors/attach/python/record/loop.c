@@ -12,21 +12,13 @@
 /* A thread of PyTorch that has had so much from queues and called no backward infers. */
 #define INFERS_AFTER 16
 
-/* What was waited for is a batch, on which the thread works since; a wait that brought nothing was a part of
- * the step. */
-static void put_take(struct record_local *l)
+void record_loop_put_take(struct record_local *l)
 {
     struct record_loop *o = &l->loop;
     if (o->first.stamp && o->got)
         record_loop_took(l, &o->first, &o->last, 1);
     o->first.stamp = 0;
     o->got = 0;
-}
-
-void record_loop_take_closes(struct record_local *l)
-{
-    if (!l->loop.waiting && record_lane_is_open(&l->consumer.lane))
-        put_take(l);
 }
 
 int record_loop_wait_begin(struct record_local *l, int certain, struct record_mark *from)
@@ -50,7 +42,7 @@ int record_loop_wait_begin(struct record_local *l, int certain, struct record_ma
         (l->consumer.trains ||
          pp_thread_stamps_ns(l->consumer.lane.trace, o->last.stamp, from->stamp) < AT_ONCE_NS))
         return 1;
-    put_take(l);
+    record_loop_put_take(l);
     record_put_step(l, from);
     l->consumer.step_from.stamp = 0;
     o->first = *from;
@@ -117,7 +109,7 @@ void record_loop_trains(struct record_local *l)
     if (o->waiting) /* an event loop that the whole training runs in */
         o->waiting = 0;
     else if (record_lane_is_open(&l->consumer.lane))
-        put_take(l);
+        record_loop_put_take(l);
     o->first.stamp = 0;
     o->asked = 0;
     struct pp_reads *r = l->sample.reads, was = *r;

@@ -551,8 +551,9 @@ int record_loop_wait_begin(struct record_local *l, int certain, struct record_ma
 void record_loop_wait_end(struct record_local *l, int certain, const struct record_mark *from, int got);
 /* A pass of backward: what was waited for until now is its batch. */
 void record_loop_trains(struct record_local *l);
-/* Of a take whose waits may be far apart, that grad is not enabled: the batch is not trained on. */
-void record_loop_take_closes(struct record_local *l);
+/* What was waited for is a batch, on which the thread works since; a wait that brought nothing was a part of
+ * the step. Its lane is open. */
+void record_loop_put_take(struct record_local *l);
 
 /* Whether this thread may make what is taken. */
 int record_loop_is_made(void);
