@@ -3,13 +3,6 @@
 #define DOMAIN_DRIVER 1u
 #define DOMAIN_RUNTIME 2u
 
-static const char *memory_kind(uint8_t kind)
-{
-    static const char *const names[] = {NULL,    "pageable", "pinned",        "device",
-                                        "array", "managed",  "device static", "managed static"};
-    return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : NULL;
-}
-
 uint64_t pp_cupti_to_monotonic(const struct pp_cupti_anchor *before, const struct pp_cupti_anchor *after,
                                uint64_t cupti_ns)
 {
@@ -39,11 +32,14 @@ enum pp_cupti_outcome pp_cupti_read(const struct pp_cupti_api_table *t, const st
                                  .result = -1};
     switch (r->kind) {
     case PP_CUPTI_MEMCPY: {
+        static const char *const memory[] = {NULL,    "pageable", "pinned",        "device",
+                                             "array", "managed",  "device static", "managed static"};
+        enum { MEMORY = sizeof(memory) / sizeof(memory[0]) };
         const struct pp_cupti_memcpy *m = (const void *)r;
         row->kind = "memcpy";
         row->bytes = m->bytes;
-        row->source = memory_kind(m->source_kind);
-        row->target = memory_kind(m->target_kind);
+        row->source = m->source_kind < MEMORY ? memory[m->source_kind] : NULL;
+        row->target = m->target_kind < MEMORY ? memory[m->target_kind] : NULL;
         row->asynchronous = m->flags & 1;
         row->device = m->device, row->context = m->context, row->stream = m->stream,
         row->correlation = m->correlation;
