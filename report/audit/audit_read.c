@@ -48,11 +48,6 @@ static void on_batch(void *ctx, const struct pp_timeline_batch *b)
     w->taken = 1;
 }
 
-static int is_streamed(const struct pp_source *s)
-{
-    return pp_source_is(s, "stream", "true");
-}
-
 /* What the loader's row says: "... samples=60 sampler=torch.utils.data.sampler.RandomSampler ...". */
 static double told_number(const char *text, const char *key)
 {
@@ -71,7 +66,7 @@ static pp_status begin_pass(struct pass *p, const struct pp_source *source, stru
         st = pp_timeline_build_each(source, &p->tl, p->window ? on_batch : NULL, p, err);
     if (st == PP_OK && !pp_visit_walk_begin(&p->walk, source, &p->tl))
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the threads of %s", source->path);
-    if (st == PP_OK && is_streamed(source) && p->tl.sample_spans[PP_PHASE_DECODE])
+    if (st == PP_OK && pp_source_is(source, "stream", "true") && p->tl.sample_spans[PP_PHASE_DECODE])
         p->walk.phase = PP_PHASE_DECODE;
     return st;
 }
@@ -113,15 +108,6 @@ static double number(const struct pp_source *s, const char *key)
 
 #define MOST_READS 64 /* times that the recording is read for its epochs: more lie across each other */
 
-static int lies_across(const struct pass *p)
-{
-    double all = (double)(p->tl.last_ns - p->tl.first_ns) + 1, sum = 0;
-    for (unsigned e = 0; e <= UINT16_MAX; e++)
-        if (p->window[e].taken && p->window[e].to_ns >= p->window[e].from_ns)
-            sum += (double)(p->window[e].to_ns - p->window[e].from_ns);
-    return sum > MOST_READS * all;
-}
-
 static void read_part(struct pass *p, struct pp_audit_part *part)
 {
     const struct pp_source *s = p->source;
@@ -130,7 +116,8 @@ static void read_part(struct pass *p, struct pp_audit_part *part)
            world = pp_source_number(s, section, "world_size", 1);
     part->rank = rank >= 0 && rank < 1e9 ? (int64_t)rank : 0;
     part->world_size = world >= 1 && world < 1e9 ? (int64_t)world : 1;
-    part->samples = is_streamed(s) ? NAN : number(s, "dataset_samples");
+    int streamed = pp_source_is(s, "stream", "true");
+    part->samples = streamed ? NAN : number(s, "dataset_samples");
     part->batch_size = number(s, "batch_size");
     part->started_ns = pp_source_number(s, "run", "started_utc_ns", 0);
     part->ended_ns = part->started_ns + (double)(p->tl.last_ns > p->tl.first_ns && p->tl.spans
@@ -141,9 +128,9 @@ static void read_part(struct pass *p, struct pp_audit_part *part)
                                                               : -1;
     part->with_replacement = pp_source_is(s, "sampler", "weighted");
     part->stratified = pp_source_is(s, "sampler", "stratified");
-    part->leased = is_streamed(s) && pp_source_has(s, "lease");
+    part->leased = streamed && pp_source_has(s, "lease");
     part->shards = part->leased ? number(s, "stream_shards") : NAN;
-    part->numbers_are_local = is_streamed(s) && !part->leased;
+    part->numbers_are_local = streamed && !part->leased;
     if (p->order.own) {
         char key[48];
         snprintf(key, sizeof(key), "%lld.%u", (long long)p->order.loader.pid, p->order.loader.loader);
@@ -154,6 +141,10 @@ static void read_part(struct pass *p, struct pp_audit_part *part)
         part->with_replacement = text &&
                                  (strstr(text, "WeightedRandomSampler") || strstr(text, "(replacement)"));
     }
+    double all_ns = (double)(p->tl.last_ns - p->tl.first_ns) + 1, sum_ns = 0;
+    for (unsigned e = 0; e <= UINT16_MAX; e++)
+        if (p->window[e].taken && p->window[e].to_ns >= p->window[e].from_ns)
+            sum_ns += (double)(p->window[e].to_ns - p->window[e].from_ns);
     part->unknown =
         pp_source_is(s, "cached_batches", "true") ? "batches were repeated without reading (--cached-batches)"
         : p->is_pytorch && !p->order.loader.ended
@@ -162,8 +153,8 @@ static void read_part(struct pass *p, struct pp_audit_part *part)
             ? "a recording has no trainer, so that it is not known which batches were used"
         : p->walk.phase == PP_PHASE_NONE && !p->is_pytorch
             ? "no span names a sample, or they were recorded as sums (--detail batch or rollup)"
-        : lies_across(p) ? "the epochs of a recording lie across each other in time"
-                         : NULL;
+        : sum_ns > MOST_READS * all_ns ? "the epochs of a recording lie across each other in time"
+                                       : NULL;
 }
 
 static pp_status list_epochs(struct pass *p, struct pp_audit_file *file, struct pp_err *err)
@@ -375,28 +366,6 @@ static void feed_order(void *ctx, const struct pp_order_row *o)
     }
 }
 
-static pp_status feed_from(const struct pp_audit_file *file, const struct pp_source *source, struct pass *p,
-                           struct pp_err *err)
-{
-    const struct audit_window *w = p->only;
-    const struct pp_wanted wanted = {.columns = VISIT_COLUMNS, .from_ns = w->from_ns, .to_ns = w->to_ns};
-    struct pp_order_row only = file->loader;
-    only.epoch = p->epoch;
-    if (file->has_order)
-        return source->each_order(source->ctx, &only, feed_order, p, err);
-    if (w->from_ns > w->to_ns)
-        return PP_OK; /* batches without a sample */
-    p->source = source;
-    pp_status st = pp_visit_walk_begin(&p->walk, source, &p->tl)
-                       ? PP_OK
-                       : pp_fail(err, PP_E_NO_MEMORY, "no memory for the threads of %s", file->path);
-    p->walk.phase = (pp_phase)file->visit_phase;
-    if (st == PP_OK)
-        st = source->each_chunk(source->ctx, &wanted, feed_chunk, p, NULL, err);
-    pp_visit_walk_free(&p->walk);
-    return st;
-}
-
 static pp_status feed(void *ctx, size_t part, uint16_t epoch, pp_audit_use_fn *fn, void *fn_ctx,
                       struct pp_err *err)
 {
@@ -415,8 +384,23 @@ static pp_status feed(void *ctx, size_t part, uint16_t epoch, pp_audit_use_fn *f
         if (st != PP_OK)
             pp_source_close(&file->own);
     }
-    if (st == PP_OK)
-        st = feed_from(file, file->source ? file->source : &file->own, &p, err);
+    const struct pp_source *source = file->source ? file->source : &file->own;
+    if (st == PP_OK && file->has_order) {
+        struct pp_order_row only = file->loader;
+        only.epoch = epoch;
+        st = source->each_order(source->ctx, &only, feed_order, &p, err);
+    } else if (st == PP_OK && p.only->from_ns <= p.only->to_ns) { /* else batches without a sample */
+        const struct pp_wanted wanted = {.columns = VISIT_COLUMNS,
+                                         .from_ns = p.only->from_ns,
+                                         .to_ns = p.only->to_ns};
+        p.source = source;
+        if (!pp_visit_walk_begin(&p.walk, source, &p.tl))
+            st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the threads of %s", file->path);
+        p.walk.phase = (pp_phase)file->visit_phase;
+        if (st == PP_OK)
+            st = source->each_chunk(source->ctx, &wanted, feed_chunk, &p, NULL, err);
+        pp_visit_walk_free(&p.walk);
+    }
     if (f->n > PP_AUDIT_OPEN)
         close_file(file);
     return st;
@@ -426,27 +410,6 @@ static pp_status feed(void *ctx, size_t part, uint16_t epoch, pp_audit_use_fn *f
 
 PP_BY_BOTH(by_rank, struct pp_audit_file, part.rank, part.started_ns)
 
-static pp_status check_together(const struct pp_audit_files *f, struct pp_err *err)
-{
-    for (size_t i = 1; i < f->n; i++) {
-        const struct pp_audit_part *a = &f->file[i - 1].part, *b = &f->file[i].part;
-        if (a->world_size != b->world_size && !(a->by_content && b->by_content))
-            return pp_fail(
-                err, PP_E_USAGE,
-                "%s is of %lld ranks and %s of %lld: samples are divided differently; audit them apart",
-                a->file, (long long)a->world_size, b->file, (long long)b->world_size);
-        if (!isnan(a->samples) && !isnan(b->samples) && a->samples != b->samples)
-            return pp_fail(err, PP_E_USAGE,
-                           "%s is of %.0f samples and %s of %.0f: two data sets; audit them apart", a->file,
-                           a->samples, b->file, b->samples);
-        if (a->rank == b->rank && b->started_ns < a->ended_ns)
-            return pp_fail(err, PP_E_USAGE,
-                           "%s and %s are both of rank %lld at the same time: name one of them", a->file,
-                           b->file, (long long)a->rank);
-    }
-    return PP_OK;
-}
-
 pp_status pp_audit_files_judge(struct pp_audit_files *f, struct pp_audit *out, struct pp_err *err)
 {
     struct pp_audit_part *parts = calloc(f->n + 1, sizeof(*parts));
@@ -455,7 +418,23 @@ pp_status pp_audit_files_judge(struct pp_audit_files *f, struct pp_audit *out, s
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the audit of %zu recordings", f->n);
     if (f->n)
         qsort(f->file, f->n, sizeof(*f->file), by_rank);
-    pp_status st = check_together(f, err);
+    pp_status st = PP_OK;
+    for (size_t i = 1; st == PP_OK && i < f->n; i++) {
+        const struct pp_audit_part *a = &f->file[i - 1].part, *b = &f->file[i].part;
+        if (a->world_size != b->world_size && !(a->by_content && b->by_content))
+            st = pp_fail(
+                err, PP_E_USAGE,
+                "%s is of %lld ranks and %s of %lld: samples are divided differently; audit them apart",
+                a->file, (long long)a->world_size, b->file, (long long)b->world_size);
+        else if (!isnan(a->samples) && !isnan(b->samples) && a->samples != b->samples)
+            st = pp_fail(err, PP_E_USAGE,
+                         "%s is of %.0f samples and %s of %.0f: two data sets; audit them apart", a->file,
+                         a->samples, b->file, b->samples);
+        else if (a->rank == b->rank && b->started_ns < a->ended_ns)
+            st = pp_fail(err, PP_E_USAGE,
+                         "%s and %s are both of rank %lld at the same time: name one of them", a->file,
+                         b->file, (long long)a->rank);
+    }
     for (size_t i = 0; i < f->n; i++)
         parts[i] = f->file[i].part;
     if (st == PP_OK)

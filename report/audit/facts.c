@@ -146,16 +146,6 @@ static int workers_alike(const struct walk *w)
     return w->n_workers > 1 && w->n_workers < WORKERS && w->worker[0].uses > 1;
 }
 
-static void compare_orders(struct audit_fact *f, const struct prefix *two)
-{
-    struct pp_visit_orders c = {0};
-    if (!two[0].any || !two[1].any || two[1].epoch + 1 != two[0].epoch)
-        return;
-    for (size_t i = 0; i < PREFIX && two[0].batch[i].n && two[1].batch[i].n; i++)
-        pp_visit_orders_add(&c, &two[1].batch[i], &two[0].batch[i]);
-    f->same_order = !pp_visit_orders_by_number(&c) && pp_visit_orders_repeat(&c);
-}
-
 static pp_status walk_rank(struct walk *w, struct audit_epoch *e, size_t rank, struct pp_err *err)
 {
     struct audit_facts *f = w->f;
@@ -187,8 +177,13 @@ static pp_status walk_rank(struct walk *w, struct audit_epoch *e, size_t rank, s
         st = f->in->feed(f->in->ctx, i, (uint16_t)(e->number - s->moved), take_uses, &g, err);
         if (st == PP_OK && g.no_memory)
             st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the samples of %s", p->file);
-        if (w->filling)
-            compare_orders(w->now, w->filling);
+        const struct prefix *two = w->filling;
+        if (two && two[0].any && two[1].any && two[1].epoch + 1 == two[0].epoch) {
+            struct pp_visit_orders c = {0};
+            for (size_t k = 0; k < PREFIX && two[0].batch[k].n && two[1].batch[k].n; k++)
+                pp_visit_orders_add(&c, &two[1].batch[k], &two[0].batch[k]);
+            w->now->same_order = !pp_visit_orders_by_number(&c) && pp_visit_orders_repeat(&c);
+        }
         w->now->batches += s->to ? s->to - s->from : s->batches;
         alike |= ended && workers_alike(w);
         pp_seen_clear(&w->part);
@@ -283,38 +278,6 @@ static int find_uses(void *ctx, const struct pp_audit_use *uses, size_t n)
     return 0;
 }
 
-static pp_status find_examples(struct walk *w, const struct audit_epoch *e, struct pp_err *err)
-{
-    struct audit_facts *f = w->f;
-    const char *where[PP_AUDIT_EXAMPLES] = {0};
-    unsigned uses[PP_AUDIT_EXAMPLES] = {0};
-    struct finding g = {.f = f, .sample = w->again, .n = w->n_again, .where = where, .uses = uses};
-    pp_status st = PP_OK;
-    for (g.part = 0; st == PP_OK && g.n && g.part < f->in->n_parts; g.part++)
-        if ((g.span = span_of(&f->in->parts[g.part], e->number)))
-            st = f->in->feed(f->in->ctx, g.part, (uint16_t)(e->number - g.span->moved), find_uses, &g, err);
-    for (size_t k = 0; st == PP_OK && k < g.n; k++)
-        f->examples[f->n_examples++] = (struct pp_audit_example){.sample = (double)w->again[k],
-                                                                 .epoch = e->number,
-                                                                 .uses = uses[k],
-                                                                 .where = where[k]};
-    w->n_again = 0;
-    return st;
-}
-
-/* Of a whole epoch the first samples that no rank used; not where drop_last may have left so many out. */
-static void find_left_out(struct walk *w, const struct audit_epoch *e)
-{
-    struct audit_facts *f = w->f;
-    double missing = f->samples - (double)e->distinct,
-           by_design = f->drop_last == 0 ? 0 : e->world * (isnan(f->batch_size) ? 1 : f->batch_size);
-    for (uint64_t i = 0; missing > 0 && missing >= by_design && f->samples <= (double)PP_AUDIT_EXACT &&
-                         i < (uint64_t)f->samples && f->n_examples + w->n_again < PP_AUDIT_EXAMPLES;
-         i++)
-        if (!pp_seen_has(&w->all, i))
-            f->examples[f->n_examples++] = (struct pp_audit_example){.sample = (double)i, .epoch = e->number};
-}
-
 /* ---- an epoch ---- */
 
 static pp_status walk_epoch(struct walk *w, struct audit_epoch *e, size_t *order, struct pp_err *err)
@@ -330,13 +293,34 @@ static pp_status walk_epoch(struct walk *w, struct audit_epoch *e, size_t *order
     if (!f->numbers_are_local) {
         find_leaders(&d, order, by_set, same_set);
         find_leaders(&d, order, by_first_batch, same_prefix);
-        if (audit_epoch_is_whole(f, (size_t)(e - f->epochs)))
-            find_left_out(w, e);
+        /* Of a whole epoch the first samples that no rank used; not where drop_last may have left so many
+         * out. */
+        double missing = f->samples - (double)e->distinct,
+               by_design = f->drop_last == 0 ? 0 : e->world * (isnan(f->batch_size) ? 1 : f->batch_size);
+        int listed = audit_epoch_is_whole(f, (size_t)(e - f->epochs)) && missing > 0 &&
+                     missing >= by_design && f->samples <= (double)PP_AUDIT_EXACT;
+        for (uint64_t i = 0;
+             listed && i < (uint64_t)f->samples && f->n_examples + w->n_again < PP_AUDIT_EXAMPLES; i++)
+            if (!pp_seen_has(&w->all, i))
+                f->examples[f->n_examples++] = (struct pp_audit_example){.sample = (double)i,
+                                                                         .epoch = e->number};
     }
     f->scale = fmax(f->scale, pp_watch_scale(&w->all.watch));
     pp_seen_clear(&w->all);
     pp_seen_clear(&w->shards);
-    return find_examples(w, e, err);
+    /* Where the samples that came again were used. */
+    const char *where[PP_AUDIT_EXAMPLES] = {0};
+    unsigned uses[PP_AUDIT_EXAMPLES] = {0};
+    struct finding g = {.f = f, .sample = w->again, .n = w->n_again, .where = where, .uses = uses};
+    for (g.part = 0; st == PP_OK && g.n && g.part < f->in->n_parts; g.part++)
+        if ((g.span = span_of(&f->in->parts[g.part], e->number)))
+            st = f->in->feed(f->in->ctx, g.part, (uint16_t)(e->number - g.span->moved), find_uses, &g, err);
+    for (size_t k = 0; st == PP_OK && k < g.n; k++)
+        f->examples[f->n_examples++] = (struct pp_audit_example){.sample = (double)w->again[k],
+                                                                 .epoch = e->number,
+                                                                 .uses = uses[k],
+                                                                 .where = where[k]};
+    return st;
 }
 
 /* ---- all ---- */

@@ -25,11 +25,6 @@ struct judge {
     const char *text[PP_AUDIT_FACT_COUNT];
 };
 
-static struct pp_values values_of(const struct judge *j)
-{
-    return (struct pp_values){pp_audit_facts, PP_AUDIT_FACT_COUNT, j->number, j->text};
-}
-
 /* One epoch while it is judged. */
 struct epoch {
     size_t at;
@@ -55,18 +50,6 @@ static void name_rank(struct judge *j, enum pp_audit_cause_id id, size_t rank)
 }
 
 /* ---- what a sampler may do ---- */
-
-/* Every rank has the same number, which is what is left when short batches and short rounds are cut. */
-static int is_cut(const struct judge *j, const struct epoch *e)
-{
-    const struct audit_facts *f = j->f;
-    double n = f->samples, b = isnan(f->batch_size) ? 1 : f->batch_size, uses = (double)e->fact[0].uses,
-           world = f->epochs[e->at].world, low = floor(n / world), high = ceil(n / world);
-    for (size_t i = 1; i < f->n_ranks; i++)
-        if (e->fact[i].whole && e->fact[i].uses != e->fact[0].uses)
-            return 0;
-    return f->drop_last != 0 && (uses == low || uses == floor(low / b) * b || uses == floor(high / b) * b);
-}
 
 /* ---- findings of an epoch ---- */
 
@@ -111,21 +94,6 @@ static void count(const struct judge *j, struct epoch *e)
     e->row->repeated = (double)(own + e->shared + e->followed);
 }
 
-/* Of a resumed job: the number of its epoch before the epoch whose order it has. */
-static void judge_resumed_order(struct judge *j, struct epoch *e)
-{
-    int order_of = 0;
-    for (size_t i = 0; i < j->f->n_ranks; i++)
-        if (e->fact[i].order_of) {
-            order_of = e->fact[i].order_of;
-            name_rank(j, PP_AUDIT_RESUME_ORDER, i);
-        }
-    if (!order_of)
-        return;
-    blame(j, PP_AUDIT_RESUME_ORDER, e, 0);
-    j->number[PP_AUDIT_FACT_ORDER_OF] = order_of - 1;
-}
-
 static void judge_own(struct judge *j, struct epoch *e)
 {
     uint64_t sum[PP_AUDIT_CAUSES] = {0};
@@ -148,39 +116,31 @@ static void judge_own(struct judge *j, struct epoch *e)
             blame(j, (enum pp_audit_cause_id)id, e, sum[id]);
 }
 
-static void judge_shared(struct judge *j, struct epoch *e)
-{
-    if (e->row->padding > 0)
-        blame(j, PP_AUDIT_PADDING, e, (uint64_t)e->row->padding);
-    if (!e->shared)
-        return;
-    blame(j, PP_AUDIT_SHARED, e, e->shared);
-    for (size_t i = 0; i < j->f->n_ranks; i++)
-        if (e->fact[i].leader == i && e->fact[i].cross_again)
-            name_rank(j, PP_AUDIT_SHARED, i);
-}
-
 /* Who is behind samples that no rank used: a rank that was resumed, or one is not to be named. */
 static void judge_left_out(struct judge *j, struct epoch *e)
 {
     const struct audit_facts *f = j->f;
-    double n = isnan(f->samples) ? j->most_distinct : f->samples, missing = fmax(n - e->row->distinct, 0);
+    double n = isnan(f->samples) ? j->most_distinct : f->samples, missing = fmax(n - e->row->distinct, 0),
+           samples = f->samples, world = f->epochs[e->at].world, b = isnan(f->batch_size) ? 1 : f->batch_size,
+           low = floor(samples / world), high = ceil(samples / world), first = (double)e->fact[0].uses,
+           best = 0;
+    const double uses[] = {floor(low / b) * b, floor(high / b) * b};
     int resumed = 0;
     e->row->left_out = missing;
     e->row->dropped = 0;
     if (!(missing > 0))
         return;
-    if (is_cut(j, e) && !(e->row->repeated > 0)) {
+    /* Every rank has the same number, which is what is left when short batches and short rounds are cut. */
+    int is_cut = f->drop_last != 0 && (first == low || first == uses[0] || first == uses[1]);
+    for (size_t i = 1; i < f->n_ranks; i++)
+        is_cut &= !e->fact[i].whole || e->fact[i].uses == e->fact[0].uses;
+    if (is_cut && !(e->row->repeated > 0)) {
         e->row->left_out = 0;
         e->row->dropped = missing;
         blame(j, PP_AUDIT_DROPPED, e, (uint64_t)missing);
         return;
     }
     /* What is left out by design: of the ways to cut the one that comes nearest without being more. */
-    double world = f->epochs[e->at].world;
-    double samples = f->samples, b = isnan(f->batch_size) ? 1 : f->batch_size, low = floor(samples / world),
-           high = ceil(samples / world), best = 0;
-    const double uses[] = {floor(low / b) * b, floor(high / b) * b};
     for (size_t i = 0; i < 2 && f->drop_last == 1; i++) {
         double cut = samples - world * uses[i];
         best = cut <= missing && cut > best ? cut : best;
@@ -272,15 +232,19 @@ static void judge_epoch(struct judge *j, size_t at)
                                      .shards_left = NAN,
                                      .whole = audit_epoch_is_whole(f, at)};
     count(j, &e);
-    size_t same = 0;
-    for (size_t i = 0; i < j->f->n_ranks; i++)
-        if (e.fact[i].same_order && !e.fact[i].order_of) {
-            same++;
-            name_rank(j, PP_AUDIT_SAME_ORDER, i);
+    int same = 0, order_of = 0; /* order_of: of a resumed job, the epoch whose order it has, plus 1 */
+    for (size_t i = 0; i < f->n_ranks; i++)
+        if (e.fact[i].order_of || e.fact[i].same_order) {
+            order_of = e.fact[i].order_of ? e.fact[i].order_of : order_of;
+            same |= !e.fact[i].order_of;
+            name_rank(j, e.fact[i].order_of ? PP_AUDIT_RESUME_ORDER : PP_AUDIT_SAME_ORDER, i);
         }
     if (same)
         blame(j, PP_AUDIT_SAME_ORDER, &e, 0);
-    judge_resumed_order(j, &e);
+    if (order_of) {
+        blame(j, PP_AUDIT_RESUME_ORDER, &e, 0);
+        j->number[PP_AUDIT_FACT_ORDER_OF] = order_of - 1;
+    }
     j->out->used += e.row->used;
     j->out->whole_epochs += e.row->whole;
     if (j->with_replacement) {
@@ -292,13 +256,19 @@ static void judge_epoch(struct judge *j, size_t at)
             enum pp_audit_cause_id id = e.followers + 1 == e.present ? PP_AUDIT_RANKS_ALIKE
                                                                      : PP_AUDIT_WRONG_RANK;
             blame(j, id, &e, e.followed);
-            for (size_t i = 0; i < j->f->n_ranks; i++)
+            for (size_t i = 0; i < f->n_ranks; i++)
                 if (e.fact[i].leader != i || id == PP_AUDIT_RANKS_ALIKE) {
                     name_rank(j, id, i);
                     name_rank(j, id, e.fact[i].leader);
                 }
         }
-        judge_shared(j, &e);
+        if (e.row->padding > 0)
+            blame(j, PP_AUDIT_PADDING, &e, (uint64_t)e.row->padding);
+        if (e.shared)
+            blame(j, PP_AUDIT_SHARED, &e, e.shared);
+        for (size_t i = 0; e.shared && i < f->n_ranks; i++)
+            if (e.fact[i].leader == i && e.fact[i].cross_again)
+                name_rank(j, PP_AUDIT_SHARED, i);
         if (e.row->whole)
             judge_left_out(j, &e);
     }
@@ -344,7 +314,7 @@ static void conclude_cause(struct judge *j, enum pp_audit_cause_id id)
 {
     struct pp_audit *out = j->out;
     const struct cause *c = &j->cause[id];
-    const struct pp_values v = values_of(j);
+    const struct pp_values v = {pp_audit_facts, PP_AUDIT_FACT_COUNT, j->number, j->text};
     double *m = j->number, samples = (double)c->samples;
     size_t n;
     m[PP_AUDIT_FACT_EPOCHS] = id == PP_AUDIT_REPEATED && j->epochs_untold ? 0 : c->epochs;
@@ -426,27 +396,6 @@ static void sum_up(struct judge *j)
     m[PP_AUDIT_FACT_CUT] = holds(f->cut);
 }
 
-static void conclude(struct judge *j)
-{
-    struct pp_audit *out = j->out;
-    const struct pp_values v = values_of(j);
-    for (out->kind = 0; out->kind < PP_AUDIT_KINDS && !out->sentence; out->kind++) {
-        size_t n;
-        const struct pp_rule *rules = rules_of(PP_AUDIT_CAUSES + (size_t)out->kind, &n),
-                             *rule = pp_rules_first(rules, n, &v);
-        if (!rule)
-            continue;
-        out->kind_name = rules->l1;
-        out->sentence = pp_rules_fill(rule->said, &v, &out->arena);
-        break;
-    }
-    for (size_t i = 0; i < pp_audit_notes_n; i++)
-        if (!pp_rule_missed(&pp_audit_notes[i], &v)) {
-            const char *note = pp_rules_fill(pp_audit_notes[i].said, &v, &out->arena);
-            out->note = out->note ? pp_arena_printf(&out->arena, "%s; %s", out->note, note) : note;
-        }
-}
-
 static void judge_facts(const struct audit_facts *f, struct pp_audit *out)
 {
     struct judge j = {.f = f, .out = out};
@@ -479,7 +428,22 @@ static void judge_facts(const struct audit_facts *f, struct pp_audit *out)
     sum_up(&j);
     for (int id = 0; id < PP_AUDIT_CAUSES; id++)
         conclude_cause(&j, (enum pp_audit_cause_id)id);
-    conclude(&j);
+    const struct pp_values v = {pp_audit_facts, PP_AUDIT_FACT_COUNT, j.number, j.text};
+    for (out->kind = 0; out->kind < PP_AUDIT_KINDS && !out->sentence; out->kind++) {
+        size_t n;
+        const struct pp_rule *rules = rules_of(PP_AUDIT_CAUSES + (size_t)out->kind, &n),
+                             *rule = pp_rules_first(rules, n, &v);
+        if (!rule)
+            continue;
+        out->kind_name = rules->l1;
+        out->sentence = pp_rules_fill(rule->said, &v, &out->arena);
+        break;
+    }
+    for (size_t i = 0; i < pp_audit_notes_n; i++)
+        if (!pp_rule_missed(&pp_audit_notes[i], &v)) {
+            const char *note = pp_rules_fill(pp_audit_notes[i].said, &v, &out->arena);
+            out->note = out->note ? pp_arena_printf(&out->arena, "%s; %s", out->note, note) : note;
+        }
 }
 
 pp_status pp_audit_judge(const struct pp_audit_input *in, struct pp_audit *out, struct pp_err *err)

@@ -207,21 +207,6 @@ static const struct pp_audit_span *list_of(const struct placing *p, size_t run, 
     return NULL;
 }
 
-/* Where the newest checkpoint of the part stands in the job. 0: it has none. */
-static int save_of(const struct placing *p, const struct pp_audit_part *part, struct place *at)
-{
-    const struct pp_audit_span *s = part->epochs, *end = s + part->n_epochs;
-    while (s < end && s->epoch - s->moved != part->save.epoch)
-        s++;
-    if (!part->save.batches || s == end)
-        return 0;
-    int64_t batch = (int64_t)part->save.batches - p->lag;
-    /* A loop that knows the number of batches asks for no more. */
-    int all = batch == s->batches && (s->ended || s + 1 < end), at_end = part->save.at_end || all;
-    *at = (struct place){(uint16_t)(s->epoch + at_end), at_end ? 0 : batch + s->first};
-    return 1;
-}
-
 /* The newest checkpoint of the runs before; 0: none was seen. Another rank's is this one's, too. */
 static int newest_save(const struct placing *p, size_t run, struct place *at)
 {
@@ -229,9 +214,16 @@ static int newest_save(const struct placing *p, size_t run, struct place *at)
     *at = (struct place){0};
     while (run-- > 0 && !found)
         for (size_t i = 0; i < p->out->n; i++) {
-            struct place here;
-            if (p->run[i] != run || !save_of(p, &p->out->parts[i], &here))
+            const struct pp_audit_part *part = &p->out->parts[i];
+            const struct pp_audit_span *s = part->epochs, *end = s + part->n_epochs;
+            while (s < end && s->epoch - s->moved != part->save.epoch)
+                s++;
+            if (p->run[i] != run || !part->save.batches || s == end)
                 continue;
+            int64_t batch = (int64_t)part->save.batches - p->lag;
+            /* A loop that knows the number of batches asks for no more. */
+            int all = batch == s->batches && (s->ended || s + 1 < end), at_end = part->save.at_end || all;
+            struct place here = {(uint16_t)(s->epoch + at_end), at_end ? 0 : batch + s->first};
             if (!found || here.epoch > at->epoch || (here.epoch == at->epoch && here.batch > at->batch))
                 *at = here;
             found = 1;
@@ -286,40 +278,6 @@ static enum answer cannot_tell(struct placing *p, const char *why)
     return UNKNOWN;
 }
 
-/* It goes on as an earlier epoch did, though there is a later checkpoint: it was taken back to an older one,
- * or it has the wrong order. The epoch behind tells, where both are known. */
-static enum answer judge_other_order(struct placing *p, size_t run, const struct ranked *r,
-                                     struct place found)
-{
-    const struct pp_audit_part *of;
-    const struct pp_audit_span *then = list_of(p, run, r->part->rank, (uint16_t)(found.epoch + 1), &of),
-                               *now = r->span + 1;
-    int known = then && now < r->part->epochs + r->part->n_epochs && then->given > 1 && now->given > 1;
-    if (known && !same_order(p, of, then, r->part, now) && !same_order(p, r->part, now, of, then))
-        return OTHER_ORDER;
-    return cannot_tell(
-        p, pp_arena_printf(
-               p->arena,
-               "a resumed recording goes on in the order of epoch %u from batch %lld on, and the newest "
-               "checkpoint seen stands before batch %lld of epoch %u: from an older checkpoint that is "
-               "right, else it is the wrong order",
-               found.epoch, (long long)found.batch, (long long)p->newest.batch, p->newest.epoch));
-}
-
-/* Where its first samples stand: newest epochs first. */
-static int find_place(struct placing *p, size_t run, const struct ranked *r, struct place *found)
-{
-    for (int e = p->last; e >= 0; e--) {
-        const struct pp_audit_part *of;
-        const struct pp_audit_span *s = list_of(p, run, r->part->rank, (uint16_t)e, &of);
-        if (s && stands_in(p, &r->needle, of, s, &found->batch)) {
-            found->epoch = (uint16_t)e;
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* Its first samples stand where no checkpoint that was seen does: beyond what was taken they are left out. */
 static enum answer place_beyond(struct placing *p, const struct pp_audit_span *s, struct place found,
                                 const char *why)
@@ -339,13 +297,24 @@ static enum answer place_order(struct placing *p, size_t run, struct ranked *r, 
                   : p->newest.epoch == p->last + 1 && found.epoch == p->last;
     if (alike && found.batch == p->newest.batch) /* each epoch has the same order */
         return PLACED;
-    enum answer a = judge_other_order(p, run, r, found);
     r->order_of = found.epoch + 1;
-    return a == OTHER_ORDER && !fits(r, samples)
-               ? cannot_tell(
-                     p, "a resumed recording has the order of an earlier epoch, and is not as long as the "
-                        "rest of the one that was interrupted")
-               : a;
+    /* It goes on as an earlier epoch did, though there is a later checkpoint: it was taken back to an older
+     * one, or it has the wrong order. The epoch behind tells, where both are known. */
+    const struct pp_audit_span *then = list_of(p, run, r->part->rank, (uint16_t)(found.epoch + 1), &of),
+                               *now = r->span + 1;
+    int known = then && now < r->part->epochs + r->part->n_epochs && then->given > 1 && now->given > 1;
+    if (!known || same_order(p, of, then, r->part, now) || same_order(p, r->part, now, of, then))
+        return cannot_tell(
+            p, pp_arena_printf(
+                   p->arena,
+                   "a resumed recording goes on in the order of epoch %u from batch %lld on, and the newest "
+                   "checkpoint seen stands before batch %lld of epoch %u: from an older checkpoint that is "
+                   "right, else it is the wrong order",
+                   found.epoch, (long long)found.batch, (long long)p->newest.batch, p->newest.epoch));
+    if (fits(r, samples))
+        return OTHER_ORDER;
+    return cannot_tell(p, "a resumed recording has the order of an earlier epoch, and is not as long as the "
+                          "rest of the one that was interrupted");
 }
 
 static enum answer place_rank(struct placing *p, size_t run, struct ranked *r, struct place *at)
@@ -353,9 +322,14 @@ static enum answer place_rank(struct placing *p, size_t run, struct ranked *r, s
     const struct pp_audit_part *of;
     struct place newest = p->newest, found = {0};
     struct counted before = {0};
-    int is_found = find_place(p, run, r, &found);
-    const struct pp_audit_span *s = list_of(p, run, r->part->rank, p->any_save ? newest.epoch : found.epoch,
-                                            &of);
+    const struct pp_audit_span *s;
+    int is_found = 0; /* where its first samples stand: newest epochs first */
+    for (int e = p->last; e >= 0 && !is_found; e--) {
+        s = list_of(p, run, r->part->rank, (uint16_t)e, &of);
+        is_found = s && stands_in(p, &r->needle, of, s, &found.batch);
+        found.epoch = is_found ? (uint16_t)e : 0;
+    }
+    s = list_of(p, run, r->part->rank, p->any_save ? newest.epoch : found.epoch, &of);
     *at = is_found && (!p->any_save || found.epoch == newest.epoch) ? found : newest;
     if (!p->any_save)
         return is_found

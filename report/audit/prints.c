@@ -23,23 +23,17 @@ static int next_epoch(const struct pp_audit_part *p, size_t *at, const struct pp
     return others && same == others;
 }
 
-static const struct pp_audit_prints *first_in(const struct pp_audit_part *p, uint16_t epoch)
-{
-    const struct pp_audit_prints *first = NULL;
-    for (size_t at = 0; at < p->n_prints && p->prints[at].epoch <= epoch;) {
-        uint16_t now = p->prints[at].epoch;
-        (void)next_epoch(p, &at, &first);
-        if (now == epoch)
-            return first;
-    }
-    return NULL;
-}
-
 static int ranks_are_alike(const struct audit_facts *f, const struct pp_audit_prints *of_first)
 {
     for (size_t i = 1; i < f->n_ranks; i++) {
-        const struct pp_audit_prints *p = first_in(&f->in->parts[f->ranks[i].first_part], of_first->epoch);
-        if (!p || !pp_visit_prints_alike(of_first->print, of_first->n, p->print, p->n))
+        const struct pp_audit_part *p = &f->in->parts[f->ranks[i].first_part];
+        const struct pp_audit_prints *first = NULL;
+        size_t at = 0;
+        while (at < p->n_prints && p->prints[at].epoch < of_first->epoch)
+            at++;
+        if (at < p->n_prints && p->prints[at].epoch == of_first->epoch)
+            (void)next_epoch(p, &at, &first);
+        if (!first || !pp_visit_prints_alike(of_first->print, of_first->n, first->print, first->n))
             return 0;
     }
     return f->n_ranks > 1;

@@ -73,18 +73,6 @@ static uint64_t *page_of(const struct pp_seen *s, uint64_t number)
     return s->places && s->number[i] ? s->page[s->at[i]] : NULL;
 }
 
-static uint64_t *new_page(struct pp_seen *s, uint64_t number)
-{
-    if (!pp_grow(&s->page, &s->room, s->pages + 1, sizeof(*s->page)) ||
-        (2 * s->pages >= s->places && !grow_places(s)))
-        return NULL;
-    size_t i = place_of(s, number);
-    s->number[i] = number + 1;
-    s->at[i] = (uint32_t)s->pages;
-    memset(s->page[s->pages], 0, sizeof(*s->page));
-    return s->page[s->pages++];
-}
-
 uint64_t pp_seen_weight(const struct pp_seen *s, uint64_t sample)
 {
     return sample < PP_AUDIT_EXACT || page_of(s, sample / PP_SEEN_PAGE) ? 1
@@ -98,10 +86,18 @@ enum pp_watch_answer pp_seen_add(struct pp_seen *s, uint64_t sample)
     uint64_t *word, bit = UINT64_C(1) << sample % 64;
     if (sample >= PP_AUDIT_EXACT) {
         uint64_t number = sample / PP_SEEN_PAGE, *page = page_of(s, number);
-        if (!page && s->pages == PP_SEEN_PAGES)
-            return pp_watch_see(&s->watch, sample, 0);
-        if (!page && !(page = new_page(s, number)))
-            return PP_WATCH_NO_MEMORY;
+        if (!page) {
+            if (s->pages == PP_SEEN_PAGES)
+                return pp_watch_see(&s->watch, sample, 0);
+            if (!pp_grow(&s->page, &s->room, s->pages + 1, sizeof(*s->page)) ||
+                (2 * s->pages >= s->places && !grow_places(s)))
+                return PP_WATCH_NO_MEMORY;
+            size_t i = place_of(s, number);
+            s->number[i] = number + 1;
+            s->at[i] = (uint32_t)s->pages;
+            page = s->page[s->pages++];
+            memset(page, 0, sizeof(*s->page));
+        }
         word = &page[sample % PP_SEEN_PAGE / 64];
     } else {
         if (sample / 64 >= s->words && !grow(s, sample / 64))
