@@ -42,11 +42,6 @@ static uint64_t result_or(const struct build *b, const char *key, uint64_t count
     return v >= 0 ? (uint64_t)v : counted;
 }
 
-static const struct pp_report_pair *config(const struct build *b, const char *key)
-{
-    return pp_rows_find(b->r->config, b->r->n_config, key);
-}
-
 static double seconds(uint64_t from_ns, uint64_t to_ns)
 {
     return to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
@@ -173,7 +168,7 @@ static void set_totals(struct build *b)
 {
     const struct pp_timeline *t = &b->timeline;
     struct pp_report *r = b->r;
-    const struct pp_report_pair *step = config(b, "step");
+    const struct pp_report_pair *step = pp_rows_find(b->r->config, b->r->n_config, "step");
     uint64_t bytes = 0, cached = 0, cached_of = 0;
     int reads = 0;
     r->window_samples = t->window_samples
@@ -219,15 +214,6 @@ static double rate_without(const struct pp_report *r, double s)
     return r->has_step && counted && r->window_s > s ? (double)r->window_samples / (r->window_s - s) : NAN;
 }
 
-/* How long the GPU of a job that launches ahead idled: no more can be gained, however short its steps are. */
-static double gpu_idle_s(const struct pp_report *r)
-{
-    const struct pp_report_gpu *g = r->gpu;
-    return g && !g->not_measured && g->recorded_share >= PP_LEAST_RECORDED && !r->own_loader
-               ? r->window_s * (1 - g->busy_share)
-               : INFINITY;
-}
-
 /* Exposed time is the trainer's waits for data and for other ranks, and the time that its steps waited for a
  * CPU. A batch that is there still has to be taken, and workers still end and start again: that time stays,
  * unless a fix ends it. */
@@ -235,10 +221,15 @@ static void set_headroom(struct build *b, double starved_ns, double taking_ns, d
 {
     const struct pp_timeline *t = &b->timeline;
     struct pp_report *r = b->r;
-    double wait_s = ((double)pp_timeline_exposed_ns(t) - taking_ns) / 1e9, exposed_s;
+    const struct pp_report_gpu *g = r->gpu;
+    /* How long the GPU of a job that launches ahead idled: no more can be gained, however short its steps
+     * are. */
+    double idle_s = g && !g->not_measured && g->recorded_share >= PP_LEAST_RECORDED && !r->own_loader
+                        ? r->window_s * (1 - g->busy_share)
+                        : INFINITY,
+           wait_s = fmin(((double)pp_timeline_exposed_ns(t) - taking_ns) / 1e9, idle_s);
     r->starved_s = starved_ns / 1e9;
-    wait_s = fmin(wait_s, gpu_idle_s(r));
-    exposed_s = fmin(wait_s + r->starved_s + epochs_ns / 1e9, gpu_idle_s(r));
+    double exposed_s = fmin(wait_s + r->starved_s + epochs_ns / 1e9, idle_s);
     r->headroom_if = r->collective_share > r->data_wait_share ? "there were no waits for other ranks"
                      : r->drawn_for_free
                          ? "data were always available and the sampler drew nothing before an epoch"
@@ -256,23 +247,21 @@ static void set_headroom(struct build *b, double starved_ns, double taking_ns, d
 
 enum what_it_ends { WAITS, TAKING, RESTARTS, COPIES, WORKERS, DRAWS };
 
-static enum what_it_ends ended_by(const struct pp_knobs *k)
-{
-    return k->workers == PP_NO_WORKERS ? WORKERS
-           : k->persistent             ? RESTARTS
-           : k->sampler < 1            ? DRAWS
-           : k->unpickle < 1           ? TAKING
-           : k->pinned                 ? COPIES
-                                       : WAITS;
-}
-
 /* The rate with the best fix of those that end this. */
 static double best_fix(const struct pp_diagnosis *d, enum what_it_ends what)
 {
     double best = 0;
-    for (int i = 0; d->replayed && i < d->signals.fixes; i++)
-        if (ended_by(&d->signals.fix[i].knobs) == what)
+    for (int i = 0; d->replayed && i < d->signals.fixes; i++) {
+        const struct pp_knobs *k = &d->signals.fix[i].knobs;
+        enum what_it_ends ends = k->workers == PP_NO_WORKERS ? WORKERS
+                                 : k->persistent             ? RESTARTS
+                                 : k->sampler < 1            ? DRAWS
+                                 : k->unpickle < 1           ? TAKING
+                                 : k->pinned                 ? COPIES
+                                                             : WAITS;
+        if (ends == what)
             best = fmax(best, d->signals.fix[i].p.samples_per_s);
+    }
     return best;
 }
 
@@ -350,7 +339,8 @@ static void compute(struct build *b)
 {
     b->usable_cpus = meta_num(b, "environment", "usable_cpus");
     /* Only pipeprobe run stores a step. */
-    b->r->own_loader = config(b, "step") && b->r->subject_kind != PP_SUBJECT_PYTORCH_LOADER;
+    b->r->own_loader = pp_rows_find(b->r->config, b->r->n_config, "step") &&
+                       b->r->subject_kind != PP_SUBJECT_PYTORCH_LOADER;
     const struct pp_timeline *t = &b->timeline;
     double started = meta_num(b, "run", "started_mono_ns"), ended = meta_num(b, "run", "ended_mono_ns");
     uint64_t first = started >= 0 ? (uint64_t)started

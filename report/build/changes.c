@@ -186,36 +186,6 @@ static int sets_the_same(const char *set, const char *other)
     return strncmp(set, other, n) == 0 && other[n] == '=';
 }
 
-/* Of those that set the same argument a report advises one. */
-static enum pp_advice advise(const struct pp_report_fix *f, const struct pp_report_fix *chosen)
-{
-    if (f == chosen)
-        return PP_ADVICE_DO;
-    if (!(f->gain >= PP_WORTH_SAYING) ||
-        (chosen && f->set && *f->set && chosen->set && sets_the_same(f->set, chosen->set)))
-        return PP_ADVICE_NO;
-    return chosen && pp_action_is_sure(f) && f->effort != PP_AN_AMOUNT &&
-                   !(f->remedy && f->remedy->only_listed)
-               ? PP_ADVICE_DO
-               : PP_ADVICE_MEASURE;
-}
-
-/* Where nothing that the verdict's remedy could set gains, the next step is that of the change which does. */
-static void follow(struct pp_report_verdict *v, const struct pp_report_fix *chosen)
-{
-    const char *sentence = chosen->remedy ? chosen->remedy->sentence : NULL;
-    int could = v->remedy->knob || v->remedy->by;
-    if (!could || pp_remedy_is_done_by(v->remedy, chosen->knob) || !sentence || strchr(sentence, '{'))
-        return;
-    if (chosen->remedy == &pp_remedies[PP_REMEDY_OTHER_LOAD] && !v->then) {
-        v->then_l1 = v->l1; /* the job's own, which stays to be done */
-        v->then_l2 = v->l2;
-        v->then = v->next_step;
-    }
-    v->remedy = chosen->remedy;
-    v->next_step = sentence;
-}
-
 /* Where it gains nothing and no other change does either, the measured shares point to what the replay
  * denies: nothing is advised but to measure. */
 static void doubt(struct pp_report_verdict *v, struct pp_arena *arena)
@@ -248,14 +218,32 @@ void pp_changes_advise(struct pp_report *r, struct pp_arena *arena)
     v->action = (struct pp_report_action){0};
     if ((v->l1 || v->outside) && v->remedy)
         chosen = choose_change(r, &candidate, &v->action.amount);
-    if (chosen)
-        follow(v, chosen);
-    else if (v->l1 && v->remedy && !candidate && !v->action.amount)
+    const char *sentence = chosen && chosen->remedy ? chosen->remedy->sentence : NULL;
+    if (chosen && (v->remedy->knob || v->remedy->by) && !pp_remedy_is_done_by(v->remedy, chosen->knob) &&
+        sentence && !strchr(sentence, '{')) {
+        /* Where nothing that the verdict's remedy could set gains, the next step is that of the change which
+         * does. */
+        if (chosen->remedy == &pp_remedies[PP_REMEDY_OTHER_LOAD] && !v->then) {
+            v->then_l1 = v->l1; /* the job's own, which stays to be done */
+            v->then_l2 = v->l2;
+            v->then = v->next_step;
+        }
+        v->remedy = chosen->remedy;
+        v->next_step = sentence;
+    }
+    if (!chosen && v->l1 && v->remedy && !candidate && !v->action.amount)
         doubt(v, arena);
     for (int place = -1; place <= PP_ADVICE_NO; place++) /* the chosen one before the others to do */
         for (size_t i = 0; i < v->n_fixes; i++) {
             const struct pp_report_fix *f = &v->fixes[i];
-            enum pp_advice advice = advise(f, chosen);
+            int same = chosen && f->set && *f->set && chosen->set && sets_the_same(f->set, chosen->set),
+                sure = chosen && pp_action_is_sure(f) && f->effort != PP_AN_AMOUNT &&
+                       !(f->remedy && f->remedy->only_listed);
+            /* Of those that set the same argument a report advises one. */
+            enum pp_advice advice = f == chosen                             ? PP_ADVICE_DO
+                                    : !(f->gain >= PP_WORTH_SAYING) || same ? PP_ADVICE_NO
+                                    : sure                                  ? PP_ADVICE_DO
+                                                                            : PP_ADVICE_MEASURE;
             if (place != (f == chosen ? -1 : (int)advice))
                 continue;
             ordered[n] = *f;
@@ -328,37 +316,30 @@ static int set_all(const struct pp_costs *costs, const struct pp_report_verdict 
     return pp_knobs_set_all(k, costs, set, &ignored) == PP_OK;
 }
 
-/* The setting with the highest rate beside those so far; NULL: none is worth a step. */
-static const char *next_setting(const struct pp_costs *costs, const struct pp_report_verdict *v, double rate)
-{
-    const char *best = NULL;
-    double best_rate = rate * WORTH_A_STEP;
-    for (size_t i = 0; i < v->n_fixes; i++) {
-        const struct pp_report_fix *f = &v->fixes[i];
-        struct pp_err ignored = {0};
-        struct pp_knobs k;
-        double with, share;
-        int taken = 0;
-        for (size_t at = 0; f->is_argument && at < v->n_path; at++)
-            taken |= sets_the_same(f->set, v->path[at].set);
-        if (!f->is_argument || f->effort != 0 || taken || !set_all(costs, v, f->set, &k) ||
-            pp_whatif_rate(costs, &k, &with, &share, &ignored) != PP_OK || !(with >= best_rate))
-            continue;
-        best = f->set;
-        best_rate = with;
-    }
-    return best;
-}
-
 void pp_path_find(const struct pp_costs *costs, struct pp_report_verdict *v)
 {
     double rate = pp_whatif_measured(costs);
-    const char *set;
-    while (v->n_path < PP_REPORT_STEPS && (set = next_setting(costs, v, rate))) {
+    while (v->n_path < PP_REPORT_STEPS) {
         struct pp_err ignored = {0};
         struct pp_knobs k;
         struct pp_prediction p;
-        if (!set_all(costs, v, set, &k) || pp_whatif(costs, &k, &p, &ignored) != PP_OK || !(p.gain_low > 0))
+        /* The setting with the highest rate beside those so far; NULL: none is worth a step. */
+        const char *set = NULL;
+        double best_rate = rate * WORTH_A_STEP;
+        for (size_t i = 0; i < v->n_fixes; i++) {
+            const struct pp_report_fix *f = &v->fixes[i];
+            double with, share;
+            int taken = 0;
+            for (size_t at = 0; f->is_argument && at < v->n_path; at++)
+                taken |= sets_the_same(f->set, v->path[at].set);
+            if (!f->is_argument || f->effort != 0 || taken || !set_all(costs, v, f->set, &k) ||
+                pp_whatif_rate(costs, &k, &with, &share, &ignored) != PP_OK || !(with >= best_rate))
+                continue;
+            set = f->set;
+            best_rate = with;
+        }
+        if (!set || !set_all(costs, v, set, &k) || pp_whatif(costs, &k, &p, &ignored) != PP_OK ||
+            !(p.gain_low > 0))
             return;
         v->path[v->n_path++] = (struct pp_report_step){.set = set,
                                                        .gain = p.gain,

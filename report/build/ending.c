@@ -241,26 +241,6 @@ static int keep_last(void *ctx, uint32_t thread, const struct pp_span *spans, si
     return 0;
 }
 
-/* Since when a thread does what it did at the end: its last span is recorded when it is over, or at the end
- * of the process. NONE: it waited. */
-static uint64_t at_work_since(const struct last_span *row, uint64_t ended_ns)
-{
-    const struct pp_span *s = &row->span;
-    uint64_t end = s->start_ns + s->dur_ns;
-    int covers = s->dur_ns > (ended_ns > end ? ended_ns - end : 0) * 4;
-    if (s->phase == PP_PHASE_PUT_WAIT || (s->phase == PP_PHASE_DISPATCH_WAIT && covers))
-        return NONE;
-    return covers ? s->start_ns : end;
-}
-
-static uint64_t waits_since(const struct last_span *row, uint64_t ended_ns)
-{
-    const struct pp_span *s = &row->span;
-    uint64_t end = s->start_ns + s->dur_ns;
-    int waits = s->phase == PP_PHASE_DATA_WAIT || s->phase == PP_PHASE_EPOCH_BOUNDARY;
-    return waits && s->batch == PP_NO_BATCH ? s->start_ns : s->phase == PP_PHASE_STEP ? end : NONE;
-}
-
 static void look_at_threads(const struct last_spans *l, const struct pp_report *r, uint64_t ended_ns,
                             struct end *e)
 {
@@ -269,11 +249,13 @@ static void look_at_threads(const struct last_spans *l, const struct pp_report *
     uint64_t waits = NONE, first = NONE, stuck = 0, named = 0;
     for (size_t i = 0; i < l->n; i++) {
         const struct last_span *row = &l->row[i];
-        if (row->lane == PP_LANE_TRAINER && row->span.dur_ns)
-            waits = waits_since(row, ended_ns);
-        else if (row->lane == PP_LANE_WORKER && row->span.dur_ns && !row->samples &&
-                 row->span.start_ns < first)
-            first = row->span.start_ns;
+        const struct pp_span *s = &row->span;
+        int waited = s->batch == PP_NO_BATCH &&
+                     (s->phase == PP_PHASE_DATA_WAIT || s->phase == PP_PHASE_EPOCH_BOUNDARY);
+        if (row->lane == PP_LANE_TRAINER && s->dur_ns)
+            waits = waited ? s->start_ns : s->phase == PP_PHASE_STEP ? s->start_ns + s->dur_ns : NONE;
+        else if (row->lane == PP_LANE_WORKER && s->dur_ns && !row->samples && s->start_ns < first)
+            first = s->start_ns;
     }
     if (!r->batches && waits == NONE) /* its wait for the first one is not over */
         waits = first;
@@ -283,9 +265,15 @@ static void look_at_threads(const struct last_spans *l, const struct pp_report *
     e->first_sample = 1;
     for (size_t i = 0; i < l->n; i++) {
         const struct last_span *row = &l->row[i];
-        uint64_t since = row->lane == PP_LANE_WORKER && row->span.dur_ns ? at_work_since(row, ended_ns)
-                                                                         : NONE;
-        if (since == NONE || since >= ended_ns || (ended_ns - since) / 2 < (ended_ns - waits) / 4)
+        const struct pp_span *s = &row->span;
+        /* Since when it does what it did at the end: its last span is recorded when it is over, or at the end
+         * of the process. */
+        uint64_t end = s->start_ns + s->dur_ns;
+        int covers = s->dur_ns > (ended_ns > end ? ended_ns - end : 0) * 4,
+            waited = s->phase == PP_PHASE_PUT_WAIT || (s->phase == PP_PHASE_DISPATCH_WAIT && covers);
+        uint64_t since = covers ? s->start_ns : end;
+        if (row->lane != PP_LANE_WORKER || !s->dur_ns || waited || since >= ended_ns ||
+            (ended_ns - since) / 2 < (ended_ns - waits) / 4)
             continue;
         e->first_sample &= row->samples == 0;
         stuck++;
@@ -297,22 +285,6 @@ static void look_at_threads(const struct last_spans *l, const struct pp_report *
     if (stuck > STUCK_NAMED)
         pp_text_add(e->stuck, TEXT, " and %s more",
                     pp_text_count(more, sizeof(more), (double)(stuck - STUCK_NAMED)));
-}
-
-static void read_threads(const struct pp_source *s, const struct pp_report *r, struct end *e)
-{
-    const struct pp_thread_row *rows;
-    struct last_spans l = {.n = s->threads(s->ctx, &rows)};
-    double ended = pp_source_number(s, "run", "ended_mono_ns", NAN);
-    l.row = l.n ? calloc(l.n, sizeof(*l.row)) : NULL;
-    for (size_t i = 0; l.row && i < l.n; i++)
-        l.row[i] = (struct last_span){.thread = rows[i].id,
-                                      .lane = rows[i].lane,
-                                      .name = rows[i].name ? rows[i].name : "a worker"};
-    if (l.row && ended > 0 && ended < 0x1p63 &&
-        s->each_chunk(s->ctx, NULL, keep_last, &l, NULL, NULL) == PP_OK)
-        look_at_threads(&l, r, (uint64_t)ended, e);
-    free(l.row);
 }
 
 /* ---- the end ---- */
@@ -349,7 +321,16 @@ void pp_ending_read(const struct pp_source *source, struct pp_arena *arena, stru
     plain(e.first);
     plain(e.last);
     plain(e.worker);
-    read_threads(source, r, &e);
+    struct last_spans l = {.row = n ? calloc(n, sizeof(*l.row)) : NULL, .n = n};
+    double ended = pp_source_number(source, "run", "ended_mono_ns", NAN);
+    for (size_t i = 0; l.row && i < n; i++)
+        l.row[i] = (struct last_span){.thread = rows[i].id,
+                                      .lane = rows[i].lane,
+                                      .name = rows[i].name ? rows[i].name : "a worker"};
+    if (l.row && ended > 0 && ended < 0x1p63 &&
+        source->each_chunk(source->ctx, NULL, keep_last, &l, NULL, NULL) == PP_OK)
+        look_at_threads(&l, r, (uint64_t)ended, &e);
+    free(l.row);
     for (size_t i = 0; i < sizeof(causes) / sizeof(*causes) && !r->ended; i++)
         if (fits(&causes[i], &e)) {
             r->ended = because(&causes[i], &e, arena);

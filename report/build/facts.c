@@ -276,17 +276,6 @@ static void add_threads(const struct pp_facts_from *from, int has_costs, struct 
 
 /* ---- PP_FROM_COSTS, REPLAY ---- */
 
-/* As the what-if has it: a prediction and the report's ceiling are not at odds. */
-static double taking_ns(const struct pp_facts_from *from)
-{
-    const struct pp_costs *c = &from->gathered->costs;
-    const struct pp_timeline *tl = from->timeline;
-    return from->gathered->costs_status == PP_OK
-               ? fmin((c->fetch_cpu_ns + c->fetch_blocked_ns) * (double)tl->judged_batches,
-                      (double)tl->wait_ns)
-               : 0;
-}
-
 /* The costs are calibrated, and replayed with one thing better at a time. Metrics of a replay that does not
  * come out as the run did are dropped. */
 static void add_replay(const struct pp_facts_from *from, struct pp_facts *f, struct pp_diagnosis *out)
@@ -353,31 +342,25 @@ static void expose_stretch(struct pp_facts *f, int replayed)
         m[PP_METRIC_DATA_WAIT] = fmin(m[PP_METRIC_DATA_WAIT] + m[PP_METRIC_STRETCH], 1);
 }
 
-/* While kernels run, the wait of a trainer that has launched ahead costs nothing, so that the GPU's idle time
- * bounds what it can cost. What steps take beyond their kernels is not exposed there: they are launched ahead
- * as well. */
-static void hide_behind_kernels(struct pp_facts *f)
-{
-    double *m = f->metric;
-    if (m[PP_METRIC_GPU_IDLE] < m[PP_METRIC_DATA_WAIT])
-        m[PP_METRIC_DATA_WAIT] = m[PP_METRIC_GPU_IDLE];
-    m[PP_METRIC_GPU_OVERHEAD] = NAN;
-}
-
 /* The trainer of our own loader waits for its step, and what steps take beyond their kernels is exposed time
- * too; another program's launches ahead. And where the GPU was measured, its records decide on copies and
- * syncs: what a replay of host spans says of them is dropped. A thread that pins memory is not the GPU's. */
+ * too. Another program's launches ahead: while kernels run, its wait costs nothing, so that the GPU's idle
+ * time bounds what it can cost, and what steps take beyond their kernels is not exposed. And where the GPU
+ * was measured, its records decide on copies and syncs: what a replay of host spans says of them is dropped.
+ * A thread that pins memory is not the GPU's. */
 static void expose_gpu(struct pp_facts *f)
 {
     double *m = f->metric;
-    if (!f->own_loader)
-        hide_behind_kernels(f);
-    else if (m[PP_METRIC_GPU_OVERHEAD] >= PP_LEAST_SHARE)
+    if (f->trace || !f->own_loader) {
+        if (m[PP_METRIC_GPU_IDLE] < m[PP_METRIC_DATA_WAIT])
+            m[PP_METRIC_DATA_WAIT] = m[PP_METRIC_GPU_IDLE];
+        m[PP_METRIC_GPU_OVERHEAD] = NAN;
+    } else if (m[PP_METRIC_GPU_OVERHEAD] >= PP_LEAST_SHARE) {
         m[PP_METRIC_DATA_WAIT] = fmin(m[PP_METRIC_DATA_WAIT] + m[PP_METRIC_GPU_OVERHEAD], 1);
-    if (m[PP_METRIC_GPU_TOLD] == 1)
-        m[PP_METRIC_W_SYNC] = NAN;
-    if (m[PP_METRIC_GPU_TOLD] == 1 && !(m[PP_METRIC_PIN_BUSY] > 0) &&
-        !(m[PP_METRIC_DECODE_BUSY] >= PP_ATTRIBUTE_MOST))
+    }
+    if (f->trace || m[PP_METRIC_GPU_TOLD] != 1)
+        return;
+    m[PP_METRIC_W_SYNC] = NAN;
+    if (!(m[PP_METRIC_PIN_BUSY] > 0) && !(m[PP_METRIC_DECODE_BUSY] >= PP_ATTRIBUTE_MOST))
         m[PP_METRIC_W_COPY] = NAN;
 }
 
@@ -405,15 +388,17 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
     f->metric[PP_METRIC_CPUS_LEAVE] = fmax(1 - steps * (1 + f->metric[PP_METRIC_G_CPUS]), 0);
     /* may be charged to a cause only when all of the above is known */
     expose_stretch(f, out->replayed);
-    out->stretch_ns = from->gathered->costs.step_stretch_ns * (double)tl->judged_batches;
+    const struct pp_costs *c = &from->gathered->costs;
+    out->stretch_ns = c->step_stretch_ns * (double)tl->judged_batches;
     out->starved_ns = f->starved ? out->stretch_ns : 0;
-    out->taking_ns = taking_ns(from);
+    /* As the what-if has it: a prediction and the report's ceiling are not at odds. */
+    out->taking_ns = from->gathered->costs_status == PP_OK
+                         ? fmin((c->fetch_cpu_ns + c->fetch_blocked_ns) * (double)tl->judged_batches,
+                                (double)tl->wait_ns)
+                         : 0;
     /* last: the GPU's overhead is what the stretch does not explain */
     pp_gpu_facts(from->report->gpu, tl, f);
-    if (f->trace)
-        hide_behind_kernels(f);
-    else
-        expose_gpu(f);
+    expose_gpu(f);
     if (out->replayed && out->signals.has_own) {
         /* With exclusive CPUs: what the replay says of them, and nothing that is not known of the run. */
         memcpy(f->own, f->metric, sizeof(f->own));
@@ -458,32 +443,31 @@ struct pass {
     int no_memory;
 };
 
-/* What workers did for the loader that is judged: samples and workers of several loaders are not compared
- * with each other. */
-static int check_chunk(struct pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
-{
-    size_t at = 0, kept = 0;
-    while (at < p->n_threads && p->threads[at].id != thread)
-        at++;
-    if (!p->other->n || at == p->n_threads || p->threads[at].lane == PP_LANE_TRAINER)
-        return pp_checks_chunk(p->checks, thread, spans, n);
-    if (n > p->room) {
-        struct pp_span *grown = realloc(p->judged, n * sizeof(*grown));
-        if (!grown)
-            return 1;
-        p->judged = grown;
-        p->room = n;
-    }
-    for (size_t i = 0; i < n; i++)
-        if (spans[i].batch == PP_NO_BATCH || !pp_other_batches_has(p->other, spans[i].batch))
-            p->judged[kept++] = spans[i];
-    return pp_checks_chunk(p->checks, thread, p->judged, kept);
-}
-
 static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     struct pass *p = ctx;
-    p->no_memory = pp_tally_chunk(p->tally, thread, spans, n) || check_chunk(p, thread, spans, n) ||
+    const struct pp_span *judged = spans;
+    size_t at = 0, kept = n;
+    while (at < p->n_threads && p->threads[at].id != thread)
+        at++;
+    /* What workers did for the loader that is judged: samples and workers of several loaders are not compared
+     * with each other. */
+    if (p->other->n && at < p->n_threads && p->threads[at].lane != PP_LANE_TRAINER) {
+        if (n > p->room) {
+            struct pp_span *grown = realloc(p->judged, n * sizeof(*grown));
+            if (!grown)
+                return p->no_memory = 1;
+            p->judged = grown;
+            p->room = n;
+        }
+        kept = 0;
+        for (size_t i = 0; i < n; i++)
+            if (spans[i].batch == PP_NO_BATCH || !pp_other_batches_has(p->other, spans[i].batch))
+                p->judged[kept++] = spans[i];
+        judged = p->judged;
+    }
+    p->no_memory = pp_tally_chunk(p->tally, thread, spans, n) ||
+                   pp_checks_chunk(p->checks, thread, judged, kept) ||
                    (p->costs && pp_costs_chunk(p->costs, thread, spans, n)) ||
                    (p->series && pp_series_chunk(p->series, thread, spans, n));
     return p->no_memory;

@@ -16,18 +16,6 @@
 #define NARROWEST 0.003  /* of the flame graph: two pixels */
 enum { REPLAYED = 8, OFFERED = 4, FLAMES = 600, CELL = 40, TEXT = 400 };
 
-/* ---- rows ---- */
-
-static const char *loader_name(const struct pp_report *r, const struct pp_ops_loader *l)
-{
-    char row[48];
-    snprintf(row, sizeof(row), "%lld.%u", l->pid, l->loader);
-    for (size_t i = 0; i < r->n_loaders; i++)
-        if (r->loaders[i].row && strcmp(r->loaders[i].row, row) == 0)
-            return r->loaders[i].name ? r->loaders[i].name : r->loaders[i].place;
-    return NULL;
-}
-
 static int by_gain(const void *a, const void *b)
 {
     const struct pp_report_op *x = a, *y = b;
@@ -59,6 +47,8 @@ static void list_ops(const struct pp_costs *c, int replayed, struct pp_arena *ar
         const struct pp_op *op = &o->ops[i];
         if (op->share < LISTED && op->share_all < LISTED)
             continue;
+        const struct pp_ops_loader *of = &o->loaders[op->loader];
+        const struct pp_report_loader *loader = several ? pp_loaders_find(r, of->pid, of->loader) : NULL;
         struct pp_report_op *to = pp_arena_push(arena, (void **)&r->ops, &r->n_ops, sizeof(*to));
         if (!to)
             return;
@@ -67,9 +57,11 @@ static void list_ops(const struct pp_costs *c, int replayed, struct pp_arena *ar
                                     .path = pp_arena_copy(arena, op->path),
                                     .callee = pp_arena_copy(arena, op->callee),
                                     .word = pp_arena_copy(arena, op->word),
-                                    .loader = several ? loader_name(r, &o->loaders[op->loader]) : NULL,
+                                    .loader = !loader        ? NULL
+                                              : loader->name ? loader->name
+                                                             : loader->place,
                                     .advice = pp_op_advice_find(op->code),
-                                    .judged = o->loaders[op->loader].judged,
+                                    .judged = of->judged,
                                     .of_batch = op->of_batch,
                                     .is_lock = pp_costs_is_lock(op),
                                     .samples = op->n,
@@ -88,24 +80,6 @@ static void list_ops(const struct pp_costs *c, int replayed, struct pp_arena *ar
     }
     if (r->n_ops)
         qsort(r->ops, r->n_ops, sizeof(*r->ops), by_gain);
-}
-
-static void list_steps(const struct pp_ops *o, struct pp_arena *arena, struct pp_report *r)
-{
-    for (size_t i = 0; i < o->n_steps && r->n_step_lines < PP_REPORT_OPS; i++) {
-        const struct pp_op_step *s = &o->steps[i];
-        struct pp_report_step_line *to = s->share >= LISTED ? pp_arena_push(arena, (void **)&r->step_lines,
-                                                                            &r->n_step_lines, sizeof(*to))
-                                                            : NULL;
-        if (to)
-            *to = (struct pp_report_step_line){pp_arena_copy(arena, s->name),
-                                               pp_arena_copy(arena, s->place),
-                                               pp_arena_copy(arena, s->callee),
-                                               s->share,
-                                               s->share_low,
-                                               s->share_high,
-                                               s->cpu / s->n};
-    }
 }
 
 /* ---- the flame graph ---- */
@@ -195,8 +169,20 @@ void pp_ops_tell(const struct pp_costs *c, int replayed, struct pp_arena *arena,
 {
     const struct pp_ops *o = &c->ops;
     r->op_samples = o->n_ops || o->step_n > 0 ? o->weighted : NAN;
-    if (o->steps_known)
-        list_steps(o, arena, r);
+    for (size_t i = 0; o->steps_known && i < o->n_steps && r->n_step_lines < PP_REPORT_OPS; i++) {
+        const struct pp_op_step *s = &o->steps[i];
+        struct pp_report_step_line *to = s->share >= LISTED ? pp_arena_push(arena, (void **)&r->step_lines,
+                                                                            &r->n_step_lines, sizeof(*to))
+                                                            : NULL;
+        if (to)
+            *to = (struct pp_report_step_line){pp_arena_copy(arena, s->name),
+                                               pp_arena_copy(arena, s->place),
+                                               pp_arena_copy(arena, s->callee),
+                                               s->share,
+                                               s->share_low,
+                                               s->share_high,
+                                               s->cpu / s->n};
+    }
     if (r->verdict.remedy == &pp_remedies[PP_REMEDY_SAMPLER] && pp_op_step_is_told(&o->draws))
         r->verdict.next_step = pp_arena_printf(arena, "%s Most of it: %s, %s.", r->verdict.next_step,
                                                o->draws.name, o->draws.place);

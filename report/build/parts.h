@@ -129,6 +129,8 @@ const char *pp_slow_samples_worst(const struct pp_report *r, struct pp_arena *ar
 /* After the rows of loaders and of workers; texts from arena. */
 void pp_loaders_tell(const struct pp_timeline *tl, const struct pp_tally *tally, struct pp_arena *arena,
                      struct pp_report *r);
+/* The loader of that process and number. NULL: the recording does not list it. */
+struct pp_report_loader *pp_loaders_find(const struct pp_report *r, long long pid, unsigned loader);
 /* Where a training thread that makes its own batches takes their samples of another DataLoader, with workers,
  * the place of that one: it was begun, and gave the loop no batch. NULL: there is none. */
 const char *pp_loaders_inner(const struct pp_report *r);

@@ -58,22 +58,6 @@ static void on_name(void *ctx, const char *key, const char *value, const char *u
         g->found = pp_arena_copy(g->arena, value + at);
 }
 
-static const char *name_of(const struct pp_source *source, const struct pp_costs *c, size_t i,
-                           struct pp_arena *arena)
-{
-    const struct pp_cost_sample *x = &c->samples[i];
-    const char *judged = source->meta(source->ctx, "config", "dataloader");
-    struct naming g = {.arena = arena,
-                       .judged = pp_arena_copy(arena, judged),
-                       .sample = x->sample,
-                       .batch = x->batch};
-    for (size_t k = i; k > 0 && c->samples[k - 1].batch == x->batch; k--)
-        g.place++;
-    if (source->each_meta(source->ctx, "slow_sample", on_name, &g, NULL) != PP_OK)
-        return NULL;
-    return g.found;
-}
-
 /* ---- rows ---- */
 
 static void add_row(const struct pp_source *source, const struct pp_costs *c, size_t i, double median,
@@ -88,8 +72,15 @@ static void add_row(const struct pp_source *source, const struct pp_costs *c, si
                                                      sizeof(*to));
     if (!to)
         return;
+    struct naming g = {.arena = arena,
+                       .judged = pp_arena_copy(arena, source->meta(source->ctx, "config", "dataloader")),
+                       .sample = x->sample,
+                       .batch = x->batch};
+    for (size_t k = i; k > 0 && c->samples[k - 1].batch == x->batch; k--)
+        g.place++;
+    int told = source->each_meta(source->ctx, "slow_sample", on_name, &g, NULL) == PP_OK;
     *to = (struct pp_report_slow_sample){
-        .name = name_of(source, c, i, arena),
+        .name = told ? g.found : NULL,
         .sample = numbered ? (double)x->sample : NAN,
         .epoch = x->epoch,
         .batch = x->batch == PP_NO_BATCH ? NAN : x->batch,

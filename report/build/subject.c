@@ -165,10 +165,10 @@ void pp_subject_read(const struct pp_source *s, struct pp_arena *arena, struct p
 
 /* ---- a job with several DataLoaders ---- */
 
-static struct pp_report_loader *loader_of(const struct pp_report *r, const struct pp_batch_range *of)
+struct pp_report_loader *pp_loaders_find(const struct pp_report *r, long long pid, unsigned loader)
 {
     char row[48];
-    snprintf(row, sizeof(row), "%lld.%u", of->pid, of->loader);
+    snprintf(row, sizeof(row), "%lld.%u", pid, loader);
     for (size_t i = 0; i < r->n_loaders; i++)
         if (r->loaders[i].row && strcmp(r->loaders[i].row, row) == 0)
             return &r->loaders[i];
@@ -183,10 +183,11 @@ void pp_loaders_tell(const struct pp_timeline *tl, const struct pp_tally *tally,
     size_t used = 0;
     double *ns = calloc(2 * r->n_loaders + 1, sizeof(*ns)), *samples = ns ? ns + r->n_loaders : NULL;
     for (size_t i = 0; ns && i < tl->other.n; i++) {
-        const struct pp_report_loader *l = loader_of(r, &tl->other.range[i]);
+        const struct pp_batch_range *of = &tl->other.range[i];
+        const struct pp_report_loader *l = pp_loaders_find(r, of->pid, of->loader);
         if (l) {
-            ns[l - r->loaders] += (double)tl->other.range[i].ns;
-            samples[l - r->loaders] += (double)tl->other.range[i].samples;
+            ns[l - r->loaders] += (double)of->ns;
+            samples[l - r->loaders] += (double)of->samples;
         }
     }
     for (size_t k = 0; ns && k < r->n_loaders; k++)
@@ -195,8 +196,9 @@ void pp_loaders_tell(const struct pp_timeline *tl, const struct pp_tally *tally,
     for (size_t i = 0; i < r->n_workers; i++)
         for (size_t k = 0; k < tally->n_threads; k++) {
             const struct pp_tally_thread *t = &tally->threads[k];
-            const struct pp_report_loader *l = t->id == r->workers[i].thread && t->of ? loader_of(r, t->of)
-                                                                                      : NULL;
+            const struct pp_report_loader *l = t->id == r->workers[i].thread && t->of
+                                                   ? pp_loaders_find(r, t->of->pid, t->of->loader)
+                                                   : NULL;
             if (l)
                 r->workers[i].loader = t->of_several ? "several"
                                        : l->name     ? l->name
