@@ -2,60 +2,7 @@
 
 #include "probe/base/err.h"
 
-/* ---- ranks: which one came last to the collective steps, and how often ---- */
-
 enum { RANKS = 1024 };
-
-struct ranks_pass {
-    const struct pp_source *source;
-    const struct pp_timeline *tl;
-    struct pp_counter_id last_rank;
-    uint64_t last[RANKS]; /* meetings to which each rank came last */
-};
-
-static struct ranks_pass *ranks_begin(const struct pp_source *source, const struct pp_timeline *tl)
-{
-    struct ranks_pass *p = calloc(1, sizeof(*p));
-    if (p) {
-        p->source = source;
-        p->tl = tl;
-        p->last_rank.text = "collective_last_rank";
-    }
-    return p;
-}
-
-static void ranks_chunk(struct ranks_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
-{
-    if (!p->tl->has_trainer || thread != p->tl->trainer || !p->tl->has_steady_state)
-        return;
-    for (size_t i = 0; i < n; i++) {
-        const struct pp_span *s = &spans[i];
-        if (s->start_ns >= p->tl->start_ns && s->start_ns < p->tl->end_ns &&
-            pp_counter_is(&p->last_rank, p->source, s) && s->bytes < RANKS)
-            p->last[s->bytes]++;
-    }
-}
-
-static void ranks_end(struct ranks_pass *p, struct pp_ranks *out)
-{
-    *out = (struct pp_ranks){.last_share = NAN, .own_share = NAN, .rank = NAN};
-    if (!p)
-        return;
-    out->rank = pp_source_number(p->source, "config", "rank", NAN);
-    for (uint32_t r = 0; r < RANKS; r++) {
-        out->meetings += p->last[r];
-        out->last_rank = p->last[r] > p->last[out->last_rank] ? r : out->last_rank;
-    }
-    if (out->meetings) {
-        out->last_share = (double)p->last[out->last_rank] / (double)out->meetings;
-        out->own_share = out->rank >= 0 && out->rank < RANKS
-                             ? (double)p->last[(int)out->rank] / (double)out->meetings
-                             : NAN;
-    }
-    free(p);
-}
-
-/* ---- all checks ---- */
 
 struct pp_checks_pass {
     const struct pp_source *source;
@@ -64,10 +11,11 @@ struct pp_checks_pass {
     struct pp_periodic_pass *periodic;
     struct pp_visits_pass *visits;
     struct pp_patterns_pass *patterns;
-    struct ranks_pass *ranks;
     struct pp_leases_pass *leases;
     struct pp_shuffle_pass *shuffle;
     struct pp_device_decode_pass *device_decode;
+    struct pp_counter_id last_rank;
+    uint64_t last[RANKS]; /* collective steps to which each rank came last */
 };
 
 struct pp_checks_pass *pp_checks_begin(const struct pp_source *source, const struct pp_timeline *timeline)
@@ -81,16 +29,17 @@ struct pp_checks_pass *pp_checks_begin(const struct pp_source *source, const str
                                  pp_periodic_begin(source, timeline),
                                  pp_visits_begin(source, timeline),
                                  pp_patterns_begin(source, timeline),
-                                 ranks_begin(source, timeline),
                                  pp_leases_begin(source, timeline),
                                  pp_shuffle_begin(source),
-                                 pp_device_decode_begin(source, timeline)};
+                                 pp_device_decode_begin(source, timeline),
+                                 {.text = "collective_last_rank"},
+                                 {0}};
     return p;
 }
 
 static int is_whole(const struct pp_checks_pass *p)
 {
-    return p && p->laws && p->periodic && p->visits && p->patterns && p->ranks && p->leases && p->shuffle &&
+    return p && p->laws && p->periodic && p->visits && p->patterns && p->leases && p->shuffle &&
            p->device_decode;
 }
 
@@ -98,7 +47,11 @@ int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_s
 {
     if (!is_whole(p))
         return 1;
-    ranks_chunk(p->ranks, thread, spans, n);
+    const struct pp_timeline *tl = p->timeline;
+    for (size_t i = 0; i < n && tl->has_trainer && thread == tl->trainer && tl->has_steady_state; i++)
+        if (spans[i].start_ns >= tl->start_ns && spans[i].start_ns < tl->end_ns &&
+            pp_counter_is(&p->last_rank, p->source, &spans[i]) && spans[i].bytes < RANKS)
+            p->last[spans[i].bytes]++;
     pp_leases_chunk(p->leases, spans, n);
     return pp_laws_chunk(p->laws, thread, spans, n) || pp_periodic_chunk(p->periodic, thread, spans, n) ||
            pp_visits_chunk(p->visits, thread, spans, n) || pp_patterns_chunk(p->patterns, thread, spans, n) ||
@@ -129,7 +82,20 @@ pp_status pp_checks_end(struct pp_checks_pass *p, const struct pp_tally *tally, 
     pp_laws_end(p->laws, tally, r, arena, &out->laws);
     pp_visits_end(p->visits, is_lossy(p->source, p->timeline, r), &out->visits);
     pp_patterns_end(p->patterns, tally, &out->patterns);
-    ranks_end(p->ranks, &out->ranks);
+    struct pp_ranks *ranks = &out->ranks;
+    *ranks = (struct pp_ranks){.last_share = NAN,
+                               .own_share = NAN,
+                               .rank = pp_source_number(p->source, "config", "rank", NAN)};
+    for (uint32_t k = 0; k < RANKS; k++) {
+        ranks->meetings += p->last[k];
+        ranks->last_rank = p->last[k] > p->last[ranks->last_rank] ? k : ranks->last_rank;
+    }
+    if (ranks->meetings) {
+        ranks->last_share = (double)p->last[ranks->last_rank] / (double)ranks->meetings;
+        ranks->own_share = ranks->rank >= 0 && ranks->rank < RANKS
+                               ? (double)p->last[(int)ranks->rank] / (double)ranks->meetings
+                               : NAN;
+    }
     pp_leases_end(p->leases, &out->leases);
     pp_shuffle_end(p->shuffle, &out->shuffle);
     pp_device_decode_end(p->device_decode, &out->device_decode);

@@ -95,22 +95,6 @@ int pp_device_decode_chunk(struct pp_device_decode_pass *p, uint32_t thread, con
 
 PP_BY(by_start, struct stretch, from_ns)
 
-/* Batches are decoded beside each other: their union, rising. */
-static void merge(struct stretches *x)
-{
-    size_t n = 0;
-    if (x->n)
-        qsort(x->of, x->n, sizeof(*x->of), by_start);
-    for (size_t i = 0; i < x->n; i++) {
-        struct stretch *last = n ? &x->of[n - 1] : NULL;
-        if (last && x->of[i].from_ns <= last->to_ns)
-            last->to_ns = x->of[i].to_ns > last->to_ns ? x->of[i].to_ns : last->to_ns;
-        else
-            x->of[n++] = x->of[i];
-    }
-    x->n = n;
-}
-
 static double part_within(const struct stretch *part, uint64_t from, uint64_t to)
 {
     uint64_t a = part->from_ns > from ? part->from_ns : from, b = part->to_ns < to ? part->to_ns : to;
@@ -169,7 +153,19 @@ void pp_device_decode_end(struct pp_device_decode_pass *p, struct pp_device_deco
     if (!p)
         return;
     struct pp_device_decode_use *u = &p->use;
-    merge(&p->decoding);
+    struct stretches
+        *x = &p->decoding; /* of batches that are decoded beside each other: their union, rising */
+    size_t n = 0;
+    if (x->n)
+        qsort(x->of, x->n, sizeof(*x->of), by_start);
+    for (size_t i = 0; i < x->n; i++) {
+        struct stretch *last = n ? &x->of[n - 1] : NULL;
+        if (last && x->of[i].from_ns <= last->to_ns)
+            last->to_ns = x->of[i].to_ns > last->to_ns ? x->of[i].to_ns : last->to_ns;
+        else
+            x->of[n++] = x->of[i];
+    }
+    x->n = n;
     if (p->steps.n)
         qsort(p->steps.of, p->steps.n, sizeof(*p->steps.of), by_start);
     compare_steps(p, u);
@@ -182,17 +178,6 @@ void pp_device_decode_end(struct pp_device_decode_pass *p, struct pp_device_deco
 }
 
 /* ---- facts ---- */
-
-/* Of the samples, by their batches: those that were decoded before the window and used in it are of neither
- * number. NAN: how many samples a batch has is not known. */
-static double decoded_share(const struct pp_source *source, const struct pp_timeline *tl,
-                            const struct pp_device_decode_use *u)
-{
-    double under_way = pp_source_number(source, "config", "copy_buffers", 2),
-           all = u->copies > u->batches + under_way ? u->batches / u->copies : 1,
-           per_batch = (double)tl->window_samples / (double)tl->window_batches;
-    return per_batch > 0 ? fmin(u->images / u->batches / per_batch * all, 1) : NAN;
-}
 
 static void measure_steps(const struct pp_source *source, const struct pp_device_decode_use *u,
                           struct pp_finding_values *f)
@@ -230,7 +215,12 @@ void pp_measure_device_decode(const struct pp_findings_from *from, struct pp_fin
     if (!u->batches || !tl->has_steady_state || tl->end_ns <= tl->start_ns)
         return;
     double window_ns = (double)(tl->end_ns - tl->start_ns), batches = (double)tl->window_batches,
-           share = decoded_share(source, tl, u),
+           under_way = pp_source_number(source, "config", "copy_buffers", 2),
+           all = u->copies > u->batches + under_way ? u->batches / u->copies : 1,
+           per_batch = (double)tl->window_samples / batches,
+           /* Of the samples, by their batches: those that were decoded before the window and used in it are
+            * of neither number. */
+        share = per_batch > 0 ? fmin(u->images / u->batches / per_batch * all, 1) : NAN,
            pixels = pp_source_number(source, "config", "row_bytes", NAN) * (double)tl->window_samples /
                     batches,
            copied = u->copies ? u->copied_bytes / u->copies : NAN;

@@ -99,23 +99,6 @@ static void measure_draws(const struct pp_findings_from *from, struct pp_finding
     m[PP_FINDING_DRAW_TIME] = tl->starts.n ? between_s / (double)tl->starts.n : NAN;
 }
 
-static void measure_pickling(const struct pp_findings_from *from, struct pp_finding_values *f)
-{
-    const struct pp_report *r = from->report;
-    double *m = f->number, bytes = pp_source_number(from->source, "config", "worker_pickle_bytes", NAN),
-           start_s = (double)(from->timeline->first_start_ns + from->timeline->starts.starting_ns) / 1e9;
-    for (size_t i = 0; i < r->n_loaders && bytes > 0; i++) {
-        if (!r->loaders[i].judged)
-            continue;
-        m[PP_FINDING_PICKLE_BYTES] = bytes;
-        m[PP_FINDING_PICKLE_WORKERS] = r->loaders[i].num_workers;
-        m[PP_FINDING_PICKLE_SHARE] = r->duration_s > 0 ? start_s / r->duration_s : NAN;
-        m[PP_FINDING_PICKLE_START] = start_s / (1 + (double)from->timeline->starts.n);
-        f->text[PP_FINDING_PICKLE_DATASET] = r->loaders[i].dataset;
-        f->text[PP_FINDING_PICKLE_METHOD] = r->loaders[i].start_method;
-    }
-}
-
 /* PyTorch gives an iterable data set a sampler of this type. */
 int pp_stream_workers(const struct pp_source *source, const struct pp_report *r, double *idle)
 {
@@ -128,17 +111,6 @@ int pp_stream_workers(const struct pp_source *source, const struct pp_report *r,
     for (size_t i = 0; i < r->n_workers; i++, workers++)
         *idle += r->workers[i].samples == 0;
     return workers;
-}
-
-static void measure_streams(const struct pp_findings_from *from, struct pp_finding_values *f)
-{
-    double idle, *m = f->number;
-    int workers = pp_stream_workers(from->source, from->report, &idle);
-    if (!workers || !from->timeline->has_steady_state || !(from->report->window_s >= PP_LEAST_WINDOW_S))
-        return;
-    m[PP_FINDING_STREAM_WORKERS] = workers;
-    m[PP_FINDING_STREAM_IDLE] = idle;
-    m[PP_FINDING_STREAM_DELIVER] = workers - idle;
 }
 
 void pp_measure_hooks(const struct pp_findings_from *from, struct pp_finding_values *f)
@@ -160,8 +132,26 @@ void pp_measure_hooks(const struct pp_findings_from *from, struct pp_finding_val
     f->number[PP_FINDING_HOOKS_UNTIMED] = strcmp(hooks, "hooks") == 0 || notes.untimed;
     measure_loaders(from->report, from->arena, f);
     measure_draws(from, f);
-    measure_pickling(from, f);
-    measure_streams(from, f);
+    const struct pp_report *r = from->report;
+    const struct pp_timeline *tl = from->timeline;
+    double *m = f->number, bytes = pp_source_number(source, "config", "worker_pickle_bytes", NAN), idle,
+           start_s = (double)(tl->first_start_ns + tl->starts.starting_ns) / 1e9;
+    for (size_t i = 0; i < r->n_loaders && bytes > 0; i++) {
+        if (!r->loaders[i].judged)
+            continue;
+        m[PP_FINDING_PICKLE_BYTES] = bytes;
+        m[PP_FINDING_PICKLE_WORKERS] = r->loaders[i].num_workers;
+        m[PP_FINDING_PICKLE_SHARE] = r->duration_s > 0 ? start_s / r->duration_s : NAN;
+        m[PP_FINDING_PICKLE_START] = start_s / (1 + (double)tl->starts.n);
+        f->text[PP_FINDING_PICKLE_DATASET] = r->loaders[i].dataset;
+        f->text[PP_FINDING_PICKLE_METHOD] = r->loaders[i].start_method;
+    }
+    int workers = pp_stream_workers(source, r, &idle);
+    if (workers && tl->has_steady_state && r->window_s >= PP_LEAST_WINDOW_S) {
+        m[PP_FINDING_STREAM_WORKERS] = workers;
+        m[PP_FINDING_STREAM_IDLE] = idle;
+        m[PP_FINDING_STREAM_DELIVER] = workers - idle;
+    }
 }
 
 /* ---- what the hooks count per batch ---- */
@@ -218,27 +208,21 @@ double pp_handed_factor(const struct pp_handed_use *u)
     return u->put_bytes > 0 ? 1 + u->extra_bytes / u->put_bytes : NAN;
 }
 
-/* Where every sample is one of a batch that was asked for by its number of samples. */
-static void measure_reads(const struct pp_findings_from *from, struct pp_finding_values *f)
-{
-    const struct pp_handed_use *u = &from->checks->handed;
-    double *m = f->number, batch = pp_source_number(from->source, "config", "batch_size", NAN),
-           read = u->read_bytes / u->made, tensors = u->put_bytes / u->puts / batch;
-    if (!(u->read_bytes > 0) || !(tensors > 0))
-        return;
-    m[PP_FINDING_AMPLIFIED] = 1;
-    m[PP_FINDING_JOB_READ] = read;
-    m[PP_FINDING_JOB_TENSORS] = tensors;
-    m[PP_FINDING_JOB_AMPLIFICATION] = read / tensors;
-}
-
 void pp_measure_handed(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
     const struct pp_handed_use *u = &from->checks->handed;
-    double *m = f->number, each = u->put_bytes / u->puts, all = u->shm_left + u->shm_used_most;
+    double *m = f->number, each = u->put_bytes / u->puts, all = u->shm_left + u->shm_used_most,
+           batch = pp_source_number(from->source, "config", "batch_size", NAN),
+           read = u->read_bytes / u->made, tensors = each / batch;
     if (!from->report->n_loaders)
         return;
-    measure_reads(from, f);
+    /* Where every sample is one of a batch that was asked for by its number of samples. */
+    if (u->read_bytes > 0 && tensors > 0) {
+        m[PP_FINDING_AMPLIFIED] = 1;
+        m[PP_FINDING_JOB_READ] = read;
+        m[PP_FINDING_JOB_TENSORS] = tensors;
+        m[PP_FINDING_JOB_AMPLIFICATION] = read / tensors;
+    }
     if (u->put_bytes > 0) {
         m[PP_FINDING_HANDED_BYTES] = each;
         m[PP_FINDING_HANDED_FACTOR] = pp_handed_factor(u);

@@ -79,32 +79,27 @@ static void add_to_account(struct account *a, const struct pp_timeline *tl, cons
     }
 }
 
-static int make_room(struct pp_laws_pass *p, uint32_t batch)
-{
-    size_t room = p->room ? p->room : 1024;
-    while (room <= batch)
-        room *= 2;
-    uint64_t *finished = realloc(p->finished_ns, room * sizeof(*finished));
-    if (!finished)
-        return 0;
-    p->finished_ns = finished;
-    uint8_t *taken = realloc(p->taken, room);
-    if (!taken)
-        return 0;
-    p->taken = taken;
-    memset(finished + p->room, 0, (room - p->room) * sizeof(*finished));
-    memset(taken + p->room, 0, room - p->room);
-    p->room = room;
-    return 1;
-}
-
 /* end: of its collate; 0: the trainer has it. */
 static int keep_batch(struct pp_laws_pass *p, uint32_t batch, uint64_t end)
 {
     if (batch >= MOST_BATCHES)
         return 1;
-    if (batch >= p->room && !make_room(p, batch))
-        return 0;
+    if (batch >= p->room) {
+        size_t room = p->room ? p->room : 1024;
+        while (room <= batch)
+            room *= 2;
+        uint64_t *finished = realloc(p->finished_ns, room * sizeof(*finished));
+        if (!finished)
+            return 0;
+        p->finished_ns = finished;
+        uint8_t *taken = realloc(p->taken, room);
+        if (!taken)
+            return 0;
+        p->taken = taken;
+        memset(finished + p->room, 0, (room - p->room) * sizeof(*finished));
+        memset(taken + p->room, 0, room - p->room);
+        p->room = room;
+    }
     p->batches = batch >= p->batches ? (size_t)batch + 1 : p->batches;
     if (end) {
         p->finished_ns[batch] = end;

@@ -41,21 +41,6 @@ static void add_stretch(struct stretches *x, const struct pp_span *s)
         x->of[x->n++] = (struct stretch){s->start_ns, end};
 }
 
-/* Both rise by time, as each is of one thread. */
-static double overlap_ns(const struct stretches *a, const struct stretches *b)
-{
-    double sum = 0;
-    for (size_t i = 0, k = 0; i < a->n && k < b->n;) {
-        const struct stretch *x = &a->of[i], *y = &b->of[k];
-        uint64_t from = x->from_ns > y->from_ns ? x->from_ns : y->from_ns,
-                 to = x->to_ns < y->to_ns ? x->to_ns : y->to_ns;
-        sum += to > from ? (double)(to - from) : 0;
-        i += x->to_ns <= y->to_ns;
-        k += x->to_ns > y->to_ns;
-    }
-    return sum;
-}
-
 void pp_leases_chunk(struct pp_leases_pass *p, const struct pp_span *spans, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -87,7 +72,15 @@ void pp_leases_end(struct pp_leases_pass *p, struct pp_lease_use *out)
     out->taken = pp_source_number(p->source, "result", "leases", NAN);
     out->stolen = pp_source_number(p->source, "result", "leases_stolen", NAN);
     out->lost = pp_source_number(p->source, "result", "leases_lost", NAN);
-    out->epoch_wait_ns = overlap_ns(&p->waits, &p->boundaries);
+    /* Both rise by time, as each is of one thread. */
+    for (size_t i = 0, k = 0; i < p->waits.n && k < p->boundaries.n;) {
+        const struct stretch *x = &p->waits.of[i], *y = &p->boundaries.of[k];
+        uint64_t from = x->from_ns > y->from_ns ? x->from_ns : y->from_ns,
+                 to = x->to_ns < y->to_ns ? x->to_ns : y->to_ns;
+        out->epoch_wait_ns += to > from ? (double)(to - from) : 0;
+        i += x->to_ns <= y->to_ns;
+        k += x->to_ns > y->to_ns;
+    }
     out->holder = p->source->meta(p->source->ctx, "result", "leases_holder");
     free(p);
 }

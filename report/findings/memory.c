@@ -34,18 +34,6 @@ static struct series *place_of(struct series *place, int64_t pid)
     return &place[at];
 }
 
-static struct series *find(struct walk *w, int kind, int64_t pid)
-{
-    struct series *s = place_of(w->place[kind], pid);
-    if (s->pid)
-        return s;
-    if (w->second || w->used[kind] == PP_MEMORY_SERIES)
-        return NULL;
-    w->used[kind]++;
-    s->pid = pid;
-    return s;
-}
-
 static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
 {
     struct walk *w = ctx;
@@ -55,9 +43,11 @@ static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
     if (kind == KINDS || !isfinite(value) || value < 0)
         return;
     int64_t pid = strtoll(name + strlen(leads[kind]), NULL, 10);
-    struct series *s = pid > 0 ? find(w, kind, pid) : NULL;
-    if (!s)
+    struct series *s = pid > 0 ? place_of(w->place[kind], pid) : NULL;
+    if (!s || (!s->pid && (w->second || w->used[kind] == PP_MEMORY_SERIES)))
         return;
+    w->used[kind] += !s->pid;
+    s->pid = pid;
     if (!w->second) {
         if (!s->first_ns || t_ns < s->first_ns) {
             s->first_ns = t_ns;

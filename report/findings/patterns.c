@@ -60,16 +60,6 @@ struct pp_patterns_pass *pp_patterns_begin(const struct pp_source *source, const
     return p;
 }
 
-static struct worker *find_thread(struct pp_patterns_pass *p, uint32_t id)
-{
-    if (id < p->n_threads && p->threads[id].id == id) /* ids count from 0 */
-        return &p->threads[id];
-    for (size_t i = 0; i < p->n_threads; i++)
-        if (p->threads[i].id == id)
-            return &p->threads[i];
-    return NULL;
-}
-
 /* ---- the trainer's waits, batch by batch ---- */
 
 static int add_wait(struct pp_patterns_pass *p, const struct pp_span *s)
@@ -132,26 +122,6 @@ static int infer_workers(const struct pp_patterns_pass *p, struct pp_lockstep *o
     return 0;
 }
 
-static void compare_workers(const struct pp_patterns_pass *p, struct pp_lockstep *out)
-{
-    double *per_batch = malloc((p->n_threads + 1) * sizeof(*per_batch)), most = 0;
-    size_t n = 0;
-    for (size_t i = 0; per_batch && i < p->n_threads; i++) {
-        const struct worker *w = &p->threads[i];
-        if (!w->works || !w->batches)
-            continue;
-        per_batch[n] = (double)w->batch_ns / (double)w->batches;
-        if (per_batch[n] > most) {
-            most = per_batch[n];
-            out->slowest_thread = w->id;
-        }
-        n++;
-    }
-    double middle = n >= 2 ? pp_stats_median(per_batch, n) : NAN;
-    out->slowest = middle > 0 ? most / middle : NAN;
-    free(per_batch);
-}
-
 static void find_lockstep(const struct pp_patterns_pass *p, size_t at_once, struct pp_lockstep *out)
 {
     double told = pp_source_number(p->source, "config", "workers", (double)at_once);
@@ -172,7 +142,22 @@ static void find_lockstep(const struct pp_patterns_pass *p, size_t at_once, stru
     if (out->unknown || out->workers < 2)
         return;
     count_long_waits(p, out);
-    compare_workers(p, out);
+    double *per_batch = malloc((p->n_threads + 1) * sizeof(*per_batch)), most = 0;
+    size_t n = 0;
+    for (size_t i = 0; per_batch && i < p->n_threads; i++) {
+        const struct worker *w = &p->threads[i];
+        if (!w->works || !w->batches)
+            continue;
+        per_batch[n] = (double)w->batch_ns / (double)w->batches;
+        if (per_batch[n] > most) {
+            most = per_batch[n];
+            out->slowest_thread = w->id;
+        }
+        n++;
+    }
+    double middle = n >= 2 ? pp_stats_median(per_batch, n) : NAN;
+    out->slowest = middle > 0 ? most / middle : NAN;
+    free(per_batch);
     out->found = out->distances >= LEAST_DISTANCES &&
                  (double)out->in_step >= IN_STEP * (double)out->distances && out->long_share >= LONG_HOLD;
 }
@@ -216,22 +201,6 @@ static size_t find_restarts(struct pp_patterns_pass *p, struct pp_restarts *out)
         out->unknown = order ? "no worker was recorded" : "there was no memory for it";
     free(order);
     return largest;
-}
-
-/* ---- hangs ---- */
-
-static void note_longest(struct pp_patterns_pass *p, struct worker *w, const struct pp_span *s)
-{
-    int open = (s->flags & PP_SPAN_UNFINISHED) != 0, many = (s->flags & PP_SPAN_COUNT) != 0;
-    struct pp_hang *h = open ? &w->open : &p->longest[s->phase];
-    if (s->phase < PP_PHASE_READ || s->phase > PP_PHASE_COLLATE || (many && !open) || s->dur_ns <= h->dur_ns)
-        return;
-    *h = (struct pp_hang){.thread = w->id,
-                          .phase = (pp_phase)s->phase,
-                          .open = open,
-                          .start_ns = s->start_ns,
-                          .dur_ns = s->dur_ns,
-                          .sample = many ? PP_NO_SAMPLE : s->sample};
 }
 
 static double usual_of(const struct pp_tally *tally, pp_phase phase)
@@ -281,7 +250,7 @@ static void add_work(struct pp_patterns_pass *p, struct worker *w, const struct 
 {
     const struct pp_phase_info *info = pp_phase_info(s->phase);
     uint64_t end = s->start_ns + s->dur_ns;
-    int open = (s->flags & PP_SPAN_UNFINISHED) != 0;
+    int open = (s->flags & PP_SPAN_UNFINISHED) != 0, many = (s->flags & PP_SPAN_COUNT) != 0;
     if (s->start_ns < w->first_ns)
         w->first_ns = s->start_ns;
     if (!info || info->kind != PP_KIND_WORK || s->phase == PP_PHASE_STARTUP)
@@ -289,7 +258,15 @@ static void add_work(struct pp_patterns_pass *p, struct worker *w, const struct 
     if (end > w->last_ns && !open)
         w->last_ns = end;
     p->worked = 1;
-    note_longest(p, w, s);
+    struct pp_hang *longest = open ? &w->open : &p->longest[s->phase];
+    if (s->phase >= PP_PHASE_READ && s->phase <= PP_PHASE_COLLATE && (open || !many) &&
+        s->dur_ns > longest->dur_ns)
+        *longest = (struct pp_hang){.thread = w->id,
+                                    .phase = (pp_phase)s->phase,
+                                    .open = open,
+                                    .start_ns = s->start_ns,
+                                    .dur_ns = s->dur_ns,
+                                    .sample = many ? PP_NO_SAMPLE : s->sample};
     if (s->batch == PP_NO_BATCH || open || s->start_ns < p->tl->start_ns || s->start_ns >= p->tl->end_ns)
         return;
     w->batch_ns += s->dur_ns;
@@ -300,7 +277,10 @@ static void add_work(struct pp_patterns_pass *p, struct worker *w, const struct 
 int pp_patterns_chunk(struct pp_patterns_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     int trainer = p->tl->has_trainer && thread == p->tl->trainer, no_memory = 0;
-    struct worker *w = find_thread(p, thread);
+    size_t at = thread < p->n_threads && p->threads[thread].id == thread ? thread : 0; /* ids count from 0 */
+    while (at < p->n_threads && p->threads[at].id != thread)
+        at++;
+    struct worker *w = at < p->n_threads ? &p->threads[at] : NULL;
     for (size_t i = 0; i < n && trainer && !no_memory; i++)
         no_memory = add_wait(p, &spans[i]);
     for (size_t i = 0; i < n && w && w->works; i++)

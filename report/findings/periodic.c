@@ -32,38 +32,6 @@ struct stall {
     size_t cycle; /* its first */
 };
 
-/* Cycles that are too long, neighbours taken together: where they begin and how much too long they are.
- * Returns how many. */
-static size_t gather_stalls(const struct pp_timeline *tl, double middle, struct pp_stats_event *events,
-                            struct stall *stalls)
-{
-    size_t n = 0, last = 0;
-    for (size_t i = 0; i < tl->n_cycles; i++) {
-        uint64_t start = i ? tl->cycle_end_ns[i - 1] : tl->start_ns, end = tl->cycle_end_ns[i];
-        double over = (double)(end - start) - middle;
-        if (over < STALL * middle)
-            continue;
-        if (n == 0 || i > last + 1)
-            stalls[n] = (struct stall){.start_ns = start, .cycle = i},
-            events[n++] = (struct pp_stats_event){.t = (double)(start - tl->start_ns)};
-        events[n - 1].weight += over;
-        stalls[n - 1].end_ns = end;
-        last = i;
-    }
-    return n;
-}
-
-static double median_cycle(const struct pp_timeline *tl)
-{
-    double *length = malloc(tl->n_cycles * sizeof(*length)), middle = NAN;
-    for (size_t i = 0; length && i < tl->n_cycles; i++)
-        length[i] = (double)(tl->cycle_end_ns[i] - (i ? tl->cycle_end_ns[i - 1] : tl->start_ns));
-    if (length)
-        middle = pp_stats_median(length, tl->n_cycles);
-    free(length);
-    return middle;
-}
-
 /* in_batches: the events' times are numbers of batches. */
 static void keep_stalls(struct pp_periodic_pass *p, const struct pp_period *period,
                         const struct pp_stats_event *events, const struct stall *stalls, size_t n,
@@ -98,10 +66,29 @@ static int find_period(struct pp_periodic_pass *p)
     const struct pp_timeline *tl = p->tl;
     struct pp_stats_event *events = malloc(tl->n_cycles * sizeof(*events));
     struct stall *stalls = malloc(tl->n_cycles * sizeof(*stalls));
+    double *length = malloc(tl->n_cycles * sizeof(*length)), middle = NAN;
     struct pp_period period;
-    double middle = median_cycle(tl);
+    for (size_t i = 0; length && i < tl->n_cycles; i++)
+        length[i] = (double)(tl->cycle_end_ns[i] - (i ? tl->cycle_end_ns[i - 1] : tl->start_ns));
+    if (length)
+        middle = pp_stats_median(length, tl->n_cycles);
+    free(length);
     int ok = events && stalls && !isnan(middle);
-    size_t n = ok ? gather_stalls(tl, middle, events, stalls) : 0;
+    /* Cycles that are too long, neighbours taken together: where they begin and how much too long they are.
+     */
+    size_t n = 0, last = 0;
+    for (size_t i = 0; ok && i < tl->n_cycles; i++) {
+        uint64_t start = i ? tl->cycle_end_ns[i - 1] : tl->start_ns, end = tl->cycle_end_ns[i];
+        double over = (double)(end - start) - middle;
+        if (over < STALL * middle)
+            continue;
+        if (n == 0 || i > last + 1)
+            stalls[n] = (struct stall){.start_ns = start, .cycle = i},
+            events[n++] = (struct pp_stats_event){.t = (double)(start - tl->start_ns)};
+        events[n - 1].weight += over;
+        stalls[n - 1].end_ns = end;
+        last = i;
+    }
     p->stalls.stalls = malloc((n + 1) * sizeof(*p->stalls.stalls));
     ok = ok && p->stalls.stalls;
     /* What a loop does every N steps has no interval in time: the steps between are of any length. */
@@ -188,28 +175,6 @@ static pp_phase largest(const struct pp_periodic_pass *p, const struct place *pl
     return phase;
 }
 
-static void name_phase(const struct pp_periodic_pass *p, struct pp_periodic *out)
-{
-    double share, of_workers, checkpoint = beyond(p, &p->others[PP_PHASE_CHECKPOINT], 1);
-    pp_phase phase = largest(p, p->trainer, 1, &share),
-             worked = largest(p, p->others, (double)p->workers, &of_workers);
-    if (share < MOST_OF_STALL)
-        phase = PP_PHASE_NONE, share = NAN;
-    out->in_trainer = phase != PP_PHASE_NONE;
-    if (checkpoint >= MOST_OF_STALL &&
-        checkpoint > (phase == PP_PHASE_CHECKPOINT ? share : 0)) /* of another thread, meanwhile */
-        phase = PP_PHASE_CHECKPOINT, share = checkpoint;
-    else if (phase == PP_PHASE_DATA_WAIT && of_workers >= MOST_OF_STALL)
-        phase = worked, share = of_workers, out->in_trainer = 0;
-    size_t cursor = 0;
-    for (size_t i = 0; i < p->tl->n_gaps; i++)
-        out->between_share += (double)pp_timeline_stalled_between(&p->stalls, p->tl->gaps[i].start_ns,
-                                                                  p->tl->gaps[i].end_ns, &cursor) /
-                              p->stalled_ns;
-    out->phase = out->between_share >= MOST_OF_STALL ? PP_PHASE_NONE : phase;
-    out->phase_share = fmin(share, 1);
-}
-
 /* ---- tasks that wait for I/O ---- */
 
 struct psi {
@@ -248,7 +213,24 @@ pp_status pp_periodic_end(struct pp_periodic_pass *p, const struct pp_source *so
     *out = p->found;
     if (out->found) {
         struct psi k = {.p = p};
-        name_phase(p, out);
+        double share, of_workers, checkpoint = beyond(p, &p->others[PP_PHASE_CHECKPOINT], 1);
+        pp_phase phase = largest(p, p->trainer, 1, &share),
+                 worked = largest(p, p->others, (double)p->workers, &of_workers);
+        if (share < MOST_OF_STALL)
+            phase = PP_PHASE_NONE, share = NAN;
+        out->in_trainer = phase != PP_PHASE_NONE;
+        if (checkpoint >= MOST_OF_STALL &&
+            checkpoint > (phase == PP_PHASE_CHECKPOINT ? share : 0)) /* of another thread, meanwhile */
+            phase = PP_PHASE_CHECKPOINT, share = checkpoint;
+        else if (phase == PP_PHASE_DATA_WAIT && of_workers >= MOST_OF_STALL)
+            phase = worked, share = of_workers, out->in_trainer = 0;
+        size_t cursor = 0;
+        for (size_t i = 0; i < p->tl->n_gaps; i++)
+            out->between_share += (double)pp_timeline_stalled_between(&p->stalls, p->tl->gaps[i].start_ns,
+                                                                      p->tl->gaps[i].end_ns, &cursor) /
+                                  p->stalled_ns;
+        out->phase = out->between_share >= MOST_OF_STALL ? PP_PHASE_NONE : phase;
+        out->phase_share = fmin(share, 1);
         st = source->each_counter ? source->each_counter(source->ctx, on_counter, &k, err) : PP_OK;
         if (k.touched_ns > 0 && k.free_ns > 0)
             out->psi_io_share = fmin(fmax((k.touched - k.free / k.free_ns * k.touched_ns) / p->stalled_ns, 0),

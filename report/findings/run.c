@@ -28,18 +28,6 @@ static void measure_periodic(const struct pp_periodic *p, struct pp_finding_valu
     m[PP_FINDING_PERIODIC_P] = p->p;
 }
 
-static void measure_untrained(const struct pp_findings_from *from, struct pp_finding_values *f)
-{
-    const struct pp_timeline *tl = from->timeline;
-    double s = (double)tl->untrained_ns / 1e9, run_s = from->report->duration_s;
-    int trained = tl->part == PP_PART_TRAINED;
-    if (!trained && tl->part != PP_PART_EMPTIED)
-        return;
-    f->number[trained ? PP_FINDING_UNTRAINED : PP_FINDING_READ_AHEAD] = (double)tl->untrained;
-    f->number[PP_FINDING_UNTRAINED_TIME] = s;
-    f->number[PP_FINDING_UNTRAINED_SHARE] = run_s > 0 ? s / run_s : NAN;
-}
-
 static void measure_first_batch(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
     const struct pp_timeline *tl = from->timeline;
@@ -165,7 +153,14 @@ void pp_measure_run(const struct pp_findings_from *from, struct pp_finding_value
     m[PP_FINDING_JUDGED_BATCHES] = (double)from->timeline->n_cycles;
     measure_periodic(&from->checks->periodic, f);
     measure_first_batch(from, f);
-    measure_untrained(from, f);
+    const struct pp_timeline *tl = from->timeline;
+    int trained = tl->part == PP_PART_TRAINED;
+    if (trained || tl->part == PP_PART_EMPTIED) {
+        double s = (double)tl->untrained_ns / 1e9;
+        m[trained ? PP_FINDING_UNTRAINED : PP_FINDING_READ_AHEAD] = (double)tl->untrained;
+        m[PP_FINDING_UNTRAINED_TIME] = s;
+        m[PP_FINDING_UNTRAINED_SHARE] = r->duration_s > 0 ? s / r->duration_s : NAN;
+    }
     measure_boundaries(from, f);
     measure_last_rank(from, f);
     measure_debt(from, f);

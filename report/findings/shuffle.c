@@ -74,29 +74,22 @@ static int begin_shard(struct pp_shuffle_pass *p, uint64_t first)
     return 0;
 }
 
-/* The shard of a sample, and its number in the order read. Of the shards begun the last few are looked at
- * first: the buffer holds samples of those. */
-static struct shard *shard_of(struct pp_shuffle_pass *p, uint64_t sample, uint64_t *number)
-{
-    if (p->leased) {
-        for (size_t i = p->n; i-- > 0;)
-            if (p->shards[i].id == sample >> PLACE_BITS) {
-                *number = p->shards[i].first + (sample & ((UINT64_C(1) << PLACE_BITS) - 1));
-                return &p->shards[i];
-            }
-        return NULL;
-    }
-    size_t n = PP_BEFORE(p->n, i, p->shards[i].first <= sample);
-    *number = sample;
-    return n ? &p->shards[n - 1] : NULL;
-}
-
 static void visit(struct pp_shuffle_pass *p, const struct pp_span *s)
 {
-    uint64_t number;
-    struct shard *shard = shard_of(p, s->sample, &number);
-    if (!shard)
+    /* Its shard, and its number in the order read. Of the shards begun the last few are looked at first: the
+     * buffer holds samples of those. */
+    uint64_t number = s->sample;
+    size_t begun = p->n;
+    if (p->leased)
+        while (begun > 0 && p->shards[begun - 1].id != s->sample >> PLACE_BITS)
+            begun--;
+    else
+        begun = PP_BEFORE(p->n, i, p->shards[i].first <= s->sample);
+    if (!begun)
         return;
+    struct shard *shard = &p->shards[begun - 1];
+    if (p->leased)
+        number = shard->first + (s->sample & ((UINT64_C(1) << PLACE_BITS) - 1));
     uint32_t batch = (uint32_t)(p->out / p->batch_size);
     double apart = fabs((double)p->out - (double)number);
     if (p->out % p->batch_size == 0)

@@ -34,17 +34,6 @@ struct alike_pass {
     uint16_t epoch;
 };
 
-static struct row *row_of(struct alike_pass *p)
-{
-    for (size_t i = p->n; i-- > 0;)
-        if (p->row[i].thread == p->thread && p->row[i].epoch == p->epoch)
-            return &p->row[i];
-    if (!pp_grow(&p->row, &p->room, p->n + 1, sizeof(*p->row)))
-        return NULL;
-    p->row[p->n] = (struct row){.thread = p->thread, .epoch = p->epoch};
-    return &p->row[p->n++];
-}
-
 /* Non-zero: no memory. */
 static int alike_chunk(struct alike_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
 {
@@ -61,9 +50,16 @@ static int alike_chunk(struct alike_pass *p, uint32_t thread, const struct pp_sp
         if (p->batch == PP_NO_BATCH || !pp_counter_is(&p->print, p->source, s) ||
             pp_other_batches_has(&p->tl->other, p->batch))
             continue;
-        struct row *row = row_of(p);
-        if (!row)
-            return 1;
+        size_t at = p->n;
+        while (at > 0 && (p->row[at - 1].thread != p->thread || p->row[at - 1].epoch != p->epoch))
+            at--;
+        if (!at) {
+            if (!pp_grow(&p->row, &p->room, p->n + 1, sizeof(*p->row)))
+                return 1;
+            p->row[p->n] = (struct row){.thread = p->thread, .epoch = p->epoch};
+            at = ++p->n;
+        }
+        struct row *row = &p->row[at - 1];
         if (row->n < PRINTS)
             row->print[row->n++] = s->bytes;
     }
@@ -125,8 +121,6 @@ struct pp_visits_pass {
     int trains;                 /* a step had a backward pass */
     struct alike_pass alike;
 };
-
-/* ---- what the recording says of itself ---- */
 
 /* ---- what the samplers of a PyTorch job gave, where its samples were recorded as sums ---- */
 
@@ -322,14 +316,6 @@ static int own_sampler(const struct pp_visits_pass *p)
     return p->n_listed && !(sampler && (strstr(sampler, "RandomSampler") || strstr(sampler, "Distributed")));
 }
 
-/* Why an epoch may repeat the order of the one before; NULL: it may not. */
-static const char *may_repeat(const struct pp_visits_pass *p)
-{
-    if (p->n_listed && !p->trains)
-        return "no step has a backward pass: an evaluation may have its samples in one order";
-    return own_sampler(p) ? "the job's own sampler gives all epochs one order, which may be meant so" : NULL;
-}
-
 static void judge_order(const struct pp_visits_pass *p, struct pp_visits *out)
 {
     int possible = 0, by_number = 0;
@@ -351,8 +337,13 @@ static void judge_order(const struct pp_visits_pass *p, struct pp_visits *out)
         }
     }
     out->by_number = by_number > 0;
-    if (out->repeated && (out->order_unknown = may_repeat(p)))
-        out->repeated = 0;
+    if (out->repeated) /* an epoch may repeat the order of the one before */
+        out->order_unknown =
+            p->n_listed && !p->trains
+                ? "no step has a backward pass: an evaluation may have its samples in one order"
+            : own_sampler(p) ? "the job's own sampler gives all epochs one order, which may be meant so"
+                             : NULL;
+    out->repeated = out->order_unknown ? 0 : out->repeated;
     if (out->pairs == 0)
         out->order_unknown =
             possible ? "the epochs have one batch in common, or one batch each"

@@ -10,21 +10,6 @@ static const char *worker_name(const struct pp_report *r, uint32_t thread)
     return "one worker";
 }
 
-static void measure_lockstep(const struct pp_findings_from *from, struct pp_finding_values *f)
-{
-    const struct pp_lockstep *k = &from->checks->patterns.lockstep;
-    double *m = f->number;
-    f->text[PP_FINDING_LOCKSTEP_UNKNOWN] = k->unknown;
-    m[PP_FINDING_LOCKSTEP] = k->found;
-    m[PP_FINDING_LOCKSTEP_INFERRED] = k->inferred;
-    m[PP_FINDING_LOCKSTEP_WORKERS] = k->workers;
-    m[PP_FINDING_LOCKSTEP_WAITS] = (double)k->long_waits;
-    m[PP_FINDING_LOCKSTEP_IN_STEP] = k->distances ? (double)k->in_step / (double)k->distances : NAN;
-    m[PP_FINDING_LOCKSTEP_LONG] = k->long_share;
-    m[PP_FINDING_LOCKSTEP_SLOWEST] = k->slowest;
-    f->text[PP_FINDING_LOCKSTEP_SLOWEST_NAME] = worker_name(from->report, k->slowest_thread);
-}
-
 /* What restarts cost: where workers say themselves that they start again, the time that took each of them;
  * where their loader does, how long it took to end and start them, and the wait for the first to begin; else
  * the trainer's waits at the starts of epochs where they are recorded, or the time without a worker. */
@@ -76,23 +61,6 @@ static void measure_hang(const struct pp_findings_from *from, struct pp_finding_
         f->text[PP_FINDING_HANG_SAMPLE] = pp_arena_printf(from->arena, "%llu", (unsigned long long)h->sample);
 }
 
-/* The thread of a process, a worker's first; a process whose threads are not known is named by number. */
-static const char *process_name(const struct pp_source *source, struct pp_arena *arena, int64_t pid)
-{
-    const struct pp_thread_row *rows, *found = NULL;
-    size_t n = source->threads(source->ctx, &rows), workers = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (rows[i].pid != pid)
-            continue;
-        workers += rows[i].lane == PP_LANE_WORKER;
-        if (!found || (rows[i].lane == PP_LANE_WORKER && found->lane != PP_LANE_WORKER))
-            found = &rows[i];
-    }
-    if (workers == 1 && found->name) /* a worker that is a process */
-        return pp_arena_printf(arena, "%s (process %lld)", found->name, (long long)pid);
-    return pp_arena_printf(arena, "process %lld", (long long)pid);
-}
-
 static void measure_memory(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
     const struct pp_memory_growth *g = &from->checks->memory;
@@ -114,12 +82,35 @@ static void measure_memory(const struct pp_findings_from *from, struct pp_findin
     m[PP_FINDING_MEMORY_PID] = (double)g->pid;
     m[PP_FINDING_MEMORY_FREE] = g->free_bytes;
     m[PP_FINDING_MEMORY_FULL] = g->full_s;
-    f->text[PP_FINDING_MEMORY_NAME] = process_name(from->source, from->arena, g->pid);
+    /* The thread of a process, a worker's first; a process whose threads are not known is named by number. */
+    const struct pp_thread_row *rows, *found = NULL;
+    size_t n = from->source->threads(from->source->ctx, &rows), workers = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].pid != g->pid)
+            continue;
+        workers += rows[i].lane == PP_LANE_WORKER;
+        if (!found || (rows[i].lane == PP_LANE_WORKER && found->lane != PP_LANE_WORKER))
+            found = &rows[i];
+    }
+    f->text[PP_FINDING_MEMORY_NAME] = workers == 1 && found->name /* a worker that is a process */
+                                          ? pp_arena_printf(from->arena, "%s (process %lld)", found->name,
+                                                            (long long)g->pid)
+                                          : pp_arena_printf(from->arena, "process %lld", (long long)g->pid);
 }
 
 void pp_measure_workers(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
-    measure_lockstep(from, f);
+    const struct pp_lockstep *k = &from->checks->patterns.lockstep;
+    double *m = f->number;
+    f->text[PP_FINDING_LOCKSTEP_UNKNOWN] = k->unknown;
+    m[PP_FINDING_LOCKSTEP] = k->found;
+    m[PP_FINDING_LOCKSTEP_INFERRED] = k->inferred;
+    m[PP_FINDING_LOCKSTEP_WORKERS] = k->workers;
+    m[PP_FINDING_LOCKSTEP_WAITS] = (double)k->long_waits;
+    m[PP_FINDING_LOCKSTEP_IN_STEP] = k->distances ? (double)k->in_step / (double)k->distances : NAN;
+    m[PP_FINDING_LOCKSTEP_LONG] = k->long_share;
+    m[PP_FINDING_LOCKSTEP_SLOWEST] = k->slowest;
+    f->text[PP_FINDING_LOCKSTEP_SLOWEST_NAME] = worker_name(from->report, k->slowest_thread);
     measure_restarts(from, f);
     measure_hang(from, f);
     measure_memory(from, f);
@@ -144,14 +135,6 @@ static const char *list_of(const struct pp_source *s, const char *key, char text
     return text;
 }
 
-static int has(const char *list, long node)
-{
-    for (const char *p = list; *p; p += strcspn(p, ","), p += *p == ',')
-        if (strtol(p, NULL, 10) == node)
-            return 1;
-    return 0;
-}
-
 void pp_measure_numa(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
     const struct pp_source *s = from->source;
@@ -170,7 +153,10 @@ void pp_measure_numa(const struct pp_findings_from *from, struct pp_finding_valu
         f->text[PP_FINDING_NUMA_MANY] = pp_arena_copy(from->arena, gpu);
         return;
     }
-    m[PP_FINDING_NUMA_APART] = !has(own, strtol(gpu, NULL, 10));
+    int near = 0;
+    for (const char *p = own; *p; p += strcspn(p, ","), p += *p == ',')
+        near |= strtol(p, NULL, 10) == strtol(gpu, NULL, 10);
+    m[PP_FINDING_NUMA_APART] = !near;
     m[PP_FINDING_NUMA_GPU] = strtod(gpu, NULL);
     m[PP_FINDING_NUMA_DISTANCE] = distance;
     m[PP_FINDING_NUMA_FAR] = distance > 0 && distance < 256 ? distance : NAN;
