@@ -251,14 +251,6 @@ static int can_show(const struct pp_compare *c, size_t n_base, size_t n_head)
     return pp_mann_whitney_floor(n_base, n_head) * (double)questions < c->level;
 }
 
-static size_t runs_needed(const struct pp_compare *c)
-{
-    size_t n = 1;
-    while (n < RUNS_MAX && !can_show(c, n, n))
-        n++;
-    return n;
-}
-
 /* ---- runs ---- */
 
 static pp_status adjust_runs(struct pp_compare *c, struct pp_err *err)
@@ -475,7 +467,8 @@ pp_status pp_compare_judge(struct pp_compare *c, const struct pp_runs *base, con
         st = c->opts.paired ? adjust_pairs(c, err) : adjust_runs(c, err);
     if (st != PP_OK)
         return st;
-    c->runs_needed = runs_needed(c);
+    for (c->runs_needed = 1; c->runs_needed < RUNS_MAX && !can_show(c, c->runs_needed, c->runs_needed);)
+        c->runs_needed++;
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
         struct pp_compare_metric *m = &c->metric[i];
         m->answer = !is_complete(c, m) ? answer_incomplete(c, m)

@@ -117,22 +117,6 @@ static void copy_text(char *to, size_t size, const char *from)
 
 /* ---- metrics ---- */
 
-/* Waiting costs no CPU worth the name and is often not split; work without a split makes the sum unknown. */
-static double cpu_per_sample(const struct pp_report *r)
-{
-    double cpu_ns = 0;
-    for (size_t i = 0; i < r->n_phases; i++) {
-        const struct pp_report_phase *p = &r->phases[i];
-        const struct pp_phase_info *info = pp_phase_info(p->phase);
-        if (p->lane != PP_LANE_READER && p->lane != PP_LANE_WORKER && p->lane != PP_LANE_COPY)
-            continue;
-        if (isnan(p->cpu_share) && info && info->kind == PP_KIND_WORK && p->total_ns)
-            return NAN;
-        cpu_ns += isnan(p->cpu_share) ? 0 : (double)p->total_ns * p->cpu_share;
-    }
-    return r->window_samples && cpu_ns > 0 ? cpu_ns / 1e9 / (double)r->window_samples : NAN;
-}
-
 static void set_metric(struct pp_run *out, enum pp_cmp_id id, double value, enum pp_why why_not)
 {
     out->metric[id] = value;
@@ -143,7 +127,17 @@ static void set_metric(struct pp_run *out, enum pp_cmp_id id, double value, enum
 static void set_metrics(const struct pp_report *r, struct pp_run *out)
 {
     int steady = r->has_steady_state, waits = steady && r->has_step;
-    double wait_p99_s = NAN;
+    double wait_p99_s = NAN, cpu_ns = 0;
+    /* Waiting costs no CPU worth the name and is often not split; work without a split makes the sum unknown.
+     */
+    for (size_t i = 0; i < r->n_phases; i++) {
+        const struct pp_report_phase *p = &r->phases[i];
+        const struct pp_phase_info *info = pp_phase_info(p->phase);
+        int unsplit = isnan(p->cpu_share) && info && info->kind == PP_KIND_WORK && p->total_ns;
+        if (p->lane == PP_LANE_READER || p->lane == PP_LANE_WORKER || p->lane == PP_LANE_COPY)
+            cpu_ns += unsplit ? NAN : isnan(p->cpu_share) ? 0 : (double)p->total_ns * p->cpu_share;
+    }
+    double cpu_s = r->window_samples && cpu_ns > 0 ? cpu_ns / 1e9 / (double)r->window_samples : NAN;
     for (size_t i = r->n_phases; i-- > 0;)
         if (r->phases[i].phase == PP_PHASE_DATA_WAIT && r->phases[i].lane == PP_LANE_TRAINER)
             wait_p99_s = (double)r->phases[i].p99_ns / 1e9;
@@ -153,7 +147,7 @@ static void set_metrics(const struct pp_report *r, struct pp_run *out)
                steady ? PP_WHY_NO_SAMPLES : PP_WHY_NO_STEADY_STATE);
     set_metric(out, PP_CMP_BATCHES_PER_S, steady && !counts ? r->batches_per_s : NAN,
                counts ? PP_WHY_COUNTS_SAMPLES : PP_WHY_NO_STEADY_STATE);
-    set_metric(out, PP_CMP_CPU_S_PER_SAMPLE, steady ? cpu_per_sample(r) : NAN,
+    set_metric(out, PP_CMP_CPU_S_PER_SAMPLE, steady ? cpu_s : NAN,
                steady ? PP_WHY_NO_CPU_TIME : PP_WHY_NO_STEADY_STATE);
     set_metric(out, PP_CMP_DATA_WAIT_SHARE, waits ? r->data_wait_share : NAN,
                r->has_step ? PP_WHY_NO_STEADY_STATE : PP_WHY_NO_STEP);
@@ -295,26 +289,6 @@ static int is_companion(const char *path)
     return 0;
 }
 
-/* `ci run --keep DIR` keeps both sides of a comparison in one directory, which is no sample of either. */
-static pp_status check_one_side(const glob_t *g, const char *dir, struct pp_err *err)
-{
-    size_t side[2] = {0}, length = strlen(dir);
-    while (length > 1 && dir[length - 1] == '/')
-        length--;
-    for (size_t i = 0; i < g->gl_pathc; i++) {
-        const char *name = strrchr(g->gl_pathv[i], '/') + 1;
-        side[0] += strncmp(name, "base-", 5) == 0;
-        side[1] += strncmp(name, "head-", 5) == 0;
-    }
-    if (side[0] && side[1])
-        return pp_fail(
-            err, PP_E_USAGE,
-            "%s holds both sides of a comparison, %zu base-*.sqlite and %zu head-*.sqlite: name one of them, such as "
-            "'%.*s/head-*.sqlite'",
-            dir, side[0], side[1], (int)length, dir);
-    return PP_OK;
-}
-
 /* dir: word is one. */
 static pp_status load_glob(const char *pattern, const char *word, int dir, struct pp_runs *out,
                            struct pp_err *err)
@@ -329,7 +303,21 @@ static pp_status load_glob(const char *pattern, const char *word, int dir, struc
                                   : pp_fail(err, PP_E_IO, "the files of %s cannot be listed", word);
     }
     size_t before = out->n;
-    st = dir ? check_one_side(&g, word, err) : PP_OK;
+    size_t side[2] = {0}, length = strlen(word);
+    for (size_t i = 0; i < g.gl_pathc && dir; i++) {
+        const char *name = strrchr(g.gl_pathv[i], '/') + 1;
+        side[0] += strncmp(name, "base-", 5) == 0;
+        side[1] += strncmp(name, "head-", 5) == 0;
+    }
+    while (length > 1 && word[length - 1] == '/')
+        length--;
+    /* `ci run --keep DIR` keeps both sides of a comparison in one directory, which is no sample of either. */
+    if (side[0] && side[1])
+        st = pp_fail(
+            err, PP_E_USAGE,
+            "%s holds both sides of a comparison, %zu base-*.sqlite and %zu head-*.sqlite: name one of them, such as "
+            "'%.*s/head-*.sqlite'",
+            word, side[0], side[1], (int)length, word);
     for (size_t i = 0; i < g.gl_pathc && st == PP_OK; i++)
         if (dir || !is_companion(g.gl_pathv[i])) {
             struct pp_err why = {0};

@@ -153,9 +153,9 @@ void pp_device_decode_end(struct pp_device_decode_pass *p, struct pp_device_deco
     if (!p)
         return;
     struct pp_device_decode_use *u = &p->use;
-    struct stretches
-        *x = &p->decoding; /* of batches that are decoded beside each other: their union, rising */
+    struct stretches *x = &p->decoding;
     size_t n = 0;
+    /* Batches are decoded beside each other: their union, rising. */
     if (x->n)
         qsort(x->of, x->n, sizeof(*x->of), by_start);
     for (size_t i = 0; i < x->n; i++) {
@@ -214,13 +214,13 @@ void pp_measure_device_decode(const struct pp_findings_from *from, struct pp_fin
     double *m = f->number;
     if (!u->batches || !tl->has_steady_state || tl->end_ns <= tl->start_ns)
         return;
+    /* The share is of the samples, by their batches: those that were decoded before the window and used in it
+     * are of neither number. */
     double window_ns = (double)(tl->end_ns - tl->start_ns), batches = (double)tl->window_batches,
            under_way = pp_source_number(source, "config", "copy_buffers", 2),
            all = u->copies > u->batches + under_way ? u->batches / u->copies : 1,
            per_batch = (double)tl->window_samples / batches,
-           /* Of the samples, by their batches: those that were decoded before the window and used in it are
-            * of neither number. */
-        share = per_batch > 0 ? fmin(u->images / u->batches / per_batch * all, 1) : NAN,
+           share = per_batch > 0 ? fmin(u->images / u->batches / per_batch * all, 1) : NAN,
            pixels = pp_source_number(source, "config", "row_bytes", NAN) * (double)tl->window_samples /
                     batches,
            copied = u->copies ? u->copied_bytes / u->copies : NAN;
