@@ -155,7 +155,7 @@ static pp_status chrome_open(const struct pp_export_run *run, struct pp_export_p
     if (!c || !(c->named = calloc(run->n_threads + 1, sizeof(*c->named))))
         return pp_out_no_memory(place->out, err);
     c->run = run;
-    pp_gpu_tracks_begin(&c->gpu, run);
+    c->gpu.run = run;
     pp_out_begin(&c->out, place->fd, place->out);
 
     put_uint(c, "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"origin_mono_ns\":\"", run->origin_ns);

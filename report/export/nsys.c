@@ -368,24 +368,6 @@ static pp_status put_device_row(struct nsys *n, enum table table, const struct p
     return st == PP_OK ? put_row(n, table, values, err) : st;
 }
 
-static pp_status put_call(struct nsys *n, const struct pp_gpu_row *r, int64_t name, struct pp_err *err)
-{
-    const struct pp_export_run *run = n->run;
-    const struct pp_thread_row *t = run->threads, *end = run->threads + run->n_threads;
-    while (t < end && t->tid != (int64_t)r->thread)
-        t++;
-    /* A thread that the recording does not know is of the process that does the others. */
-    int64_t tid = t < end ? global_tid(t) : process_of(run) | packed_number(known(r->thread), 0);
-    const int64_t values[] = {time_of(n, r->start_ns),
-                              time_of(n, r->start_ns + r->dur_ns),
-                              CLASS_DRIVER,
-                              tid,
-                              known(r->correlation),
-                              name,
-                              r->result < 0 ? 0 : r->result};
-    return put_row(n, CALLS, values, err);
-}
-
 /* A row of a kind that nsys has no table for (overhead has no thread) is passed over. */
 static pp_status nsys_gpu(void *self, const struct pp_gpu_row *r, struct pp_err *err)
 {
@@ -422,8 +404,22 @@ static pp_status nsys_gpu(void *self, const struct pp_gpu_row *r, struct pp_err 
     pp_status st = gpu_name(n, r->name, &name, err);
     if (st != PP_OK)
         return st;
-    return is_kernel ? put_device_row(n, KERNELS, r, (const int64_t[]){name, name, name}, 3, err)
-                     : put_call(n, r, name, err);
+    if (is_kernel)
+        return put_device_row(n, KERNELS, r, (const int64_t[]){name, name, name}, 3, err);
+    const struct pp_export_run *run = n->run;
+    const struct pp_thread_row *t = run->threads, *end = run->threads + run->n_threads;
+    while (t < end && t->tid != (int64_t)r->thread)
+        t++;
+    /* A thread that the recording does not know is of the process that does the others. */
+    int64_t tid = t < end ? global_tid(t) : process_of(run) | packed_number(known(r->thread), 0);
+    const int64_t call[] = {time_of(n, r->start_ns),
+                            time_of(n, r->start_ns + r->dur_ns),
+                            CLASS_DRIVER,
+                            tid,
+                            known(r->correlation),
+                            name,
+                            r->result < 0 ? 0 : r->result};
+    return put_row(n, CALLS, call, err);
 }
 
 /* ---- requests to remote storages ---- */

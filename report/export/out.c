@@ -14,20 +14,6 @@ pp_status pp_out_no_memory(const char *label, struct pp_err *err)
     return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", label);
 }
 
-static pp_status make_temporary(struct pp_export_place *p, struct pp_err *err)
-{
-    if (asprintf(&p->path, "%s.partial-%ld", p->out, (long)getpid()) < 0) {
-        p->path = NULL;
-        return pp_out_no_memory(p->out, err);
-    }
-    unlink(p->path); /* of a process that had our number and was killed */
-    p->fd = pp_io_open(p->path, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    if (p->fd < 0)
-        return pp_fail_errno(err, errno, "cannot write %s: no file can be made in its directory", p->out);
-    p->temporary = 1;
-    return PP_OK;
-}
-
 pp_status pp_place_open(struct pp_export_place *p, const char *out, const char *input, int force, int streams,
                         struct pp_err *err)
 {
@@ -62,12 +48,20 @@ pp_status pp_place_open(struct pp_export_place *p, const char *out, const char *
         p->fd = pp_io_open(out, O_WRONLY, 0);
         return p->fd < 0 ? pp_fail_errno(err, errno, "opening %s for writing", out) : PP_OK;
     }
-    pp_status st = make_temporary(p, err);
-    if (st == PP_OK && !streams) {
+    if (asprintf(&p->path, "%s.partial-%ld", out, (long)getpid()) < 0) {
+        p->path = NULL;
+        return pp_out_no_memory(out, err);
+    }
+    unlink(p->path); /* of a process that had our number and was killed */
+    p->fd = pp_io_open(p->path, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (p->fd < 0)
+        return pp_fail_errno(err, errno, "cannot write %s: no file can be made in its directory", out);
+    p->temporary = 1;
+    if (!streams) {
         close(p->fd); /* the exporter opens the file by its name */
         p->fd = -1;
     }
-    return st;
+    return PP_OK;
 }
 
 /* Another process may have made the file meanwhile: without force it stays. */

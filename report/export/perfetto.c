@@ -161,15 +161,7 @@ static void intern(struct perfetto *p, unsigned kind, uint64_t iid, const char *
     pp_proto_end(&p->proto, entry);
 }
 
-/* Inside an event. */
-static void note(struct perfetto *p, unsigned name, uint64_t v)
-{
-    size_t a = pp_proto_begin(&p->proto, EVENT_ANNOTATION);
-    pp_proto_uint(&p->proto, ANNOTATION_NAME_IID, name);
-    pp_proto_uint(&p->proto, ANNOTATION_UINT, v);
-    pp_proto_end(&p->proto, a);
-}
-
+/* Inside an event, as the next. */
 static void note_text(struct perfetto *p, const char *name, const char *text)
 {
     size_t a = pp_proto_begin(&p->proto, EVENT_ANNOTATION);
@@ -285,7 +277,7 @@ static pp_status perfetto_open(const struct pp_export_run *run, struct pp_export
         return pp_out_no_memory(place->out, err);
     p->run = run;
     pp_out_begin(&p->out, place->fd, place->out);
-    pp_gpu_tracks_begin(&p->gpu, run);
+    p->gpu.run = run;
     pp_status st = put_head(p, err);
     if (st == PP_OK && !run->n_threads)
         st = put_process(p, 0, NULL, err);
@@ -335,17 +327,6 @@ static pp_status perfetto_error(void *self, const struct pp_error_row *e, const 
     return end_packet(p, err);
 }
 
-/* The unit is in the name: rss_bytes, process_cpu_ns_total. */
-static unsigned unit_of(const char *name)
-{
-    size_t n = strlen(name), total = strlen("_total");
-    if (n > total && strcmp(name + n - total, "_total") == 0)
-        n -= total;
-    if (n > 3 && strncmp(name + n - 3, "_ns", 3) == 0)
-        return UNIT_TIME_NS;
-    return n > 6 && strncmp(name + n - 6, "_bytes", 6) == 0 ? UNIT_SIZE_BYTES : UNIT_COUNT;
-}
-
 static pp_status perfetto_counter(void *self, const struct pp_export_counter *c, struct pp_err *err)
 {
     struct perfetto *p = self;
@@ -357,7 +338,13 @@ static pp_status perfetto_counter(void *self, const struct pp_export_counter *c,
             process_track(p, p->counters[number].thread) != process_track(p, c->thread)))
         number++;
     if (number == p->n_counters) { /* a new one of this process */
+        /* The unit is in the name: rss_bytes, process_cpu_ns_total. */
         char *name = strdup(c->name);
+        size_t n = strlen(c->name), total = strlen("_total");
+        n -= n > total && strcmp(c->name + n - total, "_total") == 0 ? total : 0;
+        unsigned unit = n > 3 && strncmp(c->name + n - 3, "_ns", 3) == 0      ? UNIT_TIME_NS
+                        : n > 6 && strncmp(c->name + n - 6, "_bytes", 6) == 0 ? UNIT_SIZE_BYTES
+                                                                              : UNIT_COUNT;
         if (!name || !pp_grow(&p->counters, &p->cap_counters, number + 1, sizeof(*p->counters))) {
             free(name);
             return pp_out_no_memory(p->out.label, err);
@@ -366,7 +353,7 @@ static pp_status perfetto_counter(void *self, const struct pp_export_counter *c,
         begin_track(p, COUNTER_TRACKS + number, t ? process_track(p, t) : 0);
         pp_proto_str(&p->proto, TRACK_NAME, name);
         size_t counter = pp_proto_begin(&p->proto, TRACK_COUNTER);
-        pp_proto_uint(&p->proto, COUNTER_UNIT, unit_of(name));
+        pp_proto_uint(&p->proto, COUNTER_UNIT, unit);
         pp_proto_end(&p->proto, counter);
         st = end_packet(p, err);
     }
@@ -473,8 +460,12 @@ static pp_status perfetto_span(void *self, const struct pp_export_span *e, struc
         pp_proto_fixed64(&p->proto, e->flow == PP_FLOW_END ? EVENT_LAST_FLOW : EVENT_FLOW,
                          (uint64_t)s->batch + 1);
     struct pp_span_note notes[PP_SPAN_NOTES];
-    for (size_t i = 0, n = pp_span_notes(s, notes); i < n; i++)
-        note(p, notes[i].which + 1, notes[i].value);
+    for (size_t i = 0, n = pp_span_notes(s, notes); i < n; i++) {
+        size_t a = pp_proto_begin(&p->proto, EVENT_ANNOTATION);
+        pp_proto_uint(&p->proto, ANNOTATION_NAME_IID, notes[i].which + 1);
+        pp_proto_uint(&p->proto, ANNOTATION_UINT, notes[i].value);
+        pp_proto_end(&p->proto, a);
+    }
     st = end_packet(p, err);
     return st == PP_OK ? put_slice_end(p, e->end_ns, track, err) : st;
 }

@@ -47,22 +47,6 @@ static uint64_t name_text(const struct pp_stack_sums *s, size_t location)
     return TEXTS + s->run->n_threads + 2 * location;
 }
 
-/* Locations from the innermost one outwards. */
-static void put_sample(struct pp_proto *p, const struct pp_stack_sums *s, const struct pp_stack_sum *row)
-{
-    uint32_t path[PP_STACK_LONGEST];
-    size_t n = pp_stack_sums_path(s, row, path), opened = pp_proto_begin(p, PROFILE_SAMPLE), label;
-    while (n-- > 0)
-        pp_proto_uint(p, SAMPLE_LOCATION, path[n] + 1);
-    pp_proto_uint(p, SAMPLE_VALUE, row->n);
-    pp_proto_uint(p, SAMPLE_VALUE, row->ns);
-    label = pp_proto_begin(p, SAMPLE_LABEL);
-    pp_proto_uint(p, LABEL_KEY, TEXT_THREAD);
-    pp_proto_uint(p, LABEL_TEXT, TEXTS + (uint64_t)(row->thread - s->run->threads));
-    pp_proto_end(p, label);
-    pp_proto_end(p, opened);
-}
-
 static pp_status pprof_write(const struct pp_stack_sums *s, struct pp_err *err)
 {
     struct pp_proto proto = {0};
@@ -70,8 +54,19 @@ static pp_status pprof_write(const struct pp_stack_sums *s, struct pp_err *err)
     const struct pp_export_run *run = s->run;
     put_type(&proto, TEXT_SAMPLES, TEXT_COUNT);
     put_type(&proto, TEXT_TIME, TEXT_NANOSECONDS);
-    for (size_t i = 0; i < s->n_rows; i++)
-        put_sample(&proto, s, &s->rows[i]);
+    for (size_t i = 0; i < s->n_rows; i++) {
+        uint32_t path[PP_STACK_LONGEST];
+        size_t n = pp_stack_sums_path(s, &s->rows[i], path), opened = pp_proto_begin(&proto, PROFILE_SAMPLE);
+        while (n-- > 0) /* from the innermost one outwards */
+            pp_proto_uint(&proto, SAMPLE_LOCATION, path[n] + 1);
+        pp_proto_uint(&proto, SAMPLE_VALUE, s->rows[i].n);
+        pp_proto_uint(&proto, SAMPLE_VALUE, s->rows[i].ns);
+        size_t label = pp_proto_begin(&proto, SAMPLE_LABEL);
+        pp_proto_uint(&proto, LABEL_KEY, TEXT_THREAD);
+        pp_proto_uint(&proto, LABEL_TEXT, TEXTS + (uint64_t)(s->rows[i].thread - run->threads));
+        pp_proto_end(&proto, label);
+        pp_proto_end(&proto, opened);
+    }
     for (size_t i = 0; i < s->n_locations; i++) {
         size_t opened = pp_proto_begin(&proto, PROFILE_LOCATION), line;
         pp_proto_uint(&proto, LOCATION_ID, i + 1);

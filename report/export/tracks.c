@@ -125,11 +125,6 @@ struct pp_gpu_lane {
     uint64_t known; /* a bit per track that was handed out */
 };
 
-void pp_gpu_tracks_begin(struct pp_gpu_tracks *t, const struct pp_export_run *run)
-{
-    *t = (struct pp_gpu_tracks){.run = run};
-}
-
 void pp_gpu_tracks_free(struct pp_gpu_tracks *t)
 {
     for (size_t i = 0; i < t->n; i++)
@@ -287,21 +282,6 @@ void pp_request_tracks_free(struct pp_request_tracks *t)
     *t = (struct pp_request_tracks){0};
 }
 
-/* NULL without memory. */
-static struct pp_request_lane *request_lane(struct pp_request_tracks *t, const char *address)
-{
-    for (size_t i = 0; i < t->n; i++)
-        if (strncmp(t->lane[i].address, address, sizeof(t->lane[i].address) - 1) == 0)
-            return &t->lane[i];
-    if (t->n == MOST_REQUEST_LANES)
-        return &t->lane[t->n - 1];
-    if (!pp_grow(&t->lane, &t->cap, t->n + 1, sizeof(*t->lane)))
-        return NULL;
-    t->lane[t->n] = (struct pp_request_lane){0};
-    snprintf(t->lane[t->n].address, sizeof(t->lane[t->n].address), "%s", address);
-    return &t->lane[t->n++];
-}
-
 static void fill_request_slice(const struct pp_request_row *r, struct pp_request_slice *out)
 {
     enum { MODELLED = PP_REQUEST_STATUSES - 1 };
@@ -339,10 +319,21 @@ static void fill_request_slice(const struct pp_request_row *r, struct pp_request
 pp_status pp_request_tracks_place(struct pp_request_tracks *t, const struct pp_request_row *r,
                                   struct pp_request_slice *out)
 {
-    struct pp_request_lane *lane = request_lane(t, r->address ? r->address : "");
+    const char *address = r->address ? r->address : "";
+    const size_t longest = sizeof(t->lane->address);
+    size_t at = 0;
     unsigned beside = 0;
-    if (!lane)
-        return PP_E_NO_MEMORY;
+    while (at < t->n && strncmp(t->lane[at].address, address, longest - 1) != 0)
+        at++;
+    if (at == t->n && t->n == MOST_REQUEST_LANES)
+        at--;
+    if (at == t->n) {
+        if (!pp_grow(&t->lane, &t->cap, t->n + 1, sizeof(*t->lane)))
+            return PP_E_NO_MEMORY;
+        t->lane[t->n] = (struct pp_request_lane){0};
+        snprintf(t->lane[t->n++].address, longest, "%s", address);
+    }
+    struct pp_request_lane *lane = &t->lane[at];
     fill_request_slice(r, out);
 
     /* Requests that are under way together never lie within each other, as spans of a thread do. */
@@ -355,7 +346,7 @@ pp_status pp_request_tracks_place(struct pp_request_tracks *t, const struct pp_r
     if (out->end_ns > lane->end_ns[beside])
         lane->end_ns[beside] = out->end_ns;
 
-    out->track = (unsigned)(lane - t->lane) * PP_TRACKS_MAX + beside;
+    out->track = (unsigned)at * PP_TRACKS_MAX + beside;
     if (out->new_track) {
         const size_t size = sizeof(out->track_name);
         int n = lane->address[0] ? snprintf(out->track_name, size, "requests to %s", lane->address)

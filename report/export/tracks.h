@@ -66,8 +66,9 @@ size_t pp_span_notes(const struct pp_span *s, struct pp_span_note note[PP_SPAN_N
  * per context for waits on it, one for CUPTI's own overhead. What overlaps on one of them in part gets a
  * track beside it, as spans do. Categories, and flows from a call to the work done for it, are those that
  * Kineto, PyTorch's profiler, made customary in chrome://tracing and Perfetto. */
+/* Zero-initialised but for run. */
 struct pp_gpu_tracks {
-    const struct pp_export_run *run;
+    const struct pp_export_run *run; /* borrowed */
     struct pp_gpu_lane *lane;
     size_t n, cap;
     uint64_t devices; /* a bit each, that was met */
@@ -92,8 +93,6 @@ struct pp_gpu_slice {
     char device_name[160];              /* of a new device: "GPU 0: NVIDIA H100 ..." */
 };
 
-/* run is borrowed; {0} may be freed. */
-void pp_gpu_tracks_begin(struct pp_gpu_tracks *t, const struct pp_export_run *run);
 void pp_gpu_tracks_free(struct pp_gpu_tracks *t);
 /* Rows come in the order of their starts. PP_END: a kind of row that is not drawn; PP_E_NO_MEMORY. */
 pp_status pp_gpu_tracks_place(struct pp_gpu_tracks *t, const struct pp_gpu_row *row,
