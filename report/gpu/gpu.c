@@ -120,20 +120,6 @@ static const struct pp_gpu_call *call_of(const struct pp_gpu_rows *rows, uint32_
                : NULL;
 }
 
-/* unknown: what a thread without a lane is. */
-static int is_trainer(const struct pp_thread_row *rows, size_t n, uint32_t os_thread, int unknown)
-{
-    int is = unknown;
-    for (size_t i = 0; i < n; i++) {
-        if (rows[i].tid != (int64_t)os_thread)
-            continue;
-        if (rows[i].lane == PP_LANE_TRAINER)
-            return 1;
-        is = 0;
-    }
-    return is;
-}
-
 /* Who launched each kernel and when, who waited. A kernel whose launch is not known may be the trainer's. */
 static void join_calls(const struct pp_source *source, struct pp_gpu_rows *rows)
 {
@@ -148,7 +134,13 @@ static void join_calls(const struct pp_source *source, struct pp_gpu_rows *rows)
             k->launch_ns = c->start_ns;
             k->thread = c->thread;
         }
-        k->trainer = !c || is_trainer(threads, n_threads, k->thread, of_job);
+        int known = 0, trains = 0; /* by any lane of the thread */
+        for (size_t t = 0; c && t < n_threads; t++)
+            if (threads[t].tid == (int64_t)k->thread) {
+                known = 1;
+                trains |= threads[t].lane == PP_LANE_TRAINER;
+            }
+        k->trainer = !c || (known ? trains : of_job);
     }
     for (size_t i = 0; i < rows->n_syncs; i++) {
         const struct pp_gpu_call *c = call_of(rows, rows->syncs[i].correlation);
@@ -193,19 +185,6 @@ static void free_rows(struct pp_gpu_rows *rows)
     memset(rows, 0, sizeof(*rows));
 }
 
-/* When the batch's copy began and ended, all of its parts together. 0: not known. */
-static int copy_of(const struct pp_gpu_rows *rows, uint32_t batch, uint64_t *from_ns, uint64_t *to_ns)
-{
-    size_t first = PP_BEFORE(rows->n_copies, i, rows->copies[i].batch < batch);
-    if (batch == NONE || first == rows->n_copies || rows->copies[first].batch != batch)
-        return 0;
-    *from_ns = rows->copies[first].start_ns;
-    *to_ns = 0;
-    for (size_t i = first; i < rows->n_copies && rows->copies[i].batch == batch; i++)
-        *to_ns = rows->copies[i].end_ns > *to_ns ? rows->copies[i].end_ns : *to_ns;
-    return 1;
-}
-
 /* ---- the idle split ---- */
 
 struct split {
@@ -235,21 +214,15 @@ static double length(uint64_t from, uint64_t to)
 
 /* ---- one idle stretch ---- */
 
-/* Of [from, to], the part in which that thread blocked in a synchronising call. A thread makes one call at a
- * time, so parts do not overlap. */
-static double synchronised(const struct split *s, uint32_t thread, uint64_t from, uint64_t to)
-{
-    double ns = 0;
-    for (size_t i = s->next_sync; i < s->rows->n_syncs && s->rows->syncs[i].start_ns < to; i++)
-        if (s->rows->syncs[i].thread == thread)
-            ns += length(later(from, s->rows->syncs[i].start_ns), earlier(to, s->rows->syncs[i].end_ns));
-    return ns;
-}
-
-/* A part of a stretch before the launch, less what of it was synchronisation. */
+/* A part of a stretch before the launch, less what of it the thread blocked in synchronising
+ * calls. */
 static void add_part(struct split *s, enum pp_gpu_idle kind, uint32_t thread, uint64_t from, uint64_t to)
 {
-    double ns = length(from, to), sync = synchronised(s, thread, from, to);
+    double ns = length(from, to), sync = 0;
+    /* A thread makes one call at a time, so parts do not overlap. */
+    for (size_t i = s->next_sync; i < s->rows->n_syncs && s->rows->syncs[i].start_ns < to; i++)
+        if (s->rows->syncs[i].thread == thread)
+            sync += length(later(from, s->rows->syncs[i].start_ns), earlier(to, s->rows->syncs[i].end_ns));
     s->idle_ns[PP_GPU_IDLE_SYNC] += sync;
     s->idle_ns[kind] += ns - sync;
 }
@@ -268,19 +241,23 @@ static void add_launched(struct split *s, uint64_t from, uint64_t to)
 /* [from, to] before kernel k of the trainer (NULL: none came). */
 static void divide(struct split *s, uint64_t from, uint64_t to, const struct pp_gpu_kernel *k)
 {
-    uint64_t copy_from = 0, copy_to = 0;
     if (!k || !k->launch_ns) {
         s->idle_ns[PP_GPU_IDLE_OTHER] += length(from, to);
         return;
     }
     /* A call that began after the launch waits for this kernel, and delays nothing. */
     uint64_t launch = earlier(later(k->launch_ns, from), to);
-    if (!copy_of(s->rows, k->batch, &copy_from, &copy_to)) {
+    const struct pp_gpu_copy *copies = s->rows->copies;
+    size_t n = s->rows->n_copies, first = PP_BEFORE(n, i, copies[i].batch < k->batch);
+    if (k->batch == NONE || first == n || copies[first].batch != k->batch) {
         add_part(s, PP_GPU_IDLE_OTHER, k->thread, from, launch);
         add_launched(s, launch, to);
         return;
     }
-    copy_from = earlier(later(copy_from, from), to);
+    /* When the batch's copy began and ended, all of its parts together. */
+    uint64_t copy_from = earlier(later(copies[first].start_ns, from), to), copy_to = 0;
+    for (size_t i = first; i < n && copies[i].batch == k->batch; i++)
+        copy_to = later(copies[i].end_ns, copy_to);
     copy_to = earlier(later(copy_to, copy_from), to);
     launch = later(launch,
                    copy_to); /* a launch before its data is there is one that waits for it in its stream */
@@ -312,25 +289,11 @@ static void idle_stretch(struct split *s, uint64_t from, uint64_t to, size_t *cu
 
 PP_BY(by_start, struct pp_gpu_copy, start_ns)
 
-/* Of n copies (by start), the time in which a kernel ran as well: kernels and copies both go forward. */
-static double overlapped(const struct pp_gpu_rows *rows, const struct pp_gpu_copy *copies, size_t n)
-{
-    double ns = 0;
-    size_t first = 0;
-    for (size_t i = 0; i < n; i++) {
-        while (first < rows->n_kernels && rows->kernels[first].end_ns <= copies[i].start_ns)
-            first++;
-        for (size_t k = first; k < rows->n_kernels && rows->kernels[k].start_ns < copies[i].end_ns; k++)
-            ns += length(later(copies[i].start_ns, rows->kernels[k].start_ns),
-                         earlier(copies[i].end_ns, rows->kernels[k].end_ns));
-    }
-    return ns;
-}
-
 static void sum_copies(const struct split *s, struct pp_gpu_copy *copies, struct pp_report_gpu *g)
 {
-    double ns = 0, pageable = 0, blocking = 0;
-    size_t n = 0;
+    double ns = 0, pageable = 0, blocking = 0, overlapped = 0; /* overlapped: a kernel ran as well */
+    size_t n = 0, first = 0;
+    const struct pp_gpu_kernel *kernels = s->rows->kernels;
     for (size_t i = 0; i < s->rows->n_copies; i++)
         if (s->rows->copies[i].start_ns >= s->from_ns && s->rows->copies[i].start_ns < s->to_ns)
             copies[n++] = s->rows->copies[i];
@@ -340,9 +303,14 @@ static void sum_copies(const struct split *s, struct pp_gpu_copy *copies, struct
         g->copied_bytes += copies[i].bytes;
         pageable += copies[i].pageable ? (double)copies[i].bytes : 0;
         blocking += copies[i].blocking;
+        while (first < s->rows->n_kernels && kernels[first].end_ns <= copies[i].start_ns)
+            first++; /* both go forward */
+        for (size_t k = first; k < s->rows->n_kernels && kernels[k].start_ns < copies[i].end_ns; k++)
+            overlapped += length(later(copies[i].start_ns, kernels[k].start_ns),
+                                 earlier(copies[i].end_ns, kernels[k].end_ns));
     }
     g->copies = n;
-    double under = fmin(overlapped(s->rows, copies, n), ns), window = length(s->from_ns, s->to_ns),
+    double under = fmin(overlapped, ns), window = length(s->from_ns, s->to_ns),
            hidden = fmax(fmin(ns, s->busy_ns) - under, 0);
     g->exposed_copy_ns = ns - under;
     g->copy_bytes_per_s = ns > 0 ? (double)g->copied_bytes * 1e9 / ns : NAN;

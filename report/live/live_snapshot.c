@@ -140,20 +140,6 @@ static uint64_t samples_of(const struct sums sum[PP_PHASE_COUNT])
         (const uint64_t[]){sum[PP_PHASE_TRANSFORM].n, sum[PP_PHASE_DECODE].n, sum[PP_PHASE_READ].n});
 }
 
-static pp_phase main_phase(const struct pp_live *l, size_t row, uint64_t s)
-{
-    const struct live_second *sec = live_second_at(l, s);
-    uint64_t total[PP_PHASE_COUNT] = {0};
-    pp_phase most = PP_PHASE_NONE;
-    for (uint32_t i = 0; i < sec->n; i++)
-        if (live_thread_row(l, sec->parts[i].thread) == (long)row)
-            total[sec->parts[i].phase] += sec->parts[i].total_ns;
-    for (int p = 1; p < PP_PHASE_COUNT; p++)
-        if (total[p] > total[most])
-            most = (pp_phase)p;
-    return most;
-}
-
 /* row: of one lane; -1: of all. */
 static uint64_t errors_until(const struct pp_live *l, uint64_t to_ns, long row)
 {
@@ -184,11 +170,19 @@ static void fill_worker(const struct pp_live *l, const struct window *w, size_t 
             longest = (double)sum[p].max_ns;
     }
     int measured = cpu + delay > 0;
+    const struct live_second *newest = live_second_at(l, w->to_s);
+    uint64_t total[PP_PHASE_COUNT] = {0};
+    pp_phase most = PP_PHASE_NONE;
+    for (uint32_t i = 0; i < newest->n; i++)
+        if (live_thread_row(l, newest->parts[i].thread) == (long)row)
+            total[newest->parts[i].phase] += newest->parts[i].total_ns;
+    for (int p = 1; p < PP_PHASE_COUNT; p++)
+        most = total[p] > total[most] ? (pp_phase)p : most;
     *out = (struct pp_live_worker){
         .thread = t->id,
         .lane = t->lane,
         .name = t->name,
-        .state = main_phase(l, row, w->to_s),
+        .state = most,
         .errors = errors_until(l, until_ns, (long)row),
         .samples_per_s = (double)samples_of(sum) / w->covered_s,
         .busy = at_most_1(busy / wall_ns),
@@ -299,16 +293,6 @@ static void put_totals(const struct pp_live *l, const struct window *w, struct p
     out->events = l->events;
 }
 
-static void put_gpu(const struct pp_live *l, struct pp_live_snapshot *out)
-{
-    uint64_t until = (out->at_s + 1) * LIVE_SECOND_NS,
-             since = until > GPU_FRESH_NS ? until - GPU_FRESH_NS : 0;
-    size_t before = PP_BEFORE(l->n_gpu, i, l->gpu[i].t_ns < until); /* they come in order of time */
-    while (before-- > 0 && l->gpu[before].t_ns >= since)
-        if (isnan(out->gpu[l->gpu[before].what]))
-            out->gpu[l->gpu[before].what] = l->gpu[before].value;
-}
-
 /* Everything of *out that a second and the window before it decide. */
 static pp_status look_back(struct pp_live *l, unsigned window_s, struct pp_live_snapshot *out,
                            struct pp_err *err)
@@ -319,7 +303,12 @@ static pp_status look_back(struct pp_live *l, unsigned window_s, struct pp_live_
     pp_status status = live_near(l, out->at_s, err);
     sum_window(l, &w);
     put_totals(l, &w, out);
-    put_gpu(l, out);
+    uint64_t until = (out->at_s + 1) * LIVE_SECOND_NS,
+             since = until > GPU_FRESH_NS ? until - GPU_FRESH_NS : 0;
+    size_t before = PP_BEFORE(l->n_gpu, i, l->gpu[i].t_ns < until); /* they come in order of time */
+    while (before-- > 0 && l->gpu[before].t_ns >= since)
+        if (isnan(out->gpu[l->gpu[before].what]))
+            out->gpu[l->gpu[before].what] = l->gpu[before].value;
     put_stages(l, &w, out);
     for (size_t i = 0; i < l->n_queues; i++) {
         struct pp_live_queue *q = &out->queues[out->n_queues++];

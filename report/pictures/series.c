@@ -194,18 +194,6 @@ static void add_trainer(struct pp_series_pass *p, const struct pp_span *s)
     }
 }
 
-static void add_copy(struct pp_series_pass *p, const struct pp_span *s)
-{
-    if (s->phase == PP_PHASE_H2D)
-        add_time(p, p->track[TRACK_H2D], s, 1);
-    if (s->batch == PP_NO_BATCH || (s->flags & PP_SPAN_UNFINISHED))
-        return;
-    if (s->phase == PP_PHASE_GET_WAIT)
-        add_change(p, &p->ready, s->start_ns + s->dur_ns, -1);
-    if (s->phase == PP_PHASE_H2D)
-        add_change(p, &p->device, s->start_ns + s->dur_ns, 1);
-}
-
 int pp_series_chunk(struct pp_series_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     if (p->no_memory || p->slice_ns == 0)
@@ -232,9 +220,15 @@ int pp_series_chunk(struct pp_series_pass *p, uint32_t thread, const struct pp_s
             continue;
         if (lane == PP_LANE_TRAINER && p->timeline->has_trainer && thread == p->timeline->trainer)
             add_trainer(p, s);
-        else if (lane == PP_LANE_COPY)
-            add_copy(p, s);
-        else if (lane == PP_LANE_WORKER) {
+        else if (lane == PP_LANE_COPY) {
+            int whole = s->batch != PP_NO_BATCH && !(s->flags & PP_SPAN_UNFINISHED);
+            if (s->phase == PP_PHASE_H2D)
+                add_time(p, p->track[TRACK_H2D], s, 1);
+            if (whole && s->phase == PP_PHASE_GET_WAIT)
+                add_change(p, &p->ready, s->start_ns + s->dur_ns, -1);
+            if (whole && s->phase == PP_PHASE_H2D)
+                add_change(p, &p->device, s->start_ns + s->dur_ns, 1);
+        } else if (lane == PP_LANE_WORKER) {
             int row = p->row_of[k];
             const struct pp_phase_info *info = pp_phase_info(s->phase);
             if (info->kind == PP_KIND_WORK && row >= 0)
@@ -370,15 +364,6 @@ static int named_before(const struct pp_thread_row *a, const struct pp_thread_ro
     return order ? order < 0 : a < b;
 }
 
-/* How many workers come before this one by name: threads are numbered as they happened to start. */
-static size_t rank_of(const struct pp_series_pass *p, size_t thread)
-{
-    size_t rank = 0;
-    for (size_t k = 0; k < p->n_threads; k++)
-        rank += p->threads[k].lane == PP_LANE_WORKER && named_before(&p->threads[k], &p->threads[thread]);
-    return rank;
-}
-
 static void put_heat(const struct pp_series_pass *p, struct pp_arena *arena, struct pp_report *r)
 {
     for (size_t row = 0; row < p->rows; row++) {
@@ -442,7 +427,10 @@ struct pp_series_pass *pp_series_begin(const struct pp_source *source, const str
     p->busy = calloc((p->rows + 1) * FINE, sizeof(*p->busy));
     p->no_memory = !p->row_of || !p->row_workers || !p->busy;
     for (size_t k = 0; k < p->n_threads && !p->no_memory; k++) {
-        p->row_of[k] = p->threads[k].lane == PP_LANE_WORKER ? (int)(rank_of(p, k) / each) : -1;
+        size_t rank = 0; /* by name: threads are numbered as they happened to start */
+        for (size_t i = 0; i < p->n_threads; i++)
+            rank += p->threads[i].lane == PP_LANE_WORKER && named_before(&p->threads[i], &p->threads[k]);
+        p->row_of[k] = p->threads[k].lane == PP_LANE_WORKER ? (int)(rank / each) : -1;
         if (p->row_of[k] >= 0)
             p->row_workers[p->row_of[k]]++;
     }

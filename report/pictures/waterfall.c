@@ -136,28 +136,24 @@ struct pass {
     int no_memory;
 };
 
-static int wanted(const struct pp_series_target *t, const struct pp_span *s)
-{
-    uint64_t end = s->start_ns + s->dur_ns;
-    if (s->phase == PP_PHASE_COUNTER || !pp_phase_info(s->phase) || end > t->end_ns)
-        return 0;
-    return s->batch == t->batch || (end > t->wait_start_ns && s->start_ns < t->wait_end_ns);
-}
-
 static int keep_of_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     struct pass *p = ctx;
     size_t k = pp_thread_at(p->threads, p->n_threads, thread);
     struct catch *c = &p->catch;
     for (size_t i = 0; k < p->n_threads && i < n && !c->too_many && !p->no_memory; i++) {
-        if (!wanted(c->target, &spans[i]))
+        const struct pp_series_target *t = c->target;
+        const struct pp_span *s = &spans[i];
+        uint64_t end = s->start_ns + s->dur_ns;
+        int of_it = s->batch == t->batch || (end > t->wait_start_ns && s->start_ns < t->wait_end_ns);
+        if (!of_it || s->phase == PP_PHASE_COUNTER || !pp_phase_info(s->phase) || end > t->end_ns)
             continue;
         c->too_many = c->n == MOST_SPANS;
         if (c->too_many)
             break;
         p->no_memory = !pp_grow(&c->kept, &c->room, c->n + 1, sizeof(*c->kept));
         if (!p->no_memory)
-            c->kept[c->n++] = (struct kept){spans[i], (uint32_t)k};
+            c->kept[c->n++] = (struct kept){*s, (uint32_t)k};
     }
     return p->no_memory || c->too_many;
 }
@@ -219,15 +215,6 @@ static void add_leg(struct batch *b, const struct pp_report_leg *kind, uint64_t 
     leg->in_wait_ns += to > from ? (double)(to - from) : 0;
 }
 
-static int on_path(const struct batch *b, const struct kept *k, int copying)
-{
-    uint64_t end = k->span.start_ns + k->span.dur_ns;
-    if (!copying)
-        return k->thread == b->finisher && end <= b->chain_end;
-    return lane_of(b, k) == PP_LANE_COPY && k->span.batch == b->t->batch &&
-           k->span.phase != PP_PHASE_GET_WAIT && end <= b->t->wait_end_ns;
-}
-
 /* The path as it went: what the finisher did, the queue to the copy lane, what that did for this batch, the
  * queue to the trainer. */
 static void put_legs(struct batch *b)
@@ -240,8 +227,11 @@ static void put_legs(struct batch *b)
             const struct pp_span *s = &k->span;
             const char *thread = b->pass->threads[k->thread].name ? b->pass->threads[k->thread].name : "";
             uint64_t end = s->start_ns + s->dur_ns, from = s->start_ns > at ? s->start_ns : at;
-            int queued = copying && first;
-            if (!on_path(b, k, copying) || end <= at)
+            int queued = copying && first,
+                on_path = copying ? lane_of(b, k) == PP_LANE_COPY && s->batch == b->t->batch &&
+                                        s->phase != PP_PHASE_GET_WAIT && end <= b->t->wait_end_ns
+                                  : k->thread == b->finisher && end <= b->chain_end;
+            if (!on_path || end <= at)
                 continue;
             add_leg(b,
                     queued ? &(struct pp_report_leg){.what = "in the ready queue", .thread = ""}
