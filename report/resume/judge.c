@@ -19,17 +19,12 @@ static void forget_facts(struct judging *j)
     }
 }
 
-static struct pp_values values_of(const struct judging *j)
-{
-    return (struct pp_values){pp_resume_facts, PP_RESUME_FACT_COUNT, j->number, j->text};
-}
-
 /* ---- what is said ---- */
 
 static void name_culprit(struct judging *j, const char *line)
 {
     struct pp_resume_answer *a = j->answer;
-    const struct pp_values v = values_of(j);
+    const struct pp_values v = {pp_resume_facts, PP_RESUME_FACT_COUNT, j->number, j->text};
     int all;
     const struct pp_rule *rule = pp_rules_first(pp_resume_rules, pp_resume_culprits_n, &v), *coded = rule;
     if (!rule)
@@ -62,7 +57,7 @@ static void name_culprit(struct judging *j, const char *line)
 
 static void conclude(struct judging *j)
 {
-    const struct pp_values v = values_of(j);
+    const struct pp_values v = {pp_resume_facts, PP_RESUME_FACT_COUNT, j->number, j->text};
     const struct pp_rule *kinds = pp_resume_rules + pp_resume_culprits_n,
                          *rule = pp_rules_first(kinds, PP_RESUME_KINDS, &v);
     j->answer->kind = (enum pp_resume_kind)(rule - kinds);

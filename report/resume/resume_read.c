@@ -82,21 +82,18 @@ static void sum_use(void *ctx, const struct pp_use_row *u)
     g->loader[i].trained += u->trained ? u->batches : 0;
 }
 
-static int gave_more(const struct loader *a, const struct loader *b)
-{
-    return a->trained != b->trained               ? a->trained > b->trained
-           : a->trained && a->epochs != b->epochs ? a->epochs < b->epochs
-                                                  : a->batches > b->batches;
-}
-
 /* The process that trained most, and of it the loaders that count. The main one is that which trained most;
  * of two that are taken by turns, that with the longer epochs. */
 static void choose_loaders(struct reading *g)
 {
     size_t best = 0, kept = 0;
-    for (size_t i = 1; i < g->loaders; i++)
-        if (gave_more(&g->loader[i], &g->loader[best]))
-            best = i;
+    for (size_t i = 1; i < g->loaders; i++) {
+        const struct loader *a = &g->loader[i], *b = &g->loader[best];
+        int more = a->trained != b->trained               ? a->trained > b->trained
+                   : a->trained && a->epochs != b->epochs ? a->epochs < b->epochs
+                                                          : a->batches > b->batches;
+        best = more ? i : best;
+    }
     g->pid = g->loader[best].pid;
     uint64_t marks = g->loader[best].trained;
     for (size_t i = 0; i < g->loaders; i++)
@@ -379,27 +376,16 @@ static void put_saves(struct reading *g, uint32_t before, int at_end)
     }
 }
 
-/* ---- an iteration ---- */
-
-static uint64_t mix_all(const uint64_t *hash, uint32_t n)
-{
-    uint64_t all = 0;
-    for (uint32_t k = 0; k < n; k++) {
-        if (!hash[k])
-            return 0;
-        all = pp_resume_mix(all ^ hash[k]);
-    }
-    return all;
-}
-
 static void put_batch(struct reading *g, uint32_t number, int trained)
 {
     const struct listed *l = find_batch(g->listed, g->n_listed, number),
                         *c = find_batch(g->content, g->contents, number);
-    struct pp_resume_batch b = {.number = number,
-                                .trained = trained,
-                                .marks = (uint32_t)g->marks,
-                                .content = c ? mix_all(g->hash + c->first, c->n) : 0};
+    struct pp_resume_batch b = {.number = number, .trained = trained, .marks = (uint32_t)g->marks};
+    int all = 1; /* samples of it have content */
+    for (uint32_t k = 0; c && k < c->n; k++) {
+        all &= g->hash[c->first + k] != 0;
+        b.content = all ? pp_resume_mix(b.content ^ g->hash[c->first + k]) : 0;
+    }
     const uint64_t *files = c && (!l || !l->n || l->n == c->n) ? g->files + c->first : NULL;
     if (l && l->n) {
         b.n = l->n;

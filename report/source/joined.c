@@ -48,16 +48,6 @@ static int pid_is_taken(const struct joined *j, size_t n, int64_t pid)
     return 0;
 }
 
-/* Ranks on other hosts may have the same process numbers. */
-static int64_t own_pid(struct joined *j, size_t before, int64_t pid)
-{
-    if (!pid_is_taken(j, before, pid))
-        return pid;
-    while (pid_is_taken(j, before, j->next_pid))
-        j->next_pid++;
-    return j->next_pid++;
-}
-
 static int add_threads(struct joined *j, struct part *p, uint32_t *next)
 {
     const struct pp_thread_row *rows;
@@ -83,8 +73,13 @@ static int add_threads(struct joined *j, struct part *p, uint32_t *next)
         for (size_t k = 0; k < i && !row->pid; k++) /* the same process as a thread before it */
             if (rows[k].pid == rows[i].pid)
                 row->pid = j->rows[before + k].pid;
-        if (!row->pid)
-            row->pid = own_pid(j, before, rows[i].pid);
+        if (!row->pid && pid_is_taken(j, before, rows[i].pid)) {
+            while (pid_is_taken(j, before, j->next_pid)) /* ranks on other hosts may have the same numbers */
+                j->next_pid++;
+            row->pid = j->next_pid++;
+        } else if (!row->pid) {
+            row->pid = rows[i].pid;
+        }
         j->n_rows++;
     }
     return 1;

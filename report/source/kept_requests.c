@@ -48,20 +48,6 @@ uint64_t pp_kept_requests_read(const struct pp_kept_requests *k)
 
 /* ---- keeping ---- */
 
-/* What the recorder removed makes room first. */
-static int make_room(struct pp_kept_requests *k)
-{
-    if (k->n < k->room)
-        return 1;
-    if (k->first > k->n / 2) {
-        memmove(k->row, k->row + k->first, (k->n - k->first) * sizeof(*k->row));
-        k->n -= k->first;
-        k->first = 0;
-        return 1;
-    }
-    return pp_grow(&k->row, &k->room, k->n + 1, sizeof(*k->row));
-}
-
 /* A place's texts never change, and stand in the file before its first request. */
 static int keep_text(char **to, const char *text)
 {
@@ -95,7 +81,12 @@ static void on_row(void *ctx, const struct pp_request_row *r)
     if (u->other || k->no_memory || k->too_many)
         return;
     k->too_many = k->n - k->first >= MOST_ROWS;
-    k->no_memory = !k->too_many && !make_room(k);
+    if (!k->too_many && k->n >= k->room && k->first > k->n / 2) { /* what was removed makes room first */
+        memmove(k->row, k->row + k->first, (k->n - k->first) * sizeof(*k->row));
+        k->n -= k->first;
+        k->first = 0;
+    }
+    k->no_memory = !k->too_many && !pp_grow(&k->row, &k->room, k->n + 1, sizeof(*k->row));
     if (k->no_memory || k->too_many)
         return;
     if (r->place < PLACES)
@@ -106,28 +97,22 @@ static void on_row(void *ctx, const struct pp_request_row *r)
     k->n++;
 }
 
-static pp_status read_all(struct pp_kept_requests *k, struct pp_reader *r, struct pp_err *err)
-{
-    struct update u = {.k = k};
-    forget(k);
-    return pp_reader_each_request(r, NULL, on_row, &u, err);
-}
-
-static pp_status read_since(struct pp_kept_requests *k, struct pp_reader *r, struct pp_err *err)
-{
-    if (k->first == k->n)
-        return read_all(k, r, err);
-    const struct pp_request_row newest = k->row[k->n - 1]; /* the array may move */
-    struct update u = {.k = k, .newest = &newest};
-    pp_status st = pp_reader_each_request(r, &(struct pp_request_wanted){.from_id = newest.id}, on_row, &u,
-                                          err);
-    return st == PP_OK && (!u.met || u.other) ? read_all(k, r, err) : st;
-}
-
 static pp_status bring_up_to_date(struct pp_kept_requests *k, struct pp_reader *r, struct pp_err *err)
 {
     uint64_t oldest;
-    pp_status st = read_since(k, r, err);
+    int again = k->first == k->n;
+    pp_status st = PP_OK;
+    if (!again) {
+        const struct pp_request_row newest = k->row[k->n - 1]; /* the array may move */
+        struct update u = {.k = k, .newest = &newest};
+        st = pp_reader_each_request(r, &(struct pp_request_wanted){.from_id = newest.id}, on_row, &u, err);
+        again = st == PP_OK && (!u.met || u.other);
+    }
+    if (again) {
+        struct update u = {.k = k};
+        forget(k);
+        st = pp_reader_each_request(r, NULL, on_row, &u, err);
+    }
     if (st == PP_OK)
         st = pp_reader_first_request(r, &oldest, err);
     while (st == PP_OK && k->first < k->n && (int64_t)k->row[k->first].id < (int64_t)oldest)

@@ -122,17 +122,6 @@ struct search {
     char text[TEXT], there[TEXT];
 };
 
-static int is_called(const struct pp_source *s, const char *row, const char *name)
-{
-    const char *place, *base;
-    const char *variable = s->meta(s->ctx, "loader_name", row);
-    if (strcmp(row, name) == 0 || (variable && strcmp(variable, name) == 0))
-        return 1;
-    place = s->meta(s->ctx, "loader_place", row);
-    base = place ? strrchr(place, '/') : NULL;
-    return place && (strcmp(place, name) == 0 || (base && strcmp(base + 1, name) == 0));
-}
-
 /* 0: it is not there. */
 static int value_in(const char *text, const char *key, char value[VALUE])
 {
@@ -149,10 +138,13 @@ static void on_loader(void *ctx, const char *key, const char *value, const char 
     char waited[VALUE] = "0";
     const char *variable = x->source->meta(x->source->ctx, "loader_name", key);
     pp_text_add(x->there, sizeof(x->there), "%s%s", x->there[0] ? ", " : "", variable ? variable : "");
+    int called = strcmp(key, x->name) == 0 || (variable && strcmp(variable, x->name) == 0);
     const char *place = x->source->meta(x->source->ctx, "loader_place", key);
+    const char *base = place ? strrchr(place, '/') : NULL;
+    called |= place && (strcmp(place, x->name) == 0 || (base && strcmp(base + 1, x->name) == 0));
     pp_text_add(x->there, sizeof(x->there), "%s%s", variable && x->there[0] ? " at " : "",
                 place ? place : key);
-    if (!value || !is_called(x->source, key, x->name))
+    if (!value || !called)
         return;
     value_in(value, "data_wait_ms", waited);
     if (atof(waited) <= x->waited)

@@ -17,25 +17,6 @@ struct reading {
 /* A sample that fails is visited once per epoch, so that visits say how often and files how many. */
 enum { MOST_FILES = 1 << 20 }; /* with errors, counted one by one: a stranger's file may name any number */
 
-static int grow(struct errors *e)
-{
-    size_t cap = e->cap ? e->cap * 2 : 256;
-    uint64_t *seen = calloc(cap, sizeof(*seen));
-    if (!seen)
-        return -1;
-    for (size_t i = 0; i < e->cap; i++)
-        if (e->seen[i]) {
-            size_t at = e->seen[i] & (cap - 1);
-            while (seen[at])
-                at = (at + 1) & (cap - 1);
-            seen[at] = e->seen[i];
-        }
-    free(e->seen);
-    e->seen = seen;
-    e->cap = cap;
-    return 0;
-}
-
 /* 1: path is new in the set of that number; 0: known; -1: the sets are full. */
 static int is_new(struct errors *e, const char *path, uint64_t set)
 {
@@ -45,8 +26,23 @@ static int is_new(struct errors *e, const char *path, uint64_t set)
         h = (h ^ (unsigned char)*text) * 1099511628211u;
     h ^= h >> 29;
     h = h ? h : 1;
-    if (e->n * 2 >= e->cap && (e->n >= MOST_FILES || grow(e) != 0))
-        return -1;
+    if (e->n * 2 >= e->cap) {
+        size_t cap = e->cap ? e->cap * 2 : 256;
+        uint64_t *seen = e->n < MOST_FILES ? calloc(cap, sizeof(*seen)) : NULL;
+        if (!seen)
+            return -1;
+        for (size_t i = 0; i < e->cap; i++) {
+            size_t to = e->seen[i] & (cap - 1);
+            if (!e->seen[i])
+                continue;
+            while (seen[to])
+                to = (to + 1) & (cap - 1);
+            seen[to] = e->seen[i];
+        }
+        free(e->seen);
+        e->seen = seen;
+        e->cap = cap;
+    }
     size_t at = h & (e->cap - 1);
     for (; e->seen[at]; at = (at + 1) & (e->cap - 1))
         if (e->seen[at] == h)

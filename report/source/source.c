@@ -108,20 +108,6 @@ static void note_life(void *ctx, uint32_t thread, uint64_t first_start_ns, uint6
     life->last_ns = last_end_ns > life->last_ns ? last_end_ns : life->last_ns;
 }
 
-static void note_generations(struct lanes *l, const struct pp_lane_life *life, size_t generations)
-{
-    l->generation_ns = generations > 1 ? malloc(generations * sizeof(*l->generation_ns)) : NULL;
-    if (!l->generation_ns)
-        return;
-    l->n_generations = generations - 1;
-    memset(l->generation_ns, 0xff, generations * sizeof(*l->generation_ns));
-    for (size_t i = 0; i < l->n_place; i++) {
-        size_t g = l->place[i].generation;
-        if (g && life[i].first_ns < l->generation_ns[g - 1])
-            l->generation_ns[g - 1] = life[i].first_ns;
-    }
-}
-
 /* Rows of joined lanes: the first generation's, with what the others recorded added. */
 static int join_rows(struct lanes *l, const struct pp_thread_row *rows)
 {
@@ -183,10 +169,20 @@ static void look_for_lanes(struct opened *o)
     if (lives.life && l->place &&
         pp_reader_each_chunk_end_after(o->reader, &from, note_life, &lives, NULL) == PP_OK)
         generations = pp_lanes_join(rows, lives.life, n, l->place);
-    if (generations && join_rows(l, rows))
-        note_generations(l, lives.life, generations);
-    else
+    int are_joined = generations && join_rows(l, rows);
+    if (!are_joined)
         forget_lanes(l);
+    if (are_joined && generations > 1)
+        l->generation_ns = malloc(generations * sizeof(*l->generation_ns));
+    if (l->generation_ns) {
+        l->n_generations = generations - 1;
+        memset(l->generation_ns, 0xff, generations * sizeof(*l->generation_ns));
+    }
+    for (size_t i = 0; l->generation_ns && i < l->n_place; i++) {
+        size_t g = l->place[i].generation;
+        if (g && lives.life[i].first_ns < l->generation_ns[g - 1])
+            l->generation_ns[g - 1] = lives.life[i].first_ns;
+    }
     free(lives.life);
 }
 

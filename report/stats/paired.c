@@ -17,18 +17,22 @@ static pp_status check_differences(const double *d, size_t n, struct pp_err *err
     return PP_OK;
 }
 
-/* ---- sign flips ---- */
-
-static uint64_t ways_of(size_t n)
+pp_status pp_sign_flip(const double *d, size_t questions, size_t n, double *p_one, double *p_all,
+                       struct pp_err *err)
 {
-    return (uint64_t)1 << (n < PP_SIGN_FLIP_EXACT ? n : PP_SIGN_FLIP_EXACT);
-}
-
-/* Ways whose r (mean over root mean square; all zero: 0), and whose largest r, is at least the one seen, way
- * 0 among them. No way changes the mean square. */
-static void count_ways(const double *d, size_t questions, size_t n, double *room, double *at_least,
-                       double *max_at_least)
-{
+    const uint64_t ways = (uint64_t)1 << (n < PP_SIGN_FLIP_EXACT ? n : PP_SIGN_FLIP_EXACT);
+    double *room = NULL;
+    pp_status st = PP_OK;
+    for (size_t q = 0; q < questions && st == PP_OK; q++) {
+        st = check_differences(d + q * n, n, err);
+        p_one[q] = p_all[q] = 0;
+    }
+    if (st != PP_OK || questions == 0)
+        return st;
+    if (!(room = malloc((n + 2 * questions) * sizeof(*room))))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a test of %zu pairs", n);
+    /* Ways whose r (mean over root mean square; all zero: 0), and whose largest r, is at least the one seen,
+     * way 0 among them. No way changes the mean square. */
     double *sign = room, *rms = sign + n, *seen = rms + questions;
     for (size_t q = 0; q < questions; q++) {
         double squares = 0;
@@ -36,7 +40,7 @@ static void count_ways(const double *d, size_t questions, size_t n, double *room
             squares += d[q * n + i] * d[q * n + i];
         rms[q] = sqrt(squares / (double)n);
     }
-    for (uint64_t way = 0; way < ways_of(n); way++) {
+    for (uint64_t way = 0; way < ways; way++) {
         double largest = -INFINITY;
         /* Which pairs are turned round in one way. Way 0 turns none. */
         struct pp_rng rng = pp_rng_key(2, way, n, 0);
@@ -50,32 +54,15 @@ static void count_ways(const double *d, size_t questions, size_t n, double *room
                 sum += sign[i] * d[q * n + i];
             double r = rms[q] > 0 ? sum / (double)n / rms[q] : 0;
             seen[q] = way == 0 ? r - ROUNDING : seen[q];
-            at_least[q] += r >= seen[q];
+            p_one[q] += r >= seen[q];
             largest = fmax(largest, r);
         }
         for (size_t q = 0; q < questions; q++)
-            max_at_least[q] += largest >= seen[q];
+            p_all[q] += largest >= seen[q];
     }
-}
-
-pp_status pp_sign_flip(const double *d, size_t questions, size_t n, double *p_one, double *p_all,
-                       struct pp_err *err)
-{
-    double ways = (double)ways_of(n);
-    double *room = NULL;
-    pp_status st = PP_OK;
-    for (size_t q = 0; q < questions && st == PP_OK; q++) {
-        st = check_differences(d + q * n, n, err);
-        p_one[q] = p_all[q] = 0;
-    }
-    if (st != PP_OK || questions == 0)
-        return st;
-    if (!(room = malloc((n + 2 * questions) * sizeof(*room))))
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a test of %zu pairs", n);
-    count_ways(d, questions, n, room, p_one, p_all);
     for (size_t q = 0; q < questions; q++) {
-        p_one[q] /= ways;
-        p_all[q] /= ways;
+        p_one[q] /= (double)ways;
+        p_all[q] /= (double)ways;
     }
     free(room);
     return PP_OK;
@@ -103,40 +90,32 @@ static void walsh_averages(const double *d, size_t n, double *out)
     pp_stats_sort(out, at);
 }
 
-/* How many Walsh averages to leave out at each end: the k + 1 of Wilcoxon's W with P(W <= k) <= tail, or 0
- * when even P(W <= 0) is above it. p[w]: chance of W = w; the rank i joins the sum with chance 1/2 (Wilcoxon,
- * 1945). */
-static pp_status walsh_rank(size_t n, double tail, size_t *rank, struct pp_err *err)
+pp_status pp_signed_rank_interval(const double *d, size_t n, double confidence, struct pp_shift *out,
+                                  struct pp_err *err)
 {
-    size_t sums = walsh_count(n) + 1, w = 0;
-    double *p = calloc(sums, sizeof(*p)), below = 0;
+    size_t rank = 0, count = walsh_count(n);
+    double tail = (1 - confidence) / 2;
+    pp_status st = check_differences(d, n, err);
+    *out = (struct pp_shift){NAN, NAN, NAN};
+    if (st == PP_OK && !(confidence > 0 && confidence < 1))
+        st = pp_fail(err, PP_E_USAGE, "confidence %g is not between 0 and 1", confidence);
+    if (st != PP_OK)
+        return st;
+    /* How many Walsh averages to leave out at each end: the k + 1 of Wilcoxon's W with P(W <= k) <= tail, or
+     * 0 when even P(W <= 0) is above it. p[w]: chance of W = w; the rank i joins the sum with chance 1/2
+     * (Wilcoxon, 1945). */
+    double *p = calloc(count + 1, sizeof(*p)), below = 0;
     if (!p)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the rank sums of %zu pairs", n);
     p[0] = 1;
     for (size_t i = 1; i <= n; i++)
         for (size_t s = walsh_count(i) + 1; s-- > 0;)
             p[s] = (p[s] + (s >= i ? p[s - i] : 0)) / 2;
-    for (; w < sums && below + p[w] <= tail * (1 + ROUNDING); w++)
-        below += p[w];
-    *rank = w;
+    for (; rank <= count && below + p[rank] <= tail * (1 + ROUNDING); rank++)
+        below += p[rank];
     free(p);
-    return PP_OK;
-}
-
-pp_status pp_signed_rank_interval(const double *d, size_t n, double confidence, struct pp_shift *out,
-                                  struct pp_err *err)
-{
-    size_t rank = 0, count = walsh_count(n);
-    double *walsh = NULL;
-    pp_status st = check_differences(d, n, err);
-    *out = (struct pp_shift){NAN, NAN, NAN};
-    if (st == PP_OK && !(confidence > 0 && confidence < 1))
-        st = pp_fail(err, PP_E_USAGE, "confidence %g is not between 0 and 1", confidence);
-    if (st == PP_OK)
-        st = walsh_rank(n, (1 - confidence) / 2, &rank, err);
-    if (st != PP_OK)
-        return st;
-    if (!(walsh = malloc(count * sizeof(*walsh))))
+    double *walsh = malloc(count * sizeof(*walsh));
+    if (!walsh)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the averages of %zu pairs", n);
     walsh_averages(d, n, walsh);
     out->estimate = pp_stats_median_sorted(walsh, count);

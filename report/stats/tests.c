@@ -56,15 +56,6 @@ static pp_status exact_p(const struct ranked *pool, size_t n, size_t nx, uint32_
     return PP_OK;
 }
 
-static double normal_p(double u, double nx, double ny, double ties)
-{
-    double n = nx + ny, variance = nx * ny / 12 * (n + 1 - ties / (n * (n - 1)));
-    if (!(variance > 0))
-        return 1;
-    double off = fmax(0, fabs(u - nx * ny / 2) - 0.5);
-    return fmin(1, erfc(off / sqrt(2 * variance)));
-}
-
 pp_status pp_mann_whitney(const double *x, size_t nx, const double *y, size_t ny, struct pp_mann_whitney *out,
                           struct pp_err *err)
 {
@@ -89,10 +80,13 @@ pp_status pp_mann_whitney(const double *x, size_t nx, const double *y, size_t ny
         w += pool[i].at < nx ? pool[i].rank2 : 0;
     out->u = (double)w / 2 - (double)nx * ((double)nx + 1) / 2;
     out->exact = n <= PP_MANN_WHITNEY_EXACT;
+    double all = (double)n, pairs = (double)nx * (double)ny,
+           variance = pairs / 12 * (all + 1 - ties / (all * (all - 1))),
+           off = fmax(0, fabs(out->u - pairs / 2) - 0.5);
     if (out->exact)
         st = exact_p(pool, n, nx, w, &out->p, err);
     else
-        out->p = normal_p(out->u, (double)nx, (double)ny, ties);
+        out->p = variance > 0 ? fmin(1, erfc(off / sqrt(2 * variance))) : 1;
 out:
     free(pool);
     return st;
