@@ -284,17 +284,11 @@ pp_status pp_audit_files_add_source(struct pp_audit_files *f, const char *path,
     return st;
 }
 
-static void close_file(struct pp_audit_file *file)
-{
-    if (file->is_open)
-        pp_source_close(&file->own);
-    file->is_open = 0;
-}
-
 static void drop_last_file(struct pp_audit_files *f)
 {
     struct pp_audit_file *file = &f->file[--f->n];
-    close_file(file);
+    if (file->is_open)
+        pp_source_close(&file->own);
     free(file->path);
     free(file->windows);
     free(file->part.epochs);
@@ -401,8 +395,10 @@ static pp_status feed(void *ctx, size_t part, uint16_t epoch, pp_audit_use_fn *f
             st = source->each_chunk(source->ctx, &wanted, feed_chunk, &p, NULL, err);
         pp_visit_walk_free(&p.walk);
     }
-    if (f->n > PP_AUDIT_OPEN)
-        close_file(file);
+    if (f->n > PP_AUDIT_OPEN && file->is_open) {
+        pp_source_close(&file->own);
+        file->is_open = 0;
+    }
     return st;
 }
 

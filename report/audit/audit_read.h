@@ -110,7 +110,7 @@ struct audit_placed {
     struct pp_audit_span *spans; /* what the parts' epochs are */
 };
 
-/* Of parts that are not by_content nothing changes. Free with audit_placed_free, also after a failure. */
+/* Of parts that are not by_content nothing changes. parts and spans are the caller's to free, also after a
+ * failure. */
 pp_status audit_place(const struct pp_audit_input *in, struct pp_arena *arena, struct audit_placed *out,
                       struct pp_err *err);
-void audit_placed_free(struct audit_placed *p);

@@ -49,26 +49,7 @@ static void note_again(struct walk *w, uint64_t sample)
     w->again[w->n_again++] = sample;
 }
 
-static void note_worker(struct walk *w, const struct pp_audit_use *u)
-{
-    size_t i = 0;
-    while (i < w->n_workers && w->worker[i].number != u->worker)
-        i++;
-    if (i == WORKERS)
-        return;
-    if (i == w->n_workers)
-        w->worker[w->n_workers++] = (struct worker){.number = u->worker};
-    w->worker[i].uses++;
-    w->worker[i].set += pp_watch_hash(u->sample);
-}
-
 PP_BY_BOTH(by_lease, struct pp_audit_lease, epoch, shard)
-
-static int changed_hands(const struct audit_facts *f, uint16_t epoch, uint64_t sample)
-{
-    struct pp_audit_lease key = {.epoch = epoch, .shard = sample >> 32};
-    return f->n_taken_over && bsearch(&key, f->taken_over, f->n_taken_over, sizeof(key), by_lease);
-}
 
 struct feeding {
     struct walk *walk;
@@ -100,15 +81,24 @@ static int take_uses(void *ctx, const struct pp_audit_use *uses, size_t n)
                              all = w->f->numbers_are_local ? rank : pp_seen_add(&w->all, u->sample);
         f->uses++;
         f->set += pp_watch_hash(u->sample);
-        note_worker(w, u);
+        size_t k = 0;
+        while (k < w->n_workers && w->worker[k].number != u->worker)
+            k++;
+        if (k < WORKERS) {
+            if (k == w->n_workers)
+                w->worker[w->n_workers++] = (struct worker){.number = u->worker};
+            w->worker[k].uses++;
+            w->worker[k].set += pp_watch_hash(u->sample);
+        }
         if (w->filling && u->batch < PREFIX)
             pp_visit_batch_add(&w->filling->batch[u->batch], u->sample);
         if (all == PP_WATCH_FIRST)
             g->epoch->distinct += pp_seen_weight(w->f->numbers_are_local ? &w->rank : &w->all, u->sample);
         if (w->f->leased)
             g->epoch->shards += pp_seen_add(&w->shards, u->sample >> 32) == PP_WATCH_FIRST;
-        if ((rank == PP_WATCH_AGAIN || all == PP_WATCH_AGAIN) &&
-            changed_hands(w->f, g->epoch->number, u->sample)) {
+        const struct pp_audit_lease lease = {.epoch = g->epoch->number, .shard = u->sample >> 32};
+        if ((rank == PP_WATCH_AGAIN || all == PP_WATCH_AGAIN) && w->f->n_taken_over &&
+            bsearch(&lease, w->f->taken_over, w->f->n_taken_over, sizeof(lease), by_lease)) {
             f->taken_over += pp_seen_weight(&w->all, u->sample);
         } else if (rank == PP_WATCH_AGAIN) {
             int of_this = !w->resumed || part == PP_WATCH_AGAIN;
@@ -135,15 +125,6 @@ static const struct pp_audit_span *span_of(const struct pp_audit_part *p, uint16
         if (p->epochs[i].epoch == epoch)
             return &p->epochs[i];
     return NULL;
-}
-
-/* All workers that gave anything gave the same. */
-static int workers_alike(const struct walk *w)
-{
-    for (size_t i = 1; i < w->n_workers; i++)
-        if (w->worker[i].set != w->worker[0].set || w->worker[i].uses != w->worker[0].uses)
-            return 0;
-    return w->n_workers > 1 && w->n_workers < WORKERS && w->worker[0].uses > 1;
 }
 
 static pp_status walk_rank(struct walk *w, struct audit_epoch *e, size_t rank, struct pp_err *err)
@@ -185,7 +166,11 @@ static pp_status walk_rank(struct walk *w, struct audit_epoch *e, size_t rank, s
             w->now->same_order = !pp_visit_orders_by_number(&c) && pp_visit_orders_repeat(&c);
         }
         w->now->batches += s->to ? s->to - s->from : s->batches;
-        alike |= ended && workers_alike(w);
+        /* All workers that gave anything gave the same. */
+        int same = w->n_workers > 1 && w->n_workers < WORKERS && w->worker[0].uses > 1;
+        for (size_t k = 1; k < w->n_workers; k++)
+            same &= w->worker[k].set == w->worker[0].set && w->worker[k].uses == w->worker[0].uses;
+        alike |= ended && same;
         pp_seen_clear(&w->part);
     }
     w->now->whole = (uint8_t)(f->leased ? f->leases_done && complete : begun && ended);
@@ -352,12 +337,6 @@ static int list_epochs(struct audit_facts *f)
     return f->epochs != NULL;
 }
 
-/* Of several parts the first that knows. */
-static double known(double have, double v)
-{
-    return isnan(have) ? v : have;
-}
-
 static int list_leases(struct audit_facts *f)
 {
     const struct pp_audit_input *in = f->in;
@@ -366,7 +345,7 @@ static int list_leases(struct audit_facts *f)
     for (size_t i = 0; i < in->n_parts; i++) {
         f->leased |= in->parts[i].leased;
         f->leases_done |= in->parts[i].leased && in->parts[i].finished;
-        f->shards = known(f->shards, in->parts[i].leased ? in->parts[i].shards : NAN);
+        f->shards = isnan(f->shards) && in->parts[i].leased ? in->parts[i].shards : f->shards;
         n += in->parts[i].n_taken_over;
     }
     f->taken_over = calloc(n + 1, sizeof(*f->taken_over));
@@ -398,8 +377,8 @@ pp_status audit_facts_collect(const struct pp_audit_input *in, struct pp_arena *
         if (!f->n_ranks || f->ranks[f->n_ranks - 1].number != p->rank)
             f->ranks[f->n_ranks++] = (struct audit_rank){.number = p->rank, .first_part = i};
         f->ranks[f->n_ranks - 1].n_parts++;
-        f->samples = known(f->samples, p->samples);
-        f->batch_size = known(f->batch_size, p->batch_size);
+        f->samples = isnan(f->samples) ? p->samples : f->samples; /* of several parts the first that knows */
+        f->batch_size = isnan(f->batch_size) ? p->batch_size : f->batch_size;
         f->drop_last = f->drop_last < 0 ? p->drop_last : f->drop_last;
         f->world = fmax(f->world, (double)p->world_size);
         f->numbers_are_local |= p->numbers_are_local;
@@ -437,7 +416,8 @@ int audit_epoch_is_whole(const struct audit_facts *f, size_t epoch)
 
 void audit_facts_free(struct audit_facts *f)
 {
-    audit_placed_free(&f->placed);
+    free(f->placed.parts);
+    free(f->placed.spans);
     free(f->ranks);
     free(f->epochs);
     free(f->fact);

@@ -474,36 +474,28 @@ static void place_run(struct placing *p, size_t run, struct ranked *ranks)
     }
 }
 
-static int copy_parts(const struct pp_audit_input *in, struct audit_placed *out)
-{
-    size_t n = 0, at = 0;
-    for (size_t i = 0; i < in->n_parts; i++)
-        n += in->parts[i].n_epochs;
-    out->n = in->n_parts;
-    out->parts = calloc(in->n_parts + 1, sizeof(*out->parts));
-    out->spans = calloc(n + 1, sizeof(*out->spans));
-    for (size_t i = 0; out->parts && out->spans && i < in->n_parts; i++) {
-        const struct pp_audit_part *part = &in->parts[i];
-        out->parts[i] = *part;
-        out->parts[i].epochs = out->spans + at;
-        for (size_t k = 0; k < part->n_epochs; k++)
-            out->spans[at++] = part->epochs[k];
-    }
-    return out->parts && out->spans;
-}
-
 pp_status audit_place(const struct pp_audit_input *in, struct pp_arena *arena, struct audit_placed *out,
                       struct pp_err *err)
 {
     struct placing p = {.in = in, .out = out, .arena = arena, .err = err};
     struct ranked *ranks = calloc(in->n_parts + 1, sizeof(*ranks));
     int by_content = in->n_parts > 0, replaced = 0;
-    *out = (struct audit_placed){0};
+    size_t spans = 0, at = 0;
     for (size_t i = 0; i < in->n_parts; i++) {
         by_content &= in->parts[i].by_content;
         replaced |= in->parts[i].with_replacement;
+        spans += in->parts[i].n_epochs;
     }
-    if (!ranks || !copy_parts(in, out) || !list_runs(&p))
+    *out = (struct audit_placed){.n = in->n_parts};
+    out->parts = calloc(in->n_parts + 1, sizeof(*out->parts));
+    out->spans = calloc(spans + 1, sizeof(*out->spans));
+    for (size_t i = 0; out->parts && out->spans && i < in->n_parts; i++) {
+        out->parts[i] = in->parts[i];
+        out->parts[i].epochs = out->spans + at;
+        for (size_t k = 0; k < in->parts[i].n_epochs; k++)
+            out->spans[at++] = in->parts[i].epochs[k];
+    }
+    if (!ranks || !out->parts || !out->spans || !list_runs(&p))
         p.status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the audit of %zu recordings", in->n_parts);
     if (p.status == PP_OK && by_content && !replaced) {
         /* An iteration that begins with the batch it is trained on says how many a wrapper takes ahead. */
@@ -528,11 +520,4 @@ pp_status audit_place(const struct pp_audit_input *in, struct pp_arena *arena, s
     free(ranks);
     free(p.run);
     return p.status;
-}
-
-void audit_placed_free(struct audit_placed *p)
-{
-    free(p->parts);
-    free(p->spans);
-    *p = (struct audit_placed){0};
 }

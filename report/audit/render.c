@@ -101,29 +101,6 @@ static int is_plain(const struct pp_audit_epoch *e)
     return e->whole && !(e->repeated > 0) && !(e->left_out > 0);
 }
 
-/* Those with a finding first come first; without any, the first epochs. */
-static void put_epochs(const struct pp_audit *a, int all, FILE *out)
-{
-    size_t faulty = 0, shown = 0;
-    for (size_t i = 0; i < a->n_epochs; i++)
-        faulty += !is_plain(&a->epochs[i]);
-    fprintf(out, "%6s %15s %15s %12s %12s %9s %9s\n", "epoch", "used", "different", "repeated", "left out",
-            "padding", "dropped");
-    for (size_t i = 0; i < a->n_epochs && (all || shown < SHOWN); i++)
-        if (all || !faulty || !is_plain(&a->epochs[i])) {
-            const struct pp_audit_epoch *e = &a->epochs[i];
-            char cell[6][CELL];
-            const double value[] = {e->used, e->distinct, e->repeated, e->left_out, e->padding, e->dropped};
-            for (size_t k = 0; k < 6; k++)
-                pp_text_count(cell[k], CELL, value[k]);
-            fprintf(out, "%6.0f %15s %15s %12s %12s %9s %9s%s\n", e->epoch, cell[0], cell[1], cell[2],
-                    cell[3], cell[4], cell[5], e->whole ? "" : "  not whole");
-            shown++;
-        }
-    if (shown < a->n_epochs)
-        fprintf(out, "       ... and %zu more (--all)\n", a->n_epochs - shown);
-}
-
 void pp_audit_text(const struct pp_audit *a, int all, FILE *out)
 {
     char ranks[CELL], epochs[CELL], n[CELL];
@@ -132,8 +109,27 @@ void pp_audit_text(const struct pp_audit *a, int all, FILE *out)
     if (!isnan(a->samples))
         fprintf(out, ", data set of %s", pp_text_counted(n, CELL, a->samples, "sample", "samples"));
     fprintf(out, "%s\n\n", a->scale > 1 ? " (estimates)" : "");
+    /* Those with a finding first come first; without any, the first epochs. */
+    size_t faulty = 0, shown = 0;
+    for (size_t i = 0; i < a->n_epochs; i++)
+        faulty += !is_plain(&a->epochs[i]);
     if (a->n_epochs)
-        put_epochs(a, all, out);
+        fprintf(out, "%6s %15s %15s %12s %12s %9s %9s\n", "epoch", "used", "different", "repeated",
+                "left out", "padding", "dropped");
+    for (size_t i = 0; i < a->n_epochs && (all || shown < SHOWN); i++) {
+        const struct pp_audit_epoch *e = &a->epochs[i];
+        if (!all && faulty && is_plain(e))
+            continue;
+        char cell[6][CELL];
+        const double value[] = {e->used, e->distinct, e->repeated, e->left_out, e->padding, e->dropped};
+        for (size_t k = 0; k < 6; k++)
+            pp_text_count(cell[k], CELL, value[k]);
+        fprintf(out, "%6.0f %15s %15s %12s %12s %9s %9s%s\n", e->epoch, cell[0], cell[1], cell[2], cell[3],
+                cell[4], cell[5], e->whole ? "" : "  not whole");
+        shown++;
+    }
+    if (shown < a->n_epochs)
+        fprintf(out, "       ... and %zu more (--all)\n", a->n_epochs - shown);
     fprintf(out, "\n%s\n", a->sentence);
     for (size_t i = 0; i < a->n_causes; i++) {
         const struct pp_audit_cause *c = &a->causes[i];

@@ -318,7 +318,17 @@ static void judge(struct build *b)
                   isnan(facts.metric[PP_METRIC_WORKER_IDLE]) ? NULL : facts.phase_share, b->arena, b->r);
     find_headroom(b, &d);
     pp_verdict_judge(&facts, b->arena, &b->r->verdict);
-    pp_diagnosis_rule_out(&d, b->arena, &b->r->verdict);
+    /* What was ruled out, and the replay's own error. */
+    struct pp_report_verdict *v = &b->r->verdict;
+    v->replay_error = d.replayed ? d.signals.replay_error : NAN;
+    for (int i = 0; d.replayed && v->l1 && i < PP_WEIGHED_CAUSES; i++) {
+        double weight = d.signals.metric[pp_weighed_causes[i].weight];
+        int said = strcmp(pp_weighed_causes[i].name, v->l1) == 0; /* by evidence that no replay has */
+        if (weight < 0.1 && !said && v->n_ruled_out < sizeof(v->ruled_out) / sizeof(*v->ruled_out))
+            v->ruled_out[v->n_ruled_out++] = pp_arena_printf(
+                b->arena, "%s: 25 %% less of it gains %.1f %% in the replay", pp_weighed_causes[i].name,
+                100 * (weight * d.signals.sensitivity));
+    }
     pp_changes_list(&d, b->arena, b->r);
     pp_changes_leave_out(&b->timeline, &b->got.costs.ops.between, b->arena, b->r);
     pp_pytorch_expect(d.replayed ? &b->got.costs : NULL, b->arena, b->r);
@@ -328,7 +338,9 @@ static void judge(struct build *b)
         pp_path_find(&b->got.costs, &b->r->verdict);
     pp_ops_speak(b->r, b->arena);
     pp_action_choose(b->r, b->arena);
-    pp_loaders_place_line(b->r);
+    for (size_t i = 0; i < b->r->n_loaders; i++) /* where the line to paste belongs */
+        if (b->r->loaders[i].judged && v->action.python && strncmp(v->action.python, "DataLoader(", 11) == 0)
+            v->action.at = b->r->loaders[i].at;
     pp_sentence_compose(b->arena, b->r);
     pp_report_price(b->r, 0);
     if (d.replayed && b->r->has_step && !b->source->glance)
@@ -420,7 +432,8 @@ pp_status pp_report_from(const struct pp_source *source, struct pp_report **out,
         status = pp_series_follow(source, &b.got.targets, b.arena, b.r, err);
     if (status == PP_OK && pp_arena_failed(&o->arena))
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the report of %s", source->path);
-    pp_gathered_free(&b.got);
+    pp_tally_free(&b.got.tally);
+    pp_costs_free(&b.got.costs);
     pp_timeline_free(&b.timeline);
     if (status == PP_OK)
         *out = &o->report;

@@ -415,22 +415,6 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
     }
 }
 
-/* ---- causes that the replay rules out ---- */
-
-void pp_diagnosis_rule_out(const struct pp_diagnosis *d, struct pp_arena *arena, struct pp_report_verdict *v)
-{
-    v->replay_error = d->replayed ? d->signals.replay_error : NAN;
-    for (int i = 0; d->replayed && v->l1 && i < PP_WEIGHED_CAUSES; i++) {
-        double weight = d->signals.metric[pp_weighed_causes[i].weight],
-               gain = weight * d->signals.sensitivity;
-        int said = strcmp(pp_weighed_causes[i].name, v->l1) == 0; /* by evidence that no replay has */
-        if (weight < 0.1 && !said && v->n_ruled_out < sizeof(v->ruled_out) / sizeof(*v->ruled_out))
-            v->ruled_out[v->n_ruled_out++] = pp_arena_printf(
-                arena, "%s: 25 %% less of it gains %.1f %% in the replay", pp_weighed_causes[i].name,
-                100 * gain);
-    }
-}
-
 struct pass {
     struct pp_tally_pass *tally;
     struct pp_checks_pass *checks;
@@ -504,10 +488,4 @@ pp_status pp_gather(const struct pp_source *source, const struct pp_timeline *tl
         drawn = pp_ops_read(source, tl, &out->costs.ops, status == PP_OK ? err : NULL);
     pp_status looked = pp_thread_work_read(source, tl, &out->threads, status == PP_OK ? err : NULL);
     return status != PP_OK ? status : drawn != PP_OK ? drawn : looked;
-}
-
-void pp_gathered_free(struct pp_gathered *g)
-{
-    pp_tally_free(&g->tally);
-    pp_costs_free(&g->costs);
 }

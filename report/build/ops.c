@@ -378,18 +378,6 @@ void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
 #define ELSE_LEAST 0.15 /* gain of the other way, and */
 #define ELSE_PART 0.33  /* of the chosen one's */
 
-/* Changes in the code whose cost was seen; half of a line is another thing. */
-static int is_code(const struct pp_report_fix *f)
-{
-    static const enum pp_remedy_id seen[] = {PP_REMEDY_UNPICKLE_LESS,      PP_REMEDY_SAMPLER,
-                                             PP_REMEDY_REMOTE_CONNECTIONS, PP_REMEDY_REMOTE_ASK_ONCE,
-                                             PP_REMEDY_REMOTE_HOST,        PP_REMEDY_LARGER_SHARDS};
-    size_t i = 0;
-    while (i < sizeof(seen) / sizeof(*seen) && f->remedy != &pp_remedies[seen[i]])
-        i++;
-    return i < sizeof(seen) / sizeof(*seen) && f->effort == 1;
-}
-
 void pp_ops_other_way(struct pp_report *r, struct pp_arena *arena)
 {
     struct pp_report_verdict *v = &r->verdict;
@@ -404,9 +392,16 @@ void pp_ops_other_way(struct pp_report *r, struct pp_arena *arena)
         said = v->action.depends && !v->action.amount;            /* with what it depends on */
     if (v->then || of_others || said || !v->l1 || !v->next_step)
         return;
+    /* Changes in the code whose cost was seen; half of a line is another thing. */
+    static const enum pp_remedy_id seen[] = {PP_REMEDY_UNPICKLE_LESS,      PP_REMEDY_SAMPLER,
+                                             PP_REMEDY_REMOTE_CONNECTIONS, PP_REMEDY_REMOTE_ASK_ONCE,
+                                             PP_REMEDY_REMOTE_HOST,        PP_REMEDY_LARGER_SHARDS};
     for (size_t i = 0; i < v->n_fixes; i++) {
         const struct pp_report_fix *f = &v->fixes[i];
-        if (f != chosen && (sets ? is_code(f) : f->is_argument && f->effort == 0 && !pp_loader_words_of(r)) &&
+        int is_code = 0;
+        for (size_t k = 0; k < sizeof(seen) / sizeof(*seen); k++)
+            is_code |= f->effort == 1 && f->remedy == &pp_remedies[seen[k]];
+        if (f != chosen && (sets ? is_code : f->is_argument && f->effort == 0 && !pp_loader_words_of(r)) &&
             f->low > 0 && f->advice != PP_ADVICE_NO && f->gain >= least && (!best || f->gain > best->gain))
             best = f;
     }

@@ -36,11 +36,10 @@ struct pp_gathered {
     struct pp_series_targets targets;
 };
 
-/* After the rows of r are there; fills what its pictures need unless the source is a glance. Free with
- * pp_gathered_free, also after a failure. */
+/* After the rows of r are there; fills what its pictures need unless the source is a glance. tally
+ * and costs are freed by their rooms, also after a failure. */
 pp_status pp_gather(const struct pp_source *source, const struct pp_timeline *timeline,
                     struct pp_arena *arena, struct pp_report *r, struct pp_gathered *out, struct pp_err *err);
-void pp_gathered_free(struct pp_gathered *g);
 
 /* And the facts of a run, from which the verdict is judged (report/verdict/verdict.h), computed in one
  * place and in one order; and the rest of what a replay gives: ranked changes (changes.c), and causes that it
@@ -73,8 +72,6 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *facts, st
 /* A run of given length, so that its start is a part of what it takes; a run that was stopped after a while
  * has any length. */
 int pp_run_ended_by_itself(const struct pp_source *source);
-/* What was ruled out, and the replay's own error, into the verdict. */
-void pp_diagnosis_rule_out(const struct pp_diagnosis *d, struct pp_arena *arena, struct pp_report_verdict *v);
 
 /* changes.c: the changes of a report as one ordered list, r->verdict.fixes: what could be set, what a replay
  * of the recording gains by it, and whether it is advised. The verdict's Do and Gain, the line to paste, the
@@ -134,8 +131,6 @@ struct pp_report_loader *pp_loaders_find(const struct pp_report *r, long long pi
 /* Where a training thread that makes its own batches takes their samples of another DataLoader, with workers,
  * the place of that one: it was begun, and gave the loop no batch. NULL: there is none. */
 const char *pp_loaders_inner(const struct pp_report *r);
-/* Where the line to paste belongs, once it is chosen. */
-void pp_loaders_place_line(struct pp_report *r);
 
 /* ending.c: how a job ended that did not finish: why, which worker, and the remedy, from its exit status, the
  * exception that its interpreter ended with, kills of its control group, and its threads' last spans. */

@@ -10,29 +10,6 @@
 
 enum { MOST = PP_REPORT_SLOW_SAMPLES, IN_SENTENCE = 3 };
 
-/* Places in c->samples of different samples, slowest first. A sample without a number is one by itself. */
-struct slowest {
-    size_t at[MOST];
-    size_t n;
-};
-
-static void keep(struct slowest *s, const struct pp_costs *c, size_t i)
-{
-    const struct pp_cost_sample *x = &c->samples[i];
-    size_t to = 0;
-    while (to < s->n && (x->sample == PP_NO_SAMPLE || c->samples[s->at[to]].sample != x->sample))
-        to++;
-    if (to < s->n && pp_cost_occupancy(x) <= pp_cost_occupancy(&c->samples[s->at[to]]))
-        return;
-    if (to == MOST && pp_cost_occupancy(x) <= pp_cost_occupancy(&c->samples[s->at[MOST - 1]]))
-        return;
-    to = to < MOST ? to : MOST - 1;
-    s->n = to == s->n ? to + 1 : s->n;
-    for (; to > 0 && pp_cost_occupancy(&c->samples[s->at[to - 1]]) < pp_cost_occupancy(x); to--)
-        s->at[to] = s->at[to - 1];
-    s->at[to] = i;
-}
-
 /* ---- names ---- */
 
 struct naming {
@@ -103,7 +80,9 @@ static void add_row(const struct pp_source *source, const struct pp_costs *c, si
 void pp_slow_samples_list(const struct pp_source *source, const struct pp_costs *c, struct pp_arena *arena,
                           struct pp_report *r)
 {
-    struct slowest s = {.n = 0};
+    /* Places in c->samples of different samples, slowest first. A sample without a number is one by itself.
+     */
+    size_t slow[MOST], n = 0;
     double median = NAN;
     float *v = malloc((c->n + 1) * sizeof(*v));
     for (size_t i = 0; v && i < c->n; i++)
@@ -114,11 +93,25 @@ void pp_slow_samples_list(const struct pp_source *source, const struct pp_costs 
     }
     free(v);
     double least = fmax(SLOW_TIMES * median, LEAST_SLOW_NS);
-    for (size_t i = 0; i < c->n; i++)
-        if (pp_cost_occupancy(&c->samples[i]) >= least)
-            keep(&s, c, i);
-    for (size_t i = 0; i < s.n; i++)
-        add_row(source, c, s.at[i], median, arena, r);
+    for (size_t i = 0; i < c->n; i++) {
+        const struct pp_cost_sample *x = &c->samples[i];
+        double takes = pp_cost_occupancy(x);
+        size_t to = 0;
+        if (!(takes >= least))
+            continue;
+        while (to < n && (x->sample == PP_NO_SAMPLE || c->samples[slow[to]].sample != x->sample))
+            to++;
+        if ((to < n && takes <= pp_cost_occupancy(&c->samples[slow[to]])) ||
+            (to == MOST && takes <= pp_cost_occupancy(&c->samples[slow[MOST - 1]])))
+            continue;
+        to = to < MOST ? to : MOST - 1;
+        n = to == n ? to + 1 : n;
+        for (; to > 0 && pp_cost_occupancy(&c->samples[slow[to - 1]]) < takes; to--)
+            slow[to] = slow[to - 1];
+        slow[to] = i;
+    }
+    for (size_t i = 0; i < n; i++)
+        add_row(source, c, slow[i], median, arena, r);
 }
 
 const char *pp_slow_samples_worst(const struct pp_report *r, struct pp_arena *arena)

@@ -230,14 +230,6 @@ const char *pp_loaders_inner(const struct pp_report *r)
     return !in_trainer || !inner ? NULL : inner->at ? inner->at : inner->row;
 }
 
-void pp_loaders_place_line(struct pp_report *r)
-{
-    struct pp_report_action *a = &r->verdict.action;
-    for (size_t i = 0; i < r->n_loaders && a->python && strncmp(a->python, "DataLoader(", 11) == 0; i++)
-        if (r->loaders[i].judged)
-            a->at = r->loaders[i].at;
-}
-
 /* CPU time of a PyTorch DataLoader with PIL over that of our loader, on the same work. Of what is not listed
  * it was not measured. */
 static const struct ratio {

@@ -32,7 +32,7 @@ static void put_run(struct pp_json *j, const struct pp_run *r)
     pp_json_put_object(j, "not_measured");
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (isnan(r->metric[i]))
-            pp_json_put_str(j, pp_cmp_metrics[i].key, pp_why_key(r->why[i]));
+            pp_json_put_str(j, pp_cmp_metrics[i].key, pp_whys[r->why[i]].key);
     pp_json_object_end(j);
     pp_json_put_array(j, "parts");
     for (int lane = 0; lane < PP_LANE_COUNT; lane++)
@@ -44,7 +44,7 @@ static void put_run(struct pp_json *j, const struct pp_run *r)
                 pp_json_object(j);
                 pp_json_put_str(j, "lane", pp_lane_name((pp_lane)lane));
                 pp_json_put_str(j, "phase", pp_phase_info((unsigned)phase)->name);
-                pp_json_put_str(j, "part", pp_part_name((enum pp_part)part));
+                pp_json_put_str(j, "part", pp_part_names[part]);
                 pp_json_put_num(j, "s_per_batch", s);
                 pp_json_object_end(j);
             }
@@ -147,7 +147,7 @@ static int read_parts(const json_t *parts, struct pp_run *r)
             lane++;
         while (phase < PP_PHASE_COUNT && !has_text(p, "phase", pp_phase_info(phase)->name))
             phase++;
-        while (part < PP_PART_COUNT && !has_text(p, "part", pp_part_name((enum pp_part)part)))
+        while (part < PP_PART_COUNT && !has_text(p, "part", pp_part_names[part]))
             part++;
         if (!read_number(p, "s_per_batch", &s))
             return 0;

@@ -184,7 +184,7 @@ int pp_ci_benchmark(const struct pp_compare *c, FILE *out)
         if (isnan(m->head_median) || row->better == PP_CMP_SAME)
             continue;
         int turned = row->better == PP_CMP_HIGHER;
-        const char *unit = turned ? "s/sample" : pp_cmp_unit_name(row->unit);
+        const char *unit = turned ? "s/sample" : pp_cmp_unit_names[row->unit];
         say_metric(m, text, sizeof(text));
         pp_json_object(&j);
         pp_json_put_str(&j, "name", turned ? "seconds per sample" : row->key);

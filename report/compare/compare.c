@@ -59,10 +59,11 @@ pp_status pp_compare_check_side(const struct pp_compare_side *side, struct pp_er
                                pp_cmp_metrics[k].title, r->metric[k]);
     }
     pp_status st = check_distinct(side->runs, side->runs, err);
-    if (st == PP_OK && pp_unrepeated(side->runs, &d))
-        return pp_fail(err, PP_E_INCONCLUSIVE,
-                       "the runs of %s differ in configuration: %s is %s in %s and %s in %s", side->label,
-                       d.name, d.base, d.base_path, d.head, d.head_path);
+    for (size_t i = 1; st == PP_OK && i < side->runs->n; i++) /* repetitions of each other */
+        if (pp_config_changes(&side->runs->run[0], &side->runs->run[i], &d, 1))
+            st = pp_fail(err, PP_E_INCONCLUSIVE,
+                         "the runs of %s differ in configuration: %s is %s in %s and %s in %s", side->label,
+                         d.name, d.base, d.base_path, d.head, d.head_path);
     return st;
 }
 
@@ -155,7 +156,7 @@ static pp_status attribute_difference(struct pp_compare *c, const struct pp_runs
                            pp_text_duration(is, sizeof(is), c->head_batch_s * 1e9));
     for (size_t i = 0; i < c->n_parts && named < PARTS_NAMED && at < size; i++) {
         const struct pp_compare_part *p = &c->part[i];
-        const char *part = pp_part_name(p->part);
+        const char *part = pp_part_names[p->part];
         const struct pp_phase_info *info = pp_phase_info(p->phase);
         int is_cause = feeding ? p->lane != PP_LANE_TRAINER && info &&
                                      (info->kind == PP_KIND_WORK || p->phase == PP_PHASE_RETRY)

@@ -55,9 +55,6 @@ size_t pp_differences(const struct pp_runs *a, const struct pp_runs *b, const ch
 size_t pp_config_changes(const struct pp_run *a, const struct pp_run *b, struct pp_difference *out,
                          size_t max);
 
-/* Runs of one side must be repetitions of each other: 1 and the first option that differs, or 0. */
-int pp_unrepeated(const struct pp_runs *side, struct pp_difference *out);
-
 /* A short text that is the same for runs of the same machine, work and options: "AMD EPYC, 2 CPUs,
  * image-folder [8f3a12cd]". Kernel and library versions are not part of it: when they change a history, it is
  * to show. buf of at least 128 bytes. */

@@ -111,23 +111,6 @@ static pp_status test_pairs(const struct pp_compare *c, struct pp_compare_metric
     return st;
 }
 
-static pp_status test_metric(const struct pp_compare *c, struct pp_compare_metric *m, struct pp_err *err)
-{
-    const struct pp_cmp_metric *row = &pp_cmp_metrics[m->id];
-    double *base = malloc(c->n_base * sizeof(*base)), *head = malloc(c->n_head * sizeof(*head));
-    pp_status st = base && head ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to compare %s", row->key);
-    if (st == PP_OK) {
-        for (size_t i = 0; i < c->n_base; i++)
-            base[i] = pp_cmp_burden(row, m->base[i]);
-        for (size_t i = 0; i < c->n_head; i++)
-            head[i] = pp_cmp_burden(row, m->head[i]);
-        st = c->opts.paired ? test_pairs(c, m, base, head, err) : test_runs(c, m, base, head, err);
-    }
-    free(base);
-    free(head);
-    return st;
-}
-
 static pp_status measure_metric(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head,
                                 enum pp_cmp_id id, struct pp_err *err)
 {
@@ -162,7 +145,19 @@ static pp_status measure_metric(struct pp_compare *c, const struct pp_runs *base
     m->base_outliers = pp_stats_outliers(m->base, c->n_base);
     m->head_outliers = pp_stats_outliers(m->head, c->n_head);
     m->exact = row->kind == PP_CMP_COUNT && all_equal(m->base, c->n_base) && all_equal(m->head, c->n_head);
-    return m->exact ? PP_OK : test_metric(c, m, err);
+    if (m->exact)
+        return PP_OK;
+    double *x = malloc(c->n_base * sizeof(*x)), *y = malloc(c->n_head * sizeof(*y));
+    pp_status st = x && y ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to compare %s", row->key);
+    for (size_t i = 0; st == PP_OK && i < c->n_base; i++)
+        x[i] = pp_cmp_burden(row, m->base[i]);
+    for (size_t i = 0; st == PP_OK && i < c->n_head; i++)
+        y[i] = pp_cmp_burden(row, m->head[i]);
+    if (st == PP_OK)
+        st = c->opts.paired ? test_pairs(c, m, x, y, err) : test_runs(c, m, x, y, err);
+    free(x);
+    free(y);
+    return st;
 }
 
 /* ---- the verdict's class ---- */
@@ -204,27 +199,6 @@ static size_t commonest(const struct pp_runs *runs, char *class, size_t size)
         }
     }
     return most;
-}
-
-static pp_status compare_classes(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head,
-                                 struct pp_err *err)
-{
-    struct pp_compare_verdict *v = &c->verdict;
-    v->base_runs = commonest(base, v->base, sizeof(v->base));
-    v->head_runs = commonest(head, v->head, sizeof(v->head));
-    v->p = NAN; /* of pairs: found with all the other questions below */
-    if (!c->opts.paired)
-        v->p = pp_fisher_exact(v->base_runs, base->n, with_class(head, v->base), head->n);
-    else if (!(v->pair = malloc(base->n * sizeof(*v->pair))))
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu pairs", base->n);
-    for (size_t i = 0; v->pair && i < base->n; i++)
-        v->pair[i] = shows(&base->run[i], v->base) - shows(&head->run[i], v->base);
-    return PP_OK;
-}
-
-static int is_input_bound(const char *class)
-{
-    return strncmp(class, "input-bound", 11) == 0;
 }
 
 /* ---- several questions share alpha: Holm for runs, sign flips of whole pairs for pairs ---- */
@@ -274,11 +248,6 @@ static const double *pairs_of(const struct pp_compare *c, int q)
     return q < PP_CMP_COUNT_OF_METRICS ? c->metric[q].pair : c->verdict.pair;
 }
 
-static int in_family(const struct pp_compare *c, int q)
-{
-    return q < PP_CMP_COUNT_OF_METRICS ? is_asked(c, &c->metric[q]) : c->opts.gate_verdict;
-}
-
 /* p by question: by itself, and for all questions of its test together. */
 struct flipped {
     double one[QUESTIONS], all[QUESTIONS];
@@ -307,15 +276,18 @@ static pp_status flip(const struct pp_compare *c, const int *asked, size_t quest
 /* What is gated in one test, everything else each by itself. */
 static pp_status flip_all(const struct pp_compare *c, double sign, struct flipped *out, struct pp_err *err)
 {
-    int asked[QUESTIONS];
-    size_t questions = 0;
-    for (int q = 0; q < QUESTIONS; q++)
-        if (pairs_of(c, q) && in_family(c, q))
+    int asked[QUESTIONS], apart[QUESTIONS];
+    size_t questions = 0, n_apart = 0;
+    for (int q = 0; q < QUESTIONS; q++) {
+        int gated = q < PP_CMP_COUNT_OF_METRICS ? is_asked(c, &c->metric[q]) : c->opts.gate_verdict;
+        if (pairs_of(c, q) && gated)
             asked[questions++] = q;
+        else if (pairs_of(c, q))
+            apart[n_apart++] = q;
+    }
     pp_status st = flip(c, asked, questions, sign, out, err);
-    for (int q = 0; q < QUESTIONS && st == PP_OK; q++)
-        if (pairs_of(c, q) && !in_family(c, q))
-            st = flip(c, &q, 1, sign, out, err);
+    for (size_t i = 0; i < n_apart && st == PP_OK; i++)
+        st = flip(c, &apart[i], 1, sign, out, err);
     return st;
 }
 
@@ -342,7 +314,7 @@ static pp_status adjust_pairs(struct pp_compare *c, struct pp_err *err)
 /* The reason behind its lead, or nothing when none is known. */
 static char *why_text(char *buf, size_t size, const char *lead, enum pp_why why)
 {
-    const char *text = pp_why_text(why);
+    const char *text = pp_whys[why].text;
     snprintf(buf, size, "%s%s", text[0] ? lead : "", text);
     return buf;
 }
@@ -461,8 +433,16 @@ pp_status pp_compare_judge(struct pp_compare *c, const struct pp_runs *base, con
     pp_status st = PP_OK;
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS && st == PP_OK; i++)
         st = measure_metric(c, base, head, (enum pp_cmp_id)i, err);
-    if (st == PP_OK)
-        st = compare_classes(c, base, head, err);
+    struct pp_compare_verdict *v = &c->verdict;
+    v->base_runs = commonest(base, v->base, sizeof(v->base));
+    v->head_runs = commonest(head, v->head, sizeof(v->head));
+    v->p = NAN; /* of pairs: found with all the other questions below */
+    if (!c->opts.paired)
+        v->p = pp_fisher_exact(v->base_runs, base->n, with_class(head, v->base), head->n);
+    else if (st == PP_OK && !(v->pair = malloc(base->n * sizeof(*v->pair))))
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu pairs", base->n);
+    for (size_t i = 0; v->pair && i < base->n; i++)
+        v->pair[i] = shows(&base->run[i], v->base) - shows(&head->run[i], v->base);
     if (st == PP_OK)
         st = c->opts.paired ? adjust_pairs(c, err) : adjust_runs(c, err);
     if (st != PP_OK)
@@ -477,8 +457,8 @@ pp_status pp_compare_judge(struct pp_compare *c, const struct pp_runs *base, con
         c->regressed += m->gated && m->answer == PP_REGRESSED;
         c->inconclusive += m->gated && m->answer == PP_INCONCLUSIVE;
     }
-    struct pp_compare_verdict *v = &c->verdict;
-    int differ = strcmp(v->base, v->head) != 0, worse = is_input_bound(v->head) && !is_input_bound(v->base);
+    int differ = strcmp(v->base, v->head) != 0,
+        worse = strncmp(v->head, "input-bound", 11) == 0 && strncmp(v->base, "input-bound", 11) != 0;
     v->changed = differ && v->p_all < c->level;
     v->answer = !worse || !differ ? PP_NOT_REGRESSED : v->changed ? PP_REGRESSED : PP_INCONCLUSIVE;
     if (!differ)

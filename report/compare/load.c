@@ -496,14 +496,6 @@ size_t pp_config_changes(const struct pp_run *a, const struct pp_run *b, struct 
     return n;
 }
 
-int pp_unrepeated(const struct pp_runs *side, struct pp_difference *out)
-{
-    for (size_t i = 1; i < side->n; i++)
-        if (pp_config_changes(&side->run[0], &side->run[i], out, 1))
-            return 1;
-    return 0;
-}
-
 /* Field by field, each hash the seed of the next: names and values end with their zero. */
 static uint64_t mix_field(uint64_t hash, const char *name, const char *value)
 {

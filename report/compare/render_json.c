@@ -29,7 +29,7 @@ static const struct pp_field outlier_fields[] = {
 #define ROW struct pp_compare_metric
 PP_VALUE_OF(metric_key, ROW, pp_value_text(pp_cmp_metrics[r->id].key))
 PP_VALUE_OF(metric_title, ROW, pp_value_text(pp_cmp_metrics[r->id].title))
-PP_VALUE_OF(metric_unit, ROW, pp_value_text(pp_cmp_unit_name(pp_cmp_metrics[r->id].unit)))
+PP_VALUE_OF(metric_unit, ROW, pp_value_text(pp_cmp_unit_names[pp_cmp_metrics[r->id].unit]))
 PP_VALUE_OF(metric_answer, ROW, pp_value_text(pp_answer_name(r->answer)))
 
 static const struct pp_field value_fields[] = {{.key = "value", .type = PP_FIELD_NUMBER}, PP_FIELDS_END},
@@ -81,7 +81,7 @@ static const struct pp_field metric_fields[] = {
 #define ROW struct pp_compare_part
 PP_VALUE_OF(part_lane, ROW, pp_value_text(pp_lane_name(r->lane)))
 PP_VALUE_OF(part_phase, ROW, pp_value_text(pp_phase_info(r->phase)->name))
-PP_VALUE_OF(part_name, ROW, pp_value_text(r->part == PP_PART_UNSPLIT ? NULL : pp_part_name(r->part)))
+PP_VALUE_OF(part_name, ROW, pp_value_text(r->part == PP_PART_UNSPLIT ? NULL : pp_part_names[r->part]))
 PP_VALUE_OF(part_difference, ROW, pp_value_number(r->head_s - r->base_s))
 
 static const struct pp_field part_fields[] = {

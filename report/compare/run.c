@@ -34,15 +34,11 @@ int pp_cmp_find(const char *key)
     return -1;
 }
 
-const char *pp_cmp_unit_name(enum pp_cmp_unit unit)
-{
-    static const char *const names[] = {[PP_CMP_RATE] = "samples/s",
-                                        [PP_CMP_PERCENT] = "ratio",
-                                        [PP_CMP_SECONDS] = "seconds",
-                                        [PP_CMP_BYTES] = "bytes",
-                                        [PP_CMP_NUMBER] = ""};
-    return names[unit];
-}
+const char *const pp_cmp_unit_names[] = {[PP_CMP_RATE] = "samples/s",
+                                         [PP_CMP_PERCENT] = "ratio",
+                                         [PP_CMP_SECONDS] = "seconds",
+                                         [PP_CMP_BYTES] = "bytes",
+                                         [PP_CMP_NUMBER] = ""};
 
 char *pp_cmp_value_text(char *buf, size_t size, const struct pp_cmp_metric *m, double value)
 {
@@ -78,20 +74,12 @@ double pp_cmp_burden(const struct pp_cmp_metric *m, double value)
     return m->better == PP_CMP_HIGHER ? 1 / felt : felt;
 }
 
-/* ---- runs ---- */
+const char *const pp_part_names[PP_PART_COUNT] = {[PP_PART_CPU] = "cpu",
+                                                  [PP_PART_RUN_DELAY] = "waiting for a CPU",
+                                                  [PP_PART_BLOCKED] = "blocked",
+                                                  [PP_PART_UNSPLIT] = ""};
 
-const char *pp_part_name(enum pp_part part)
-{
-    static const char *const names[] = {[PP_PART_CPU] = "cpu",
-                                        [PP_PART_RUN_DELAY] = "waiting for a CPU",
-                                        [PP_PART_BLOCKED] = "blocked",
-                                        [PP_PART_UNSPLIT] = ""};
-    return names[part];
-}
-
-static const struct {
-    const char *key, *text;
-} whys[PP_WHY_COUNT] = {
+const struct pp_why_words pp_whys[PP_WHY_COUNT] = {
     [PP_WHY_UNKNOWN] = {"", ""},
     [PP_WHY_NO_FIRST_BATCH] = {"no-first-batch", "the trainer never got a batch"},
     [PP_WHY_NO_STEADY_STATE] = {"no-steady-state", "no steady state was reached; record a longer run"},
@@ -108,20 +96,10 @@ static const struct {
     [PP_WHY_NO_SAMPLES] = {"no-samples", "the program's ranges do not count samples: see batch throughput"},
 };
 
-const char *pp_why_key(enum pp_why why)
-{
-    return whys[why].key;
-}
-
-const char *pp_why_text(enum pp_why why)
-{
-    return whys[why].text;
-}
-
 enum pp_why pp_why_of_key(const char *key)
 {
     for (int i = 0; key && i < PP_WHY_COUNT; i++)
-        if (strcmp(whys[i].key, key) == 0)
+        if (strcmp(pp_whys[i].key, key) == 0)
             return (enum pp_why)i;
     return PP_WHY_UNKNOWN;
 }

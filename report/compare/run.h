@@ -36,7 +36,7 @@ int pp_cmp_find(const char *key);
 extern const char *const pp_cmp_keys[];
 
 /* The unit as OpenMetrics and JSON consumers spell it: "samples/s", "ratio", "seconds", "bytes", "". */
-const char *pp_cmp_unit_name(enum pp_cmp_unit unit);
+extern const char *const pp_cmp_unit_names[]; /* by enum pp_cmp_unit */
 /* A value as people read it, NAN as "-"; buf of at least 32 bytes. */
 char *pp_cmp_value_text(char *buf, size_t size, const struct pp_cmp_metric *m, double value);
 /* A change as people read it: share 0.0312 -> "+3.1 %". */
@@ -49,7 +49,7 @@ double pp_cmp_burden(const struct pp_cmp_metric *m, double value);
 
 /* On what a thread spends a phase's time. UNSPLIT: the recording did not measure CPU time there. */
 enum pp_part { PP_PART_CPU, PP_PART_RUN_DELAY, PP_PART_BLOCKED, PP_PART_UNSPLIT, PP_PART_COUNT };
-const char *pp_part_name(enum pp_part part); /* "cpu", "waiting for a CPU", "blocked", "" */
+extern const char *const pp_part_names[PP_PART_COUNT]; /* "cpu", "waiting for a CPU", "blocked", "" */
 
 struct pp_run_field {
     char *name; /* "kernel": of the environment; "config.workers": an option as used */
@@ -73,8 +73,10 @@ enum pp_why {
     PP_WHY_NO_SAMPLES,
     PP_WHY_COUNT
 };
-const char *pp_why_key(enum pp_why why);    /* "no-epoch"; "" for UNKNOWN */
-const char *pp_why_text(enum pp_why why);   /* "no epoch was completed; give --epochs"; "" for UNKNOWN */
+/* "no-epoch", "no epoch was completed; give --epochs"; both "" for UNKNOWN. */
+extern const struct pp_why_words {
+    const char *key, *text;
+} pp_whys[PP_WHY_COUNT];
 enum pp_why pp_why_of_key(const char *key); /* UNKNOWN for NULL and for what this version does not know */
 
 /* How much a metric moved within one run: quartiles over equal windows of its steady state. It says nothing
