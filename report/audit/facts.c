@@ -337,31 +337,11 @@ static int list_epochs(struct audit_facts *f)
     return f->epochs != NULL;
 }
 
-static int list_leases(struct audit_facts *f)
-{
-    const struct pp_audit_input *in = f->in;
-    size_t n = 0;
-    f->shards = NAN;
-    for (size_t i = 0; i < in->n_parts; i++) {
-        f->leased |= in->parts[i].leased;
-        f->leases_done |= in->parts[i].leased && in->parts[i].finished;
-        f->shards = isnan(f->shards) && in->parts[i].leased ? in->parts[i].shards : f->shards;
-        n += in->parts[i].n_taken_over;
-    }
-    f->taken_over = calloc(n + 1, sizeof(*f->taken_over));
-    for (size_t i = 0; f->taken_over && i < in->n_parts; i++)
-        for (size_t k = 0; k < in->parts[i].n_taken_over; k++)
-            f->taken_over[f->n_taken_over++] = in->parts[i].taken_over[k];
-    if (f->n_taken_over)
-        qsort(f->taken_over, f->n_taken_over, sizeof(*f->taken_over), by_lease);
-    return f->taken_over != NULL;
-}
-
 pp_status audit_facts_collect(const struct pp_audit_input *in, struct pp_arena *arena, struct audit_facts *f,
                               struct pp_err *err)
 {
     struct walk w = {.f = f};
-    size_t *order = NULL;
+    size_t *order = NULL, taken_over = 0;
     pp_status st = PP_OK;
     *f = (struct audit_facts){.in = &f->input, .input = *in, .arena = arena, .scale = 1};
     st = audit_place(in, arena, &f->placed, err);
@@ -369,7 +349,7 @@ pp_status audit_facts_collect(const struct pp_audit_input *in, struct pp_arena *
     if (st != PP_OK)
         return st;
     f->ranks = calloc(in->n_parts + 1, sizeof(*f->ranks));
-    f->samples = f->batch_size = NAN;
+    f->samples = f->batch_size = f->shards = NAN;
     f->world = 1;
     f->drop_last = -1;
     for (size_t i = 0; f->ranks && i < in->n_parts; i++) {
@@ -383,9 +363,19 @@ pp_status audit_facts_collect(const struct pp_audit_input *in, struct pp_arena *
         f->world = fmax(f->world, (double)p->world_size);
         f->numbers_are_local |= p->numbers_are_local;
         f->stratified |= p->stratified;
+        f->leased |= p->leased;
+        f->leases_done |= p->leased && p->finished;
+        f->shards = isnan(f->shards) && p->leased ? p->shards : f->shards;
+        taken_over += p->n_taken_over;
     }
+    f->taken_over = calloc(taken_over + 1, sizeof(*f->taken_over));
+    for (size_t i = 0; f->taken_over && i < in->n_parts; i++)
+        for (size_t k = 0; k < in->parts[i].n_taken_over; k++)
+            f->taken_over[f->n_taken_over++] = in->parts[i].taken_over[k];
+    if (f->n_taken_over)
+        qsort(f->taken_over, f->n_taken_over, sizeof(*f->taken_over), by_lease);
     f->numbers_are_local &= f->world > 1;
-    if (!f->ranks || !list_leases(f) || !list_epochs(f) ||
+    if (!f->ranks || !f->taken_over || !list_epochs(f) ||
         !(f->fact = calloc(f->n_epochs * f->n_ranks + 1, sizeof(*f->fact))) ||
         !(w.prefix = calloc(2 * f->n_ranks + 1, sizeof(*w.prefix))) ||
         !(order = calloc(f->n_ranks + 1, sizeof(*order))))

@@ -16,6 +16,8 @@
 #define NARROWEST 0.003  /* of the flame graph: two pixels */
 enum { REPLAYED = 8, OFFERED = 4, FLAMES = 600, CELL = 40, TEXT = 400 };
 
+/* ---- rows ---- */
+
 static int by_gain(const void *a, const void *b)
 {
     const struct pp_report_op *x = a, *y = b;

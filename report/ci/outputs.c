@@ -4,11 +4,6 @@
 #include "probe/base/text.h"
 #include "report/compare/render.h"
 
-static int flushed(FILE *out)
-{
-    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
-}
-
 /* "throughput worse by 11.3 % (+8.1 .. +13.2): 1,337 -> 1,203, p 0.003"; of a count that does not vary,
  * "reads +0.4 %: 1,000 -> 1,004, an exact count". */
 static void say_metric(const struct pp_compare_metric *m, char *buf, size_t size)
@@ -61,7 +56,7 @@ int pp_ci_annotations(const struct pp_compare *c, FILE *out)
                     "verdict", c->verdict.sentence, out);
     if (c->answer == PP_REGRESSED && c->attribution[0])
         put_command("error", "attribution", c->attribution, out);
-    return flushed(out);
+    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }
 
 /* ---- JUnit ---- */
@@ -114,7 +109,7 @@ int pp_ci_junit(const struct pp_compare *c, int strict, FILE *out)
         pp_text_put_xml(c->attribution, out);
     }
     fputs("</system-out>\n  </testsuite>\n</testsuites>\n", out);
-    return flushed(out);
+    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }
 
 /* ---- OpenMetrics ---- */
@@ -167,7 +162,7 @@ int pp_ci_openmetrics(const struct pp_compare *c, FILE *out)
     put_family("pipeprobe_runs", NULL, "Runs compared.", out);
     fprintf(out, "pipeprobe_runs{side=\"base\"} %zu\npipeprobe_runs{side=\"head\"} %zu\n# EOF\n", c->n_base,
             c->n_head);
-    return flushed(out);
+    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }
 
 /* ---- github-action-benchmark ---- */

@@ -56,12 +56,6 @@ static pp_status noise_floor(const struct pp_compare *c, const double *base, con
     return st;
 }
 
-/* One run says nothing of noise: its floor is unknown, not zero. */
-static int has_spread(const struct pp_compare *c)
-{
-    return c->n_base > 1 && c->n_head > 1;
-}
-
 static int is_complete(const struct pp_compare *c, const struct pp_compare_metric *m)
 {
     return m->measured_base == c->n_base && m->measured_head == c->n_head;
@@ -78,7 +72,7 @@ static pp_status test_runs(const struct pp_compare *c, struct pp_compare_metric 
                                              (struct pp_values){base, c->n_base}, &o, &r, err);
     if (st == PP_OK)
         st = pp_mann_whitney(head, c->n_head, base, c->n_base, &mw, err);
-    if (st == PP_OK && has_spread(c))
+    if (st == PP_OK && c->n_base > 1 && c->n_head > 1) /* one run says nothing of noise */
         st = noise_floor(c, base, head, &m->noise_floor, err);
     if (st == PP_OK) {
         m->ratio = r.ratio;
@@ -101,7 +95,7 @@ static pp_status test_pairs(const struct pp_compare *c, struct pp_compare_metric
     for (size_t i = 0; i < c->n_base; i++)
         m->pair[i] = log(head[i] / base[i]);
     pp_status st = pp_signed_rank_interval(m->pair, c->n_base, c->confidence, &shift, err);
-    if (st == PP_OK && has_spread(c))
+    if (st == PP_OK && c->n_base > 1 && c->n_head > 1) /* one run says nothing of noise */
         st = pp_paired_noise_floor(m->pair, c->n_base, &noise, &m->noise_floor, err);
     if (st == PP_OK) {
         m->ratio = exp(shift.estimate);

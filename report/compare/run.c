@@ -74,6 +74,8 @@ double pp_cmp_burden(const struct pp_cmp_metric *m, double value)
     return m->better == PP_CMP_HIGHER ? 1 / felt : felt;
 }
 
+/* ---- runs ---- */
+
 const char *const pp_part_names[PP_PART_COUNT] = {[PP_PART_CPU] = "cpu",
                                                   [PP_PART_RUN_DELAY] = "waiting for a CPU",
                                                   [PP_PART_BLOCKED] = "blocked",

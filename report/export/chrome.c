@@ -324,7 +324,7 @@ static pp_status chrome_close(void *self, int complete, struct pp_err *err)
     for (size_t i = 0; i < PP_EXPORT_KEYS; i++)
         free(c->quoted[i]);
     pp_gpu_tracks_free(&c->gpu);
-    pp_request_tracks_free(&c->requests);
+    free(c->requests.lane);
     free(c->named);
     free(c);
     return st;

@@ -21,9 +21,13 @@ struct pp_export_loss {
 /* Which part a span plays in the flow that follows its batch from worker over copy lane to trainer. */
 enum pp_flow { PP_FLOW_NONE, PP_FLOW_START, PP_FLOW_STEP, PP_FLOW_END };
 
+struct pp_exporter;
+struct pp_stack_sums;
+
 /* What is known before the first span is delivered. Belongs to the walker and is valid from open to close. */
 struct pp_export_run {
     const struct pp_source *source;
+    const struct pp_exporter *to; /* of a walk */
     uint64_t origin_ns; /* CLOCK_MONOTONIC of the earliest thing stored: relative times count from here */
     uint64_t end_ns;    /* of the latest */
     uint64_t utc_ns;    /* CLOCK_REALTIME at origin_ns, for what it was stored as (a double: 256 ns steps) */
@@ -88,6 +92,7 @@ struct pp_exporter {
     pp_status (*request)(void *self, const struct pp_request_row *row,
                          struct pp_err *err); /* likewise; by their starts */
     pp_status (*span)(void *self, const struct pp_export_span *s, struct pp_err *err);
+    pp_status (*stacks)(const struct pp_stack_sums *s, struct pp_err *err); /* of those of stack_sums.h */
     /* Completes the output when complete is set, and frees self (NULL is fine). */
     pp_status (*close)(void *self, int complete, struct pp_err *err);
 };

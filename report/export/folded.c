@@ -39,11 +39,6 @@ static pp_status folded_write(const struct pp_stack_sums *s, struct pp_err *err)
     return pp_out_end(&out, err);
 }
 
-static pp_status folded_close(void *self, int complete, struct pp_err *err)
-{
-    return pp_stack_sums_close(self, complete, folded_write, err);
-}
-
 const struct pp_exporter pp_export_folded = {
     .name = "folded",
     .suffixes = {".folded"},
@@ -51,5 +46,6 @@ const struct pp_exporter pp_export_folded = {
     .streams = 1,
     .open = pp_stack_sums_open,
     .span = pp_stack_sums_span,
-    .close = folded_close,
+    .stacks = folded_write,
+    .close = pp_stack_sums_close,
 };

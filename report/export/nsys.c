@@ -530,11 +530,11 @@ static pp_status nsys_close(void *self, int complete, struct pp_err *err)
     sqlite3_finalize(n->counter);
     if (complete && st == PP_OK)
         st = nsys_db_finish(&n->db, err);
-    nsys_db_close(&n->db);
+    sqlite3_close_v2(n->db.db);
     for (size_t i = 0; i < n->n_gpu_names; i++)
         free(n->gpu_names[i].text);
     free(n->gpu_names);
-    pp_request_tracks_free(&n->requests);
+    free(n->requests.lane);
     free(n);
     return st;
 }

@@ -124,12 +124,6 @@ pp_status nsys_db_finish(struct nsys_db *d, struct pp_err *err)
     return st == PP_OK ? execute(d, "COMMIT; PRAGMA journal_mode=DELETE", err) : st;
 }
 
-void nsys_db_close(struct nsys_db *d)
-{
-    sqlite3_close_v2(d->db);
-    d->db = NULL;
-}
-
 pp_status nsys_prepare(struct nsys_db *d, const char *sql, sqlite3_stmt **out, struct pp_err *err)
 {
     return sqlite3_prepare_v3(d->db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL) == SQLITE_OK

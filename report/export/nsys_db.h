@@ -45,7 +45,6 @@ struct nsys_db {
 pp_status nsys_db_open(struct nsys_db *d, const char *path, const char *label, int gpu, struct pp_err *err);
 /* Commits, and leaves the file in journal_mode=DELETE: nsys opens it immutable and would not see a log. */
 pp_status nsys_db_finish(struct nsys_db *d, struct pp_err *err);
-void nsys_db_close(struct nsys_db *d);
 
 pp_status nsys_prepare(struct nsys_db *d, const char *sql, sqlite3_stmt **out, struct pp_err *err);
 /* Runs a bound insert and resets it; its bindings stay. */

@@ -176,13 +176,6 @@ static uint64_t mixed(uint64_t h, uint64_t v)
     return pp_mix64(h ^ (v + 0x9e3779b97f4a7c15u + (h << 6)));
 }
 
-static uint64_t mixed_text(uint64_t h, const char *text)
-{
-    for (; text && *text; text++)
-        h = mixed(h, (unsigned char)*text);
-    return h;
-}
-
 static void put_id(uint8_t *to, uint64_t v)
 {
     v = v ? v : 1; /* all zeros is no id */
@@ -205,18 +198,8 @@ static void span_id(const struct writing *w, const struct otlp_span *s, uint8_t 
     put_id(id, mixed(mixed(h, s->span.phase), s->span.sample));
 }
 
-static void root_id(const struct writing *w, uint32_t batch, uint8_t id[8])
-{
-    put_id(id, mixed(w->seed + 2, batch));
-}
-
 /* ---- spans: trace_id=1, span_id=2, parent=4, name=5, kind=6, start=7, end=8, attributes=9, links=13,
  * status=15 ---- */
-
-static uint64_t utc_of(const struct writing *w, uint64_t mono_ns)
-{
-    return w->run.utc_known ? w->run.utc_ns + (mono_ns - w->run.origin_ns) : mono_ns;
-}
 
 static void begin_span(struct writing *w, const struct trace_id *trace, const uint8_t id[8], const char *name)
 {
@@ -229,8 +212,9 @@ static void begin_span(struct writing *w, const struct trace_id *trace, const ui
 
 static void put_times(struct writing *w, uint64_t start_ns, uint64_t end_ns)
 {
-    pp_otlp_fixed64(&w->doc, 7, "startTimeUnixNano", utc_of(w, start_ns));
-    pp_otlp_fixed64(&w->doc, 8, "endTimeUnixNano", utc_of(w, end_ns));
+    uint64_t utc = w->run.utc_known ? w->run.utc_ns - w->run.origin_ns : 0;
+    pp_otlp_fixed64(&w->doc, 7, "startTimeUnixNano", utc + start_ns);
+    pp_otlp_fixed64(&w->doc, 8, "endTimeUnixNano", utc + end_ns);
 }
 
 static void put_number(struct writing *w, const char *key, int known, uint64_t v)
@@ -255,7 +239,7 @@ static void put_span(struct writing *w, const struct otlp_span *s, const struct 
     uint8_t id[8];
     span_id(w, s, id);
     begin_span(w, &trace, id, own ? own : info ? info->name : "span");
-    root_id(w, s->span.batch, id);
+    put_id(id, mixed(w->seed + 2, s->span.batch)); /* the root's */
     pp_otlp_id(&w->doc, 4, "parentSpanId", id, 8);
     put_times(w, s->span.start_ns, pp_span_end(&s->span));
     const struct pp_thread_row *t = thread_of(w, s->thread);
@@ -302,7 +286,7 @@ static void put_root(struct writing *w, const struct otlp_batch *batch, const st
         start = s[i].span.start_ns < start ? s[i].span.start_ns : start;
         end = pp_span_end(&s[i].span) > end ? pp_span_end(&s[i].span) : end;
     }
-    root_id(w, batch->batch, id);
+    put_id(id, mixed(w->seed + 2, batch->batch));
     begin_span(w, &trace, id, "pipeprobe.batch");
     put_times(w, start, end);
     pp_otlp_list(&w->doc, "attributes");
@@ -420,12 +404,14 @@ pp_status pp_otlp_traces(const struct pp_source *source, const struct pp_otlp_tr
     if (st != PP_OK)
         goto out;
     /* The run, whatever its file is called. */
-    static const char *const keys[] = {"session_id", "started_utc_ns"};
-    uint64_t h = 1;
+    static const char *const keys[][2] = {{"run", "session_id"},
+                                          {"run", "started_utc_ns"},
+                                          {"environment", "hostname"},
+                                          {"rank", "rank"}};
+    w.seed = 1;
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-        h = mixed_text(h, source->meta(source->ctx, "run", keys[i]));
-    h = mixed_text(h, source->meta(source->ctx, "environment", "hostname"));
-    w.seed = mixed_text(h, source->meta(source->ctx, "rank", "rank"));
+        for (const char *text = source->meta(source->ctx, keys[i][0], keys[i][1]); text && *text; text++)
+            w.seed = mixed(w.seed, (unsigned char)*text);
     result->utc_known = w.run.utc_known;
     st = read_batches(source, opts->max_bytes / (opts->is_json ? SPAN_LEAST_JSON : SPAN_LEAST), &w.batches,
                       err);

@@ -240,33 +240,6 @@ static void put_clock(struct perfetto *p, unsigned id, uint64_t t_ns)
     pp_proto_end(&p->proto, clock);
 }
 
-/* The clocks; then what a reader knows of this sequence is cleared, and it gets the names every span uses. */
-static pp_status put_head(struct perfetto *p, struct pp_err *err)
-{
-    begin_packet(p);
-    p->part = pp_proto_begin(&p->proto, PACKET_CLOCK_SNAPSHOT);
-    put_clock(p, CLOCK_MONOTONIC_ID, p->run->origin_ns);
-    if (p->run->utc_known)
-        put_clock(p, CLOCK_REALTIME_ID, p->run->utc_ns);
-    pp_proto_uint(&p->proto, SNAPSHOT_PRIMARY, CLOCK_MONOTONIC_ID);
-    pp_status st = end_packet(p, err);
-    if (st != PP_OK)
-        return st;
-
-    begin_packet(p);
-    pp_proto_uint(&p->proto, PACKET_SEQUENCE_FLAGS, SEQUENCE_STATE_CLEARED);
-    pp_proto_uint(&p->proto, PACKET_FIRST_ON_SEQUENCE, 1);
-    size_t defaults = pp_proto_begin(&p->proto, PACKET_DEFAULTS);
-    pp_proto_uint(&p->proto, DEFAULTS_CLOCK, CLOCK_MONOTONIC_ID);
-    pp_proto_end(&p->proto, defaults);
-    p->part = pp_proto_begin(&p->proto, PACKET_INTERNED);
-    for (unsigned i = 1; i < CATEGORY_COUNT; i++)
-        intern(p, INTERNED_CATEGORY, i, category_names[i]);
-    for (unsigned i = 0; i < PP_SPAN_NOTES; i++)
-        intern(p, INTERNED_ANNOTATION, i + 1, pp_span_note_names[i]);
-    return end_packet(p, err);
-}
-
 /* ---- hooks ---- */
 
 static pp_status perfetto_open(const struct pp_export_run *run, struct pp_export_place *place, void **self,
@@ -278,7 +251,28 @@ static pp_status perfetto_open(const struct pp_export_run *run, struct pp_export
     p->run = run;
     pp_out_begin(&p->out, place->fd, place->out);
     p->gpu.run = run;
-    pp_status st = put_head(p, err);
+    begin_packet(p);
+    p->part = pp_proto_begin(&p->proto, PACKET_CLOCK_SNAPSHOT);
+    put_clock(p, CLOCK_MONOTONIC_ID, run->origin_ns);
+    if (run->utc_known)
+        put_clock(p, CLOCK_REALTIME_ID, run->utc_ns);
+    pp_proto_uint(&p->proto, SNAPSHOT_PRIMARY, CLOCK_MONOTONIC_ID);
+    pp_status st = end_packet(p, err);
+    if (st != PP_OK)
+        return st;
+    /* What a reader knows of this sequence is cleared, and it gets the names every span uses. */
+    begin_packet(p);
+    pp_proto_uint(&p->proto, PACKET_SEQUENCE_FLAGS, SEQUENCE_STATE_CLEARED);
+    pp_proto_uint(&p->proto, PACKET_FIRST_ON_SEQUENCE, 1);
+    size_t defaults = pp_proto_begin(&p->proto, PACKET_DEFAULTS);
+    pp_proto_uint(&p->proto, DEFAULTS_CLOCK, CLOCK_MONOTONIC_ID);
+    pp_proto_end(&p->proto, defaults);
+    p->part = pp_proto_begin(&p->proto, PACKET_INTERNED);
+    for (unsigned i = 1; i < CATEGORY_COUNT; i++)
+        intern(p, INTERNED_CATEGORY, i, category_names[i]);
+    for (unsigned i = 0; i < PP_SPAN_NOTES; i++)
+        intern(p, INTERNED_ANNOTATION, i + 1, pp_span_note_names[i]);
+    st = end_packet(p, err);
     if (st == PP_OK && !run->n_threads)
         st = put_process(p, 0, NULL, err);
     for (size_t i = 0; i < run->n_threads && st == PP_OK; i++)
@@ -483,7 +477,7 @@ static pp_status perfetto_close(void *self, int complete, struct pp_err *err)
     free(p->counters);
     free(p->tracks);
     pp_gpu_tracks_free(&p->gpu);
-    pp_request_tracks_free(&p->requests);
+    free(p->requests.lane);
     pp_proto_free(&p->proto);
     free(p);
     return st;

@@ -42,11 +42,6 @@ static void put_type(struct pp_proto *p, uint64_t type, uint64_t unit)
     pp_proto_end(p, opened);
 }
 
-static uint64_t name_text(const struct pp_stack_sums *s, size_t location)
-{
-    return TEXTS + s->run->n_threads + 2 * location;
-}
-
 static pp_status pprof_write(const struct pp_stack_sums *s, struct pp_err *err)
 {
     struct pp_proto proto = {0};
@@ -68,6 +63,7 @@ static pp_status pprof_write(const struct pp_stack_sums *s, struct pp_err *err)
         pp_proto_end(&proto, opened);
     }
     for (size_t i = 0; i < s->n_locations; i++) {
+        uint64_t name = TEXTS + run->n_threads + 2 * i; /* its text; the file's is behind it */
         size_t opened = pp_proto_begin(&proto, PROFILE_LOCATION), line;
         pp_proto_uint(&proto, LOCATION_ID, i + 1);
         line = pp_proto_begin(&proto, LOCATION_LINE);
@@ -77,8 +73,8 @@ static pp_status pprof_write(const struct pp_stack_sums *s, struct pp_err *err)
         pp_proto_end(&proto, opened);
         opened = pp_proto_begin(&proto, PROFILE_FUNCTION);
         pp_proto_uint(&proto, FUNCTION_ID, i + 1);
-        pp_proto_uint(&proto, FUNCTION_NAME, name_text(s, i));
-        pp_proto_uint(&proto, FUNCTION_FILE, s->locations[i].file[0] ? name_text(s, i) + 1 : TEXT_NONE);
+        pp_proto_uint(&proto, FUNCTION_NAME, name);
+        pp_proto_uint(&proto, FUNCTION_FILE, s->locations[i].file[0] ? name + 1 : TEXT_NONE);
         pp_proto_end(&proto, opened);
     }
     for (size_t i = 0; i < TEXTS; i++)
@@ -99,11 +95,6 @@ static pp_status pprof_write(const struct pp_stack_sums *s, struct pp_err *err)
     return st;
 }
 
-static pp_status pprof_close(void *self, int complete, struct pp_err *err)
-{
-    return pp_stack_sums_close(self, complete, pprof_write, err);
-}
-
 const struct pp_exporter pp_export_pprof = {
     .name = "pprof",
     .suffixes = {".pprof"},
@@ -111,5 +102,6 @@ const struct pp_exporter pp_export_pprof = {
     .streams = 1,
     .open = pp_stack_sums_open,
     .span = pp_stack_sums_span,
-    .close = pprof_close,
+    .stacks = pprof_write,
+    .close = pp_stack_sums_close,
 };

@@ -75,11 +75,6 @@ static pp_status speedscope_write(const struct pp_stack_sums *s, struct pp_err *
     return fine ? PP_OK : pp_fail_errno(err, errno, "cannot write %s", s->label);
 }
 
-static pp_status speedscope_close(void *self, int complete, struct pp_err *err)
-{
-    return pp_stack_sums_close(self, complete, speedscope_write, err);
-}
-
 const struct pp_exporter pp_export_speedscope = {
     .name = "speedscope",
     .suffixes = {".speedscope.json"},
@@ -87,5 +82,6 @@ const struct pp_exporter pp_export_speedscope = {
     .streams = 1,
     .open = pp_stack_sums_open,
     .span = pp_stack_sums_span,
-    .close = speedscope_close,
+    .stacks = speedscope_write,
+    .close = pp_stack_sums_close,
 };

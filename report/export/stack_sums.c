@@ -20,27 +20,6 @@ struct code {
 
 PP_BY_BOTH(by_function_and_line, struct code, function, line)
 
-static pp_status list_code(struct pp_stack_sums *s, struct pp_err *err)
-{
-    size_t n = s->stacks.n_frames;
-    struct code *code = malloc((n + 1) * sizeof(*code));
-    s->locations = malloc((n + 1) * sizeof(*s->locations));
-    s->location = malloc((n + 1) * sizeof(*s->location));
-    for (uint32_t i = 0; code && i < n; i++)
-        code[i] = (struct code){s->stacks.frames[i].function, s->stacks.frames[i].line, i};
-    if (code)
-        qsort(code, n, sizeof(*code), by_function_and_line);
-    for (size_t i = 0; code && s->locations && s->location && i < n; i++) {
-        const struct pp_stack_function *f = &s->stacks.functions[code[i].function];
-        if (i == 0 || by_function_and_line(&code[i - 1], &code[i]) != 0)
-            s->locations[s->n_locations++] = (struct pp_stack_location){f->name, f->file, code[i].line};
-        s->location[code[i].frame] = (uint32_t)s->n_locations - 1;
-    }
-    int fine = code && s->locations && s->location;
-    free(code);
-    return fine ? PP_OK : no_memory(s, err);
-}
-
 /* ---- sums ---- */
 
 static int add_row(struct pp_stack_sums *s, struct pp_stack_sum row)
@@ -107,8 +86,26 @@ pp_status pp_stack_sums_open(const struct pp_export_run *run, struct pp_export_p
     pp_status status = pp_stacks_read(run->source, &s->stacks, err);
     if (status != PP_OK)
         return status;
-    if (s->stacks.n_samples)
-        return list_code(s, err);
+    if (s->stacks.n_samples) {
+        /* Places of code: functions with a line, each once. */
+        size_t n = s->stacks.n_frames;
+        struct code *code = malloc((n + 1) * sizeof(*code));
+        s->locations = malloc((n + 1) * sizeof(*s->locations));
+        s->location = malloc((n + 1) * sizeof(*s->location));
+        for (uint32_t i = 0; code && i < n; i++)
+            code[i] = (struct code){s->stacks.frames[i].function, s->stacks.frames[i].line, i};
+        if (code)
+            qsort(code, n, sizeof(*code), by_function_and_line);
+        for (size_t i = 0; code && s->locations && s->location && i < n; i++) {
+            const struct pp_stack_function *f = &s->stacks.functions[code[i].function];
+            if (i == 0 || by_function_and_line(&code[i - 1], &code[i]) != 0)
+                s->locations[s->n_locations++] = (struct pp_stack_location){f->name, f->file, code[i].line};
+            s->location[code[i].frame] = (uint32_t)s->n_locations - 1;
+        }
+        int fine = code && s->locations && s->location;
+        free(code);
+        return fine ? PP_OK : no_memory(s, err);
+    }
     s->of_phases = 1;
     s->locations = calloc(PHASES, sizeof(*s->locations));
     s->location = calloc(PHASES, sizeof(*s->location));
@@ -136,9 +133,7 @@ pp_status pp_stack_sums_span(void *self, const struct pp_export_span *e, struct 
     return PP_OK;
 }
 
-pp_status pp_stack_sums_close(void *self, int complete,
-                              pp_status (*write)(const struct pp_stack_sums *s, struct pp_err *err),
-                              struct pp_err *err)
+pp_status pp_stack_sums_close(void *self, int complete, struct pp_err *err)
 {
     struct pp_stack_sums *s = self;
     int fine = 1;
@@ -150,7 +145,7 @@ pp_status pp_stack_sums_close(void *self, int complete,
                                                     s->phase_n[i], s->phase_ns[i]});
     pp_status st = !fine ? no_memory(s, err) : complete && !s->of_phases ? sum_stacks(s, err) : PP_OK;
     if (complete && st == PP_OK)
-        st = write(s, err);
+        st = s->run->to->stacks(s, err);
     pp_stacks_free(&s->stacks);
     free(s->locations);
     free(s->location);

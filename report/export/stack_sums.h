@@ -33,14 +33,11 @@ struct pp_stack_sums {
     uint64_t *phase_ns, *phase_n; /* by thread and phase, while spans come */
 };
 
-/* What these exporters have in common: their open and span, and of close all but what is written. All rows
- * are there when write is called. */
+/* What these exporters have in common. All rows are there when close calls the exporter's `stacks`. */
 pp_status pp_stack_sums_open(const struct pp_export_run *run, struct pp_export_place *place, void **self,
                              struct pp_err *err);
 pp_status pp_stack_sums_span(void *self, const struct pp_export_span *e, struct pp_err *err);
-pp_status pp_stack_sums_close(void *self, int complete,
-                              pp_status (*write)(const struct pp_stack_sums *s, struct pp_err *err),
-                              struct pp_err *err);
+pp_status pp_stack_sums_close(void *self, int complete, struct pp_err *err);
 /* The locations of a row, the outermost first; returns how many. */
 size_t pp_stack_sums_path(const struct pp_stack_sums *s, const struct pp_stack_sum *row,
                           uint32_t path[PP_STACK_LONGEST]);

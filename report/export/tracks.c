@@ -12,28 +12,22 @@ struct pp_track {
     unsigned depth;
 };
 
-/* Open spans end in the order inside out, so that those over at start_ns are on top. They go only when the
- * span is taken: one that is refused here may be followed by an earlier one. */
-static int nests(struct pp_track *t, uint64_t start_ns, uint64_t end_ns)
-{
-    unsigned depth = t->depth;
-    if (start_ns < t->last_start_ns)
-        return 0;
-    while (depth && t->end_ns[depth - 1] <= start_ns)
-        depth--;
-    if (depth == DEPTH_MAX || (depth && end_ns > t->end_ns[depth - 1]))
-        return 0;
-    t->last_start_ns = start_ns;
-    t->end_ns[depth] = end_ns;
-    t->depth = depth + 1;
-    return 1;
-}
-
 unsigned pp_tracks_place(struct pp_tracks *t, uint64_t start_ns, uint64_t end_ns, int *ok)
 {
-    for (size_t i = 0; i < t->n; i++)
-        if (nests(&t->track[i], start_ns, end_ns))
-            return (unsigned)i;
+    /* Open spans end in the order inside out, so that those over at start_ns are on top. They go only when
+     * the span is taken: one that is refused here may be followed by an earlier one. */
+    for (size_t i = 0; i < t->n; i++) {
+        struct pp_track *to = &t->track[i];
+        unsigned depth = to->depth;
+        while (depth && to->end_ns[depth - 1] <= start_ns)
+            depth--;
+        if (start_ns < to->last_start_ns || depth == DEPTH_MAX || (depth && end_ns > to->end_ns[depth - 1]))
+            continue;
+        to->last_start_ns = start_ns;
+        to->end_ns[depth] = end_ns;
+        to->depth = depth + 1;
+        return (unsigned)i;
+    }
     if (t->n == PP_TRACKS_MAX)
         return PP_TRACKS_MAX - 1;
     if (!pp_grow(&t->track, &t->cap, t->n + 1, sizeof(*t->track))) {
@@ -275,12 +269,6 @@ struct pp_request_lane {
     uint64_t end_ns[PP_TRACKS_MAX]; /* of the last request on each track */
     unsigned tracks;
 };
-
-void pp_request_tracks_free(struct pp_request_tracks *t)
-{
-    free(t->lane);
-    *t = (struct pp_request_tracks){0};
-}
 
 static void fill_request_slice(const struct pp_request_row *r, struct pp_request_slice *out)
 {

@@ -136,7 +136,6 @@ struct pp_request_slice {
 
 extern const char *const pp_request_part_names[PP_REQUEST_PARTS];
 
-void pp_request_tracks_free(struct pp_request_tracks *t);
 /* Rows come in the order of their starts. PP_E_NO_MEMORY. */
 pp_status pp_request_tracks_place(struct pp_request_tracks *t, const struct pp_request_row *row,
                                   struct pp_request_slice *out);

@@ -358,6 +358,7 @@ pp_status pp_export_walk(const struct pp_source *source, const struct pp_exporte
     pp_status st = pp_scan(source, &w.run, err), end;
     if (st != PP_OK)
         goto out;
+    w.run.to = to;
     w.done.losses = w.run.n_losses;
     w.done.damaged_chunks = w.run.damaged_chunks;
     w.tracks = calloc(w.run.n_threads + 1, sizeof(*w.tracks));

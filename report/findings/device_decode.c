@@ -53,41 +53,31 @@ static int add(struct stretches *x, const struct pp_span *s)
     return 1;
 }
 
-/* 0: no memory. */
-static int add_span(struct pp_device_decode_pass *p, pp_lane lane, const struct pp_span *s)
-{
-    struct pp_device_decode_use *u = &p->use;
-    switch (lane) {
-    case PP_LANE_DEVICE:
-        if (s->phase != PP_PHASE_GPU_DECODE)
-            return 1;
-        u->batches++;
-        u->images += s->sample == PP_NO_SAMPLE ? 0 : (double)s->sample;
-        return add(&p->decoding, s);
-    case PP_LANE_TRAINER: return s->phase != PP_PHASE_STEP || add(&p->steps, s);
-    case PP_LANE_WORKER:
-        if (s->phase == PP_PHASE_DECODE)
-            u->cpu_decode_ns += (double)s->dur_ns;
-        return 1;
-    case PP_LANE_COPY:
-        if (s->phase == PP_PHASE_H2D) {
-            u->copies++;
-            u->copied_bytes += (double)s->bytes;
-        }
-        return 1;
-    default: return 1;
-    }
-}
-
 int pp_device_decode_chunk(struct pp_device_decode_pass *p, uint32_t thread, const struct pp_span *spans,
                            size_t n)
 {
     int fits = 1;
     if (!p->decodes || thread >= p->n_threads || !p->tl->has_steady_state)
         return 0;
-    for (size_t i = 0; i < n && fits; i++)
-        if (spans[i].start_ns >= p->tl->start_ns && spans[i].start_ns < p->tl->end_ns)
-            fits = add_span(p, p->threads[thread].lane, &spans[i]);
+    struct pp_device_decode_use *u = &p->use;
+    pp_lane lane = p->threads[thread].lane;
+    for (size_t i = 0; i < n && fits; i++) {
+        const struct pp_span *s = &spans[i];
+        if (s->start_ns < p->tl->start_ns || s->start_ns >= p->tl->end_ns)
+            continue;
+        if (lane == PP_LANE_DEVICE && s->phase == PP_PHASE_GPU_DECODE) {
+            u->batches++;
+            u->images += s->sample == PP_NO_SAMPLE ? 0 : (double)s->sample;
+            fits = add(&p->decoding, s);
+        } else if (lane == PP_LANE_TRAINER && s->phase == PP_PHASE_STEP) {
+            fits = add(&p->steps, s);
+        } else if (lane == PP_LANE_WORKER && s->phase == PP_PHASE_DECODE) {
+            u->cpu_decode_ns += (double)s->dur_ns;
+        } else if (lane == PP_LANE_COPY && s->phase == PP_PHASE_H2D) {
+            u->copies++;
+            u->copied_bytes += (double)s->bytes;
+        }
+    }
     return !fits;
 }
 
@@ -113,38 +103,9 @@ static void add_value(struct mean *m, double v)
     m->squares += v * v;
 }
 
-static double mean_of(const struct mean *m)
-{
-    return m->n ? m->sum / m->n : NAN;
-}
-
 static double variance_of_mean(const struct mean *m)
 {
     return m->n > 1 ? fmax(m->squares - m->sum * m->sum / m->n, 0) / (m->n - 1) / m->n : NAN;
-}
-
-static void compare_steps(const struct pp_device_decode_pass *p, struct pp_device_decode_use *u)
-{
-    struct mean beside = {0}, apart = {0};
-    size_t first = 0;
-    for (size_t i = 0; i < p->steps.n; i++) {
-        const struct stretch *s = &p->steps.of[i];
-        double ns = (double)(s->to_ns - s->from_ns), within = 0;
-        while (first < p->decoding.n && p->decoding.of[first].to_ns <= s->from_ns)
-            first++;
-        for (size_t k = first; k < p->decoding.n && p->decoding.of[k].from_ns < s->to_ns; k++)
-            within += part_within(&p->decoding.of[k], s->from_ns, s->to_ns);
-        if (ns > 0 && within >= BESIDE * ns)
-            add_value(&beside, ns);
-        else if (ns > 0 && within <= APART * ns)
-            add_value(&apart, ns);
-    }
-    u->beside = beside.n;
-    u->apart = apart.n;
-    u->beside_ns = mean_of(&beside);
-    u->apart_ns = mean_of(&apart);
-    u->difference_se_ns = sqrt(variance_of_mean(&beside) + variance_of_mean(&apart));
-    u->beside_se_ns = sqrt(variance_of_mean(&beside));
 }
 
 void pp_device_decode_end(struct pp_device_decode_pass *p, struct pp_device_decode_use *out)
@@ -168,7 +129,26 @@ void pp_device_decode_end(struct pp_device_decode_pass *p, struct pp_device_deco
     x->n = n;
     if (p->steps.n)
         qsort(p->steps.of, p->steps.n, sizeof(*p->steps.of), by_start);
-    compare_steps(p, u);
+    struct mean beside = {0}, apart = {0};
+    size_t first = 0;
+    for (size_t i = 0; i < p->steps.n; i++) {
+        const struct stretch *s = &p->steps.of[i];
+        double ns = (double)(s->to_ns - s->from_ns), within = 0;
+        while (first < p->decoding.n && p->decoding.of[first].to_ns <= s->from_ns)
+            first++;
+        for (size_t k = first; k < p->decoding.n && p->decoding.of[k].from_ns < s->to_ns; k++)
+            within += part_within(&p->decoding.of[k], s->from_ns, s->to_ns);
+        if (ns > 0 && within >= BESIDE * ns)
+            add_value(&beside, ns);
+        else if (ns > 0 && within <= APART * ns)
+            add_value(&apart, ns);
+    }
+    u->beside = beside.n;
+    u->apart = apart.n;
+    u->beside_ns = beside.n ? beside.sum / beside.n : NAN;
+    u->apart_ns = apart.n ? apart.sum / apart.n : NAN;
+    u->difference_se_ns = sqrt(variance_of_mean(&beside) + variance_of_mean(&apart));
+    u->beside_se_ns = sqrt(variance_of_mean(&beside));
     for (size_t i = 0; i < p->decoding.n; i++)
         u->busy_ns += part_within(&p->decoding.of[i], p->tl->start_ns, p->tl->end_ns);
     *out = *u;

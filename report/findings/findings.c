@@ -2,9 +2,8 @@
 
 #include "report/rules/remedies.h"
 
-/* What the n rules of one code say. */
-static void conclude(const struct pp_rule *rules, size_t n, const struct pp_values *v, struct pp_arena *arena,
-                     struct pp_report *r)
+void pp_findings_conclude(const struct pp_rule *rules, size_t n_rules, const struct pp_values *v,
+                          struct pp_arena *arena, struct pp_report *r)
 {
     static const struct {
         enum pp_finding_state state;
@@ -12,27 +11,31 @@ static void conclude(const struct pp_rule *rules, size_t n, const struct pp_valu
     } states[] = {[PP_SAYS_SO] = {PP_FINDING_FOUND, "found"},
                   [PP_SAYS_NOT] = {PP_FINDING_NOT_FOUND, "not-found"},
                   [PP_SAYS_UNKNOWN] = {PP_FINDING_NOT_MEASURED, "not-measured"}};
-    if (rules->asked && !pp_fact_is_known(v, rules->asked))
-        return;
-    const char *unknown = rules->unknown ? v->text[rules->unknown] : NULL;
-    const struct pp_rule *rule = unknown ? NULL : pp_rules_first(rules, n, v);
-    enum pp_says says = unknown ? PP_SAYS_UNKNOWN : rule ? rule->says : PP_SAYS_NOT;
-    struct pp_report_finding *f = pp_arena_push(arena, (void **)&r->findings, &r->n_findings, sizeof(*f));
-    if (!f)
-        return;
-    *f = (struct pp_report_finding){.kind = rules->l1,
-                                    .state = states[says].state,
-                                    .state_name = states[says].name};
-    if (rule)
-        f->sentence = pp_rules_fill(rule->said, v, arena);
-    else
+    for (size_t i = 0, n; i < n_rules; i += n) { /* the n rules of one code */
+        const struct pp_rule *code = &rules[i];
+        for (n = 1; i + n < n_rules && !rules[i + n].l1;)
+            n++;
+        if (code->asked && !pp_fact_is_known(v, code->asked))
+            continue;
+        const char *unknown = code->unknown ? v->text[code->unknown] : NULL;
+        const struct pp_rule *rule = unknown ? NULL : pp_rules_first(code, n, v);
+        enum pp_says says = unknown ? PP_SAYS_UNKNOWN : rule ? rule->says : PP_SAYS_NOT;
+        struct pp_report_finding *f = pp_arena_push(arena, (void **)&r->findings, &r->n_findings, sizeof(*f));
+        if (!f)
+            continue;
+        *f = (struct pp_report_finding){.kind = code->l1,
+                                        .state = states[says].state,
+                                        .state_name = states[says].name};
         f->sentence = unknown ? unknown
-                              : pp_rules_fill(rules->not_said ? rules->not_said : rules->said, v, arena);
-    if (says == PP_SAYS_SO)
-        f->remedy = &pp_remedies[rule->remedy], f->next_step = f->remedy->sentence;
-    if (says != PP_SAYS_UNKNOWN) {
+                      : rule  ? pp_rules_fill(rule->said, v, arena)
+                              : pp_rules_fill(code->not_said ? code->not_said : code->said, v, arena);
+        if (says == PP_SAYS_SO)
+            f->remedy = &pp_remedies[rule->remedy], f->next_step = f->remedy->sentence;
         /* The facts that a rule shows, by name. */
-        const char *shows = rule ? rule->shows : rules->not_shown ? NULL : rules->shows;
+        const char *shows = says == PP_SAYS_UNKNOWN ? NULL
+                            : rule                  ? rule->shows
+                            : code->not_shown       ? NULL
+                                                    : code->shows;
         for (const char *p = shows; p && *p && f->numbers < PP_FINDING_NUMBERS; p += strspn(p, " ")) {
             size_t len = strcspn(p, " ");
             unsigned fact = pp_fact_find(v, p, len);
@@ -42,17 +45,6 @@ static void conclude(const struct pp_rule *rules, size_t n, const struct pp_valu
             f->number[f->numbers].name = v->facts[fact].key ? v->facts[fact].key : v->facts[fact].name;
             f->number[f->numbers++].value = v->number[fact];
         }
-    }
-}
-
-void pp_findings_conclude(const struct pp_rule *rules, size_t n_rules, const struct pp_values *v,
-                          struct pp_arena *arena, struct pp_report *r)
-{
-    for (size_t i = 0, n; i < n_rules; i += n) {
-        n = 1;
-        while (i + n < n_rules && !rules[i + n].l1)
-            n++;
-        conclude(&rules[i], n, v, arena, r);
     }
 }
 

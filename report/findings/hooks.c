@@ -82,23 +82,6 @@ static void measure_loaders(const struct pp_report *r, struct pp_arena *arena, s
     f->text[PP_FINDING_OTHER_LOADER_AT] = words_of(other, arena);
 }
 
-/* What a sampler draws outside of waits is a span; within them, a counter. */
-static void measure_draws(const struct pp_findings_from *from, struct pp_finding_values *f)
-{
-    const struct pp_timeline *tl = from->timeline;
-    const struct pp_report *r = from->report;
-    const char *sampler = from->source->meta(from->source->ctx, "config", "sampler");
-    double *m = f->number, between_s = (double)tl->starts.sampler_ns / 1e9;
-    if (!r->n_loaders || !sampler)
-        return;
-    const char *module_ends = strrchr(sampler, '.');
-    f->text[PP_FINDING_SAMPLER] = pp_arena_copy(from->arena, module_ends ? module_ends + 1 : sampler);
-    if (!tl->has_steady_state || !(r->window_s >= PP_LEAST_WINDOW_S))
-        f->text[PP_FINDING_DRAW_UNKNOWN] = "the steady state was shorter than 1 s";
-    m[PP_FINDING_DRAW_SHARE] = (between_s + from->checks->handed.sampler_ns / 1e9) / r->window_s;
-    m[PP_FINDING_DRAW_TIME] = tl->starts.n ? between_s / (double)tl->starts.n : NAN;
-}
-
 /* PyTorch gives an iterable data set a sampler of this type. */
 int pp_stream_workers(const struct pp_source *source, const struct pp_report *r, double *idle)
 {
@@ -117,9 +100,12 @@ void pp_measure_hooks(const struct pp_findings_from *from, struct pp_finding_val
 {
     const struct pp_source *source = from->source;
     const char *stored = source->meta(source->ctx, "config", "python_hooks");
+    const struct pp_report *r = from->report;
+    const struct pp_timeline *tl = from->timeline;
+    double *m = f->number;
     struct notes notes = {.arena = from->arena};
     if (!stored || strcmp(stored, "none") == 0 ||
-        (!from->report->n_loaders && !source->meta(source->ctx, "config", "loader")))
+        (!r->n_loaders && !source->meta(source->ctx, "config", "loader")))
         return;
     const char *hooks = pp_arena_copy(from->arena, stored);
     if (!hooks || source->each_meta(source->ctx, "process_note", on_note, &notes, NULL) != PP_OK)
@@ -127,14 +113,22 @@ void pp_measure_hooks(const struct pp_findings_from *from, struct pp_finding_val
     f->text[PP_FINDING_HOOKS] = hooks;
     f->text[PP_FINDING_LOADERS_MIXED] = mixed(from);
     f->text[PP_FINDING_HOOKS_NOTE] = notes.first;
-    f->number[PP_FINDING_HOOKS_LEFT_OUT] = (double)notes.n;
-    f->number[PP_FINDING_HOOKS_MORE] = notes.n > 1 ? (double)(notes.n - 1) : NAN;
-    f->number[PP_FINDING_HOOKS_UNTIMED] = strcmp(hooks, "hooks") == 0 || notes.untimed;
-    measure_loaders(from->report, from->arena, f);
-    measure_draws(from, f);
-    const struct pp_report *r = from->report;
-    const struct pp_timeline *tl = from->timeline;
-    double *m = f->number, bytes = pp_source_number(source, "config", "worker_pickle_bytes", NAN), idle,
+    m[PP_FINDING_HOOKS_LEFT_OUT] = (double)notes.n;
+    m[PP_FINDING_HOOKS_MORE] = notes.n > 1 ? (double)(notes.n - 1) : NAN;
+    m[PP_FINDING_HOOKS_UNTIMED] = strcmp(hooks, "hooks") == 0 || notes.untimed;
+    measure_loaders(r, from->arena, f);
+    /* What a sampler draws outside of waits is a span; within them, a counter. */
+    const char *sampler = r->n_loaders ? source->meta(source->ctx, "config", "sampler") : NULL;
+    if (sampler) {
+        double between_s = (double)tl->starts.sampler_ns / 1e9;
+        const char *module_ends = strrchr(sampler, '.');
+        f->text[PP_FINDING_SAMPLER] = pp_arena_copy(from->arena, module_ends ? module_ends + 1 : sampler);
+        if (!tl->has_steady_state || !(r->window_s >= PP_LEAST_WINDOW_S))
+            f->text[PP_FINDING_DRAW_UNKNOWN] = "the steady state was shorter than 1 s";
+        m[PP_FINDING_DRAW_SHARE] = (between_s + from->checks->handed.sampler_ns / 1e9) / r->window_s;
+        m[PP_FINDING_DRAW_TIME] = tl->starts.n ? between_s / (double)tl->starts.n : NAN;
+    }
+    double bytes = pp_source_number(source, "config", "worker_pickle_bytes", NAN), idle,
            start_s = (double)(tl->first_start_ns + tl->starts.starting_ns) / 1e9;
     for (size_t i = 0; i < r->n_loaders && bytes > 0; i++) {
         if (!r->loaders[i].judged)

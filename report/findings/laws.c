@@ -156,7 +156,7 @@ int pp_laws_chunk(struct pp_laws_pass *p, uint32_t thread, const struct pp_span 
     return 0;
 }
 
-/* ---- utilisation ---- */
+/* ---- what is off ---- */
 
 static void keep_worst(struct pp_laws *out, enum pp_law law, double off, const char *where)
 {
@@ -164,32 +164,6 @@ static void keep_worst(struct pp_laws *out, enum pp_law law, double off, const c
         out->off[law] = fmax(off, 0);
         out->where[law] = where ? where : "";
     }
-}
-
-static void check_utilisation(const struct pp_laws_pass *p, double usable_cpus, struct pp_arena *arena,
-                              struct pp_laws *out)
-{
-    double window_ns = (double)(p->tl->end_ns - p->tl->start_ns), cpu_ns = 0;
-    int nested = 0, seen = 0;
-    for (size_t i = 0; i < p->n_threads && window_ns > 0; i++) {
-        const struct account *a = &p->accounts[i];
-        nested |= a->nested;
-        cpu_ns += a->cpu_ns;
-        /* batches that a device has under way together overlap, and use no CPU */
-        if (a->lane == PP_LANE_MAIN || a->lane == PP_LANE_DEVICE || a->merged || a->rolled_up ||
-            !a->last_end_ns)
-            continue;
-        seen = 1;
-        keep_worst(out, PP_LAW_UTILISATION, a->twice_ns / window_ns,
-                   pp_arena_printf(arena, "phases of %s overlap on one thread", a->name));
-        keep_worst(out, PP_LAW_UTILISATION, (a->used_ns - a->all_ns) / window_ns,
-                   pp_arena_printf(arena, "spans of %s have more CPU time plus CPU wait than wall time",
-                                   a->name));
-    }
-    if (seen && !nested && usable_cpus > 0)
-        keep_worst(out, PP_LAW_UTILISATION, cpu_ns / (window_ns * usable_cpus) - 1,
-                   pp_arena_printf(arena, "spans have CPU time for %.3g CPUs, and %.3g are usable",
-                                   cpu_ns / window_ns, usable_cpus));
 }
 
 /* ---- service rate ---- */
@@ -333,7 +307,28 @@ void pp_laws_end(struct pp_laws_pass *p, const struct pp_tally *tally, const str
     if (!p)
         return;
     const struct pp_report_pair *cpus = pp_rows_find(r->environment, r->n_environment, "usable_cpus");
-    check_utilisation(p, cpus && cpus->value ? atof(cpus->value) : NAN, arena, out);
+    double usable_cpus = cpus && cpus->value ? atof(cpus->value) : NAN,
+           window_ns = (double)(p->tl->end_ns - p->tl->start_ns), cpu_ns = 0;
+    int nested = 0, seen = 0;
+    for (size_t i = 0; i < p->n_threads && window_ns > 0; i++) {
+        const struct account *a = &p->accounts[i];
+        nested |= a->nested;
+        cpu_ns += a->cpu_ns;
+        /* batches that a device has under way together overlap, and use no CPU */
+        if (a->lane == PP_LANE_MAIN || a->lane == PP_LANE_DEVICE || a->merged || a->rolled_up ||
+            !a->last_end_ns)
+            continue;
+        seen = 1;
+        keep_worst(out, PP_LAW_UTILISATION, a->twice_ns / window_ns,
+                   pp_arena_printf(arena, "phases of %s overlap on one thread", a->name));
+        keep_worst(out, PP_LAW_UTILISATION, (a->used_ns - a->all_ns) / window_ns,
+                   pp_arena_printf(arena, "spans of %s have more CPU time plus CPU wait than wall time",
+                                   a->name));
+    }
+    if (seen && !nested && usable_cpus > 0)
+        keep_worst(out, PP_LAW_UTILISATION, cpu_ns / (window_ns * usable_cpus) - 1,
+                   pp_arena_printf(arena, "spans have CPU time for %.3g CPUs, and %.3g are usable",
+                                   cpu_ns / window_ns, usable_cpus));
     check_service(p, tally, r, arena, out);
     check_little(p, r, arena, out);
     free(p->finished_ns);

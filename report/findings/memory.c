@@ -69,33 +69,25 @@ static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
     s->n[block]++;
 }
 
-/* What is read seldom has half as many blocks, twice as long. */
-static int all_blocks(const struct series *s, struct series *out)
-{
-    int n = BLOCKS, filled = 0;
-    *out = *s;
-    for (int i = 0; i < BLOCKS; i++)
-        filled += s->n[i] > 0;
-    if (filled == BLOCKS)
-        return n;
-    n /= 2;
-    for (int i = 0; i < n; i++) {
-        out->n[i] = s->n[2 * i] + s->n[2 * i + 1];
-        out->sum[i] = s->sum[2 * i] + s->sum[2 * i + 1];
-        out->time[i] = s->time[2 * i] + s->time[2 * i + 1];
-        if (!out->n[i])
-            return 0;
-    }
-    return n;
-}
-
 /* 0: too short to tell. The interval is Student's of the n - 1 differences of blocks. */
 static int slope_of(const struct series *s, double *mean, double *low, double *high)
 {
-    struct series block;
-    int n = all_blocks(s, &block) - 1;
+    struct series block = *s;
+    int n = BLOCKS - 1, filled = 0;
+    for (int i = 0; i < BLOCKS; i++)
+        filled += s->n[i] > 0;
+    if (filled < BLOCKS) { /* what is read seldom has half as many blocks, twice as long */
+        n = BLOCKS / 2 - 1;
+        for (int i = 0; i <= n; i++) {
+            block.n[i] = s->n[2 * i] + s->n[2 * i + 1];
+            block.sum[i] = s->sum[2 * i] + s->sum[2 * i + 1];
+            block.time[i] = s->time[2 * i] + s->time[2 * i + 1];
+            if (!block.n[i])
+                return 0;
+        }
+    }
     double sum = 0, squares = 0, student_95 = n == BLOCKS - 1 ? 2.447 : 4.303; /* two-sided */
-    if (n < 1 || (double)(s->last_ns - s->first_ns) * (1 - LEFT_OUT) / 1e9 < LEAST_S)
+    if ((double)(s->last_ns - s->first_ns) * (1 - LEFT_OUT) / 1e9 < LEAST_S)
         return 0;
     for (int i = 1; i <= n; i++) {
         double d = (block.sum[i] / block.n[i] - block.sum[i - 1] / block.n[i - 1]) /

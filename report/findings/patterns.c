@@ -62,28 +62,6 @@ struct pp_patterns_pass *pp_patterns_begin(const struct pp_source *source, const
 
 /* ---- the trainer's waits, batch by batch ---- */
 
-static int add_wait(struct pp_patterns_pass *p, const struct pp_span *s)
-{
-    int boundary = s->phase == PP_PHASE_EPOCH_BOUNDARY,
-        same = s->batch != PP_NO_BATCH && s->batch == p->batch;
-    if ((s->phase != PP_PHASE_DATA_WAIT && !boundary) || (s->flags & (PP_SPAN_UNFINISHED | PP_SPAN_WARMUP)) ||
-        s->start_ns < p->tl->start_ns || s->start_ns >= p->tl->end_ns || p->n_waits == PP_PATTERN_BATCHES)
-        return 0;
-    if (p->any_batch && same) { /* the wait in several spans */
-        p->wait_ns[p->n_waits - 1] += boundary ? 0 : s->dur_ns;
-        p->wait_ns[p->n_waits - 1] |= boundary ? NEW_EPOCH : 0;
-        return 0;
-    }
-    if (!pp_grow(&p->wait_ns, &p->room, p->n_waits + 1, sizeof(*p->wait_ns)))
-        return 1;
-    int begins = boundary || (p->any_batch && s->epoch != p->epoch);
-    p->wait_ns[p->n_waits++] = (s->dur_ns & ~NEW_EPOCH) | (begins ? NEW_EPOCH : 0);
-    p->batch = s->batch;
-    p->epoch = s->epoch;
-    p->any_batch = 1;
-    return 0;
-}
-
 static void count_long_waits(const struct pp_patterns_pass *p, struct pp_lockstep *out)
 {
     double sum = 0, held = 0;
@@ -107,21 +85,6 @@ static void count_long_waits(const struct pp_patterns_pass *p, struct pp_lockste
     out->long_share = sum > 0 ? held / sum : 0;
 }
 
-/* 1: the waits come every W batches, for a W that out->workers then is. */
-static int infer_workers(const struct pp_patterns_pass *p, struct pp_lockstep *out)
-{
-    for (unsigned w = 2; w <= MOST_INFERRED; w++) {
-        struct pp_lockstep k = {.slowest = NAN, .workers = w};
-        count_long_waits(p, &k);
-        if (k.distances >= LEAST_INFERRED && k.in_step == k.distances && k.long_share >= INFERRED_HOLD) {
-            *out = k;
-            out->found = out->inferred = 1;
-            return 1;
-        }
-    }
-    return 0;
-}
-
 static void find_lockstep(const struct pp_patterns_pass *p, size_t at_once, struct pp_lockstep *out)
 {
     double told = pp_source_number(p->source, "config", "workers", (double)at_once);
@@ -131,10 +94,19 @@ static void find_lockstep(const struct pp_patterns_pass *p, size_t at_once, stru
                      !(loader && strstr(loader, "SingleProcess"));
     *out = (struct pp_lockstep){.slowest = NAN,
                                 .workers = told >= 1 && told < PP_PATTERN_BATCHES ? (unsigned)told : 0};
-    if (!p->tl->has_steady_state || !p->tl->has_step || !p->n_waits)
+    int told_waits = p->tl->has_steady_state && p->tl->has_step && p->n_waits;
+    /* The waits come every w batches: there are so many workers. */
+    for (unsigned w = 2; told_waits && !out->workers && tells_none && w <= MOST_INFERRED; w++) {
+        struct pp_lockstep k = {.slowest = NAN, .workers = w};
+        count_long_waits(p, &k);
+        if (k.distances >= LEAST_INFERRED && k.in_step == k.distances && k.long_share >= INFERRED_HOLD) {
+            *out = k;
+            out->found = out->inferred = 1;
+            return;
+        }
+    }
+    if (!told_waits)
         out->unknown = "the trainer's waits and steps were not recorded";
-    else if (!out->workers && tells_none && infer_workers(p, out))
-        return;
     else if (!out->workers)
         out->unknown = "the number of workers is not known";
     else if (p->n_waits < (size_t)LEAST_BATCHES * out->workers)
@@ -202,6 +174,8 @@ static size_t find_restarts(struct pp_patterns_pass *p, struct pp_restarts *out)
     free(order);
     return largest;
 }
+
+/* ---- hangs ---- */
 
 static double usual_of(const struct pp_tally *tally, pp_phase phase)
 {
@@ -281,8 +255,28 @@ int pp_patterns_chunk(struct pp_patterns_pass *p, uint32_t thread, const struct 
     while (at < p->n_threads && p->threads[at].id != thread)
         at++;
     struct worker *w = at < p->n_threads ? &p->threads[at] : NULL;
-    for (size_t i = 0; i < n && trainer && !no_memory; i++)
-        no_memory = add_wait(p, &spans[i]);
+    for (size_t i = 0; i < n && trainer && !no_memory; i++) {
+        const struct pp_span *s = &spans[i];
+        int boundary = s->phase == PP_PHASE_EPOCH_BOUNDARY,
+            same = s->batch != PP_NO_BATCH && s->batch == p->batch;
+        if ((s->phase != PP_PHASE_DATA_WAIT && !boundary) ||
+            (s->flags & (PP_SPAN_UNFINISHED | PP_SPAN_WARMUP)) || s->start_ns < p->tl->start_ns ||
+            s->start_ns >= p->tl->end_ns || p->n_waits == PP_PATTERN_BATCHES)
+            continue;
+        if (p->any_batch && same) { /* the wait in several spans */
+            p->wait_ns[p->n_waits - 1] += boundary ? 0 : s->dur_ns;
+            p->wait_ns[p->n_waits - 1] |= boundary ? NEW_EPOCH : 0;
+            continue;
+        }
+        no_memory = !pp_grow(&p->wait_ns, &p->room, p->n_waits + 1, sizeof(*p->wait_ns));
+        if (no_memory)
+            break;
+        int begins = boundary || (p->any_batch && s->epoch != p->epoch);
+        p->wait_ns[p->n_waits++] = (s->dur_ns & ~NEW_EPOCH) | (begins ? NEW_EPOCH : 0);
+        p->batch = s->batch;
+        p->epoch = s->epoch;
+        p->any_batch = 1;
+    }
     for (size_t i = 0; i < n && w && w->works; i++)
         if (spans[i].phase < PP_PHASE_COUNT && spans[i].phase != PP_PHASE_COUNTER)
             add_work(p, w, &spans[i]);

@@ -53,27 +53,6 @@ static void end_batch(struct pp_shuffle_pass *p)
     p->in_batch = p->top = 0;
 }
 
-static int begin_shard(struct pp_shuffle_pass *p, uint64_t first)
-{
-    if (first == 0) { /* of an epoch */
-        end_batch(p);
-        p->n = 0;
-        p->out = 0;
-    }
-    if (p->n && first <= p->shards[p->n - 1].first)
-        return 0; /* a shard without a sample */
-    if (p->n == MOST_SHARDS)
-        return 0;
-    if (!pp_grow(&p->shards, &p->room, p->n + 1, sizeof(*p->shards)))
-        return 1;
-    if (p->n) {
-        p->sizes += first - p->shards[p->n - 1].first;
-        p->sized++;
-    }
-    p->shards[p->n++] = (struct shard){.id = p->pending, .first = first, .batch = UINT32_MAX};
-    return 0;
-}
-
 static void visit(struct pp_shuffle_pass *p, const struct pp_span *s)
 {
     /* Its shard, and its number in the order read. Of the shards begun the last few are looked at first: the
@@ -115,13 +94,30 @@ int pp_shuffle_chunk(struct pp_shuffle_pass *p, const struct pp_span *spans, siz
         return 0;
     for (size_t i = 0; i < n; i++) {
         const struct pp_span *s = &spans[i];
+        int of_first = 0;
         if (s->phase == PP_PHASE_READ && p->n && s->sample != PP_NO_SAMPLE &&
             !(s->flags & (PP_SPAN_COUNT | PP_SPAN_UNFINISHED | PP_SPAN_ERROR | PP_SPAN_RETRY)))
             visit(p, s);
         else if (pp_counter_is(&p->id, p->source, s))
             p->pending = s->bytes;
-        else if (pp_counter_is(&p->first, p->source, s) && begin_shard(p, s->bytes))
+        else
+            of_first = pp_counter_is(&p->first, p->source, s);
+        if (!of_first)
+            continue;
+        if (s->bytes == 0) { /* of an epoch */
+            end_batch(p);
+            p->n = 0;
+            p->out = 0;
+        }
+        if ((p->n && s->bytes <= p->shards[p->n - 1].first) || p->n == MOST_SHARDS)
+            continue; /* a shard without a sample */
+        if (!pp_grow(&p->shards, &p->room, p->n + 1, sizeof(*p->shards)))
             return 1;
+        if (p->n) {
+            p->sizes += s->bytes - p->shards[p->n - 1].first;
+            p->sized++;
+        }
+        p->shards[p->n++] = (struct shard){.id = p->pending, .first = s->bytes, .batch = UINT32_MAX};
     }
     return 0;
 }

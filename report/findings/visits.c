@@ -155,26 +155,6 @@ static void note_epoch(void *ctx, const struct pp_order_row *o)
     e->samples += o->samples;
 }
 
-/* Where the samples were recorded as sums, or not at all, or are of several loaders, and lists tell them. */
-static void find_lists(struct pp_visits_pass *p)
-{
-    const char *own = p->source->meta(p->source->ctx, "config", "dataloader");
-    struct reading r = {.p = p};
-    long long pid;
-    unsigned loader;
-    struct pp_err ignored;
-    if (!own || sscanf(own, "%lld.%u", &pid, &loader) != 2 || !p->source->each_order ||
-        !(p->merged || p->several || p->walk.phase == PP_PHASE_NONE))
-        return;
-    p->loader = r.of = (struct pp_order_row){.pid = pid, .loader = loader};
-    if (p->source->each_order(p->source->ctx, NULL, note_epoch, &r, &ignored) != PP_OK || r.no_memory)
-        p->n_listed = 0;
-    if (p->n_listed) {
-        p->several = 0;     /* they are of one */
-        p->per_epoch = NAN; /* of how many ranks, a sampler does not say */
-    }
-}
-
 struct pp_visits_pass *pp_visits_begin(const struct pp_source *source, const struct pp_timeline *tl)
 {
     struct pp_visits_pass *p = calloc(1, sizeof(*p));
@@ -205,16 +185,40 @@ struct pp_visits_pass *pp_visits_begin(const struct pp_source *source, const str
     p->slack = pp_source_yes(source, "config", "drop_last")
                    ? pp_source_number(source, "config", "batch_size", 1) - 1
                    : 0;
-    find_lists(p);
+    /* Where the samples were recorded as sums, or not at all, or are of several loaders: lists tell them. */
+    const char *own = source->meta(source->ctx, "config", "dataloader");
+    struct reading r = {.p = p};
+    long long pid;
+    unsigned loader;
+    struct pp_err ignored;
+    if (own && sscanf(own, "%lld.%u", &pid, &loader) == 2 && source->each_order &&
+        (p->merged || p->several || p->walk.phase == PP_PHASE_NONE)) {
+        p->loader = r.of = (struct pp_order_row){.pid = pid, .loader = loader};
+        if (source->each_order(source->ctx, NULL, note_epoch, &r, &ignored) != PP_OK || r.no_memory)
+            p->n_listed = 0;
+    }
+    if (p->n_listed) {
+        p->several = 0;     /* they are of one */
+        p->per_epoch = NAN; /* of how many ranks, a sampler does not say */
+    }
     return p;
 }
 
 /* ---- adding spans ---- */
 
-static int note_batch(struct pp_visits_pass *p, uint32_t batch, uint16_t epoch, uint64_t sample)
+static int visit(struct pp_visits_pass *p, uint64_t sample, uint32_t batch, uint16_t epoch)
 {
-    if (batch >= MOST_BATCHES)
-        return 1;
+    enum pp_watch_answer seen = pp_watch_see(&p->watch, sample, epoch);
+    p->visits++;
+    p->last_epoch = epoch > p->last_epoch ? epoch : p->last_epoch;
+    if (seen == PP_WATCH_AGAIN) {
+        p->repeats += pp_watch_scale(&p->watch);
+        p->repeat_epoch[epoch / 8] |= (uint8_t)(1u << epoch % 8);
+        if (p->n_again < PP_VISITS_EXAMPLES)
+            p->again[p->n_again++] = (struct pp_visits_example){sample, epoch};
+    }
+    if (seen == PP_WATCH_NO_MEMORY || batch == PP_NO_BATCH || batch >= MOST_BATCHES)
+        return seen != PP_WATCH_NO_MEMORY;
     if (batch >= p->room) {
         size_t room = p->room ? p->room : 1024;
         while (room <= batch)
@@ -231,20 +235,6 @@ static int note_batch(struct pp_visits_pass *p, uint32_t batch, uint16_t epoch, 
     b->epoch = epoch;
     p->n_batches = batch >= p->n_batches ? (size_t)batch + 1 : p->n_batches;
     return 1;
-}
-
-static int visit(struct pp_visits_pass *p, uint64_t sample, uint32_t batch, uint16_t epoch)
-{
-    enum pp_watch_answer seen = pp_watch_see(&p->watch, sample, epoch);
-    p->visits++;
-    p->last_epoch = epoch > p->last_epoch ? epoch : p->last_epoch;
-    if (seen == PP_WATCH_AGAIN) {
-        p->repeats += pp_watch_scale(&p->watch);
-        p->repeat_epoch[epoch / 8] |= (uint8_t)(1u << epoch % 8);
-        if (p->n_again < PP_VISITS_EXAMPLES)
-            p->again[p->n_again++] = (struct pp_visits_example){sample, epoch};
-    }
-    return seen != PP_WATCH_NO_MEMORY && (batch == PP_NO_BATCH || note_batch(p, batch, epoch, sample));
 }
 
 int pp_visits_chunk(struct pp_visits_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
@@ -352,23 +342,6 @@ static void judge_order(const struct pp_visits_pass *p, struct pp_visits *out)
 
 /* ---- samples ---- */
 
-static void judge_repeats(const struct pp_visits_pass *p, struct pp_visits *out)
-{
-    out->visits = p->visits;
-    out->repeats = p->repeats;
-    out->n_again = p->n_again;
-    memcpy(out->again, p->again, sizeof(p->again));
-    for (size_t e = 0; e <= UINT16_MAX; e++)
-        out->repeat_epochs += p->repeat_epoch[e / 8] >> e % 8 & 1;
-    if (p->with_replacement)
-        out->repeats_unknown = "the sampler draws with replacement, so samples repeat by design";
-    else if (p->repeats > 0 && own_sampler(p))
-        out->repeats_unknown = "the job's own sampler gives samples more than once, which may be meant so";
-    else if (p->last_epoch == 0 && p->repeats > MOST_REPEATS * p->visits)
-        out->repeats_unknown =
-            "most samples repeat and all spans have epoch 0: either the epoch is not recorded (pp_lap.epoch), or each worker reads the whole data set";
-}
-
 /* An epoch that began and ended in the recording. */
 static int is_whole(const struct pp_visits_pass *p, uint16_t epoch)
 {
@@ -472,7 +445,20 @@ void pp_visits_end(struct pp_visits_pass *p, int lost, struct pp_visits *out)
     else {
         if (!p->several)
             judge_order(p, out);
-        judge_repeats(p, out);
+        out->visits = p->visits;
+        out->repeats = p->repeats;
+        out->n_again = p->n_again;
+        memcpy(out->again, p->again, sizeof(p->again));
+        for (size_t e = 0; e <= UINT16_MAX; e++)
+            out->repeat_epochs += p->repeat_epoch[e / 8] >> e % 8 & 1;
+        if (p->with_replacement)
+            out->repeats_unknown = "the sampler draws with replacement, so samples repeat by design";
+        else if (p->repeats > 0 && own_sampler(p))
+            out->repeats_unknown =
+                "the job's own sampler gives samples more than once, which may be meant so";
+        else if (p->last_epoch == 0 && p->repeats > MOST_REPEATS * p->visits)
+            out->repeats_unknown =
+                "most samples repeat and all spans have epoch 0: either the epoch is not recorded (pp_lap.epoch), or each worker reads the whole data set";
         judge_skips(p, lost, out);
     }
     alike_end(&p->alike, out);

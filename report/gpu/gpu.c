@@ -120,36 +120,7 @@ static const struct pp_gpu_call *call_of(const struct pp_gpu_rows *rows, uint32_
                : NULL;
 }
 
-/* Who launched each kernel and when, who waited. A kernel whose launch is not known may be the trainer's. */
-static void join_calls(const struct pp_source *source, struct pp_gpu_rows *rows)
-{
-    const struct pp_thread_row *threads;
-    size_t n_threads = source->threads(source->ctx, &threads);
-    double from;
-    int of_job = source->meta_num(source->ctx, "gpu", "from_ns", &from);
-    for (size_t i = 0; i < rows->n_kernels; i++) {
-        struct pp_gpu_kernel *k = &rows->kernels[i];
-        const struct pp_gpu_call *c = call_of(rows, k->correlation);
-        if (c) {
-            k->launch_ns = c->start_ns;
-            k->thread = c->thread;
-        }
-        int known = 0, trains = 0; /* by any lane of the thread */
-        for (size_t t = 0; c && t < n_threads; t++)
-            if (threads[t].tid == (int64_t)k->thread) {
-                known = 1;
-                trains |= threads[t].lane == PP_LANE_TRAINER;
-            }
-        k->trainer = !c || (known ? trains : of_job);
-    }
-    for (size_t i = 0; i < rows->n_syncs; i++) {
-        const struct pp_gpu_call *c = call_of(rows, rows->syncs[i].correlation);
-        if (c)
-            rows->syncs[i].thread = c->thread;
-    }
-}
-
-/* Those that touch [from_ns, to_ns]. Free with free_rows, also after a failure. */
+/* Those that touch [from_ns, to_ns]. The caller frees them, also after a failure. */
 static pp_status read_rows(const struct pp_source *source, uint64_t from_ns, uint64_t to_ns,
                            struct pp_gpu_rows *out, struct pp_err *err)
 {
@@ -171,18 +142,32 @@ static pp_status read_rows(const struct pp_source *source, uint64_t from_ns, uin
     sort_rows(out->copies, out->n_copies, sizeof(*out->copies), by_batch);
     sort_rows(out->syncs, out->n_syncs, sizeof(*out->syncs), by_sync_start);
     sort_rows(out->calls, out->n_calls, sizeof(*out->calls), by_correlation);
-    join_calls(source, out);
+    /* Who launched each kernel and when, who waited. If its launch is not known, it may be the trainer's. */
+    const struct pp_thread_row *threads;
+    size_t n_threads = source->threads(source->ctx, &threads);
+    double from;
+    int of_job = source->meta_num(source->ctx, "gpu", "from_ns", &from);
+    for (size_t i = 0; i < out->n_kernels; i++) {
+        struct pp_gpu_kernel *k = &out->kernels[i];
+        const struct pp_gpu_call *c = call_of(out, k->correlation);
+        if (c) {
+            k->launch_ns = c->start_ns;
+            k->thread = c->thread;
+        }
+        int known = 0, trains = 0; /* by any lane of the thread */
+        for (size_t t = 0; c && t < n_threads; t++)
+            if (threads[t].tid == (int64_t)k->thread) {
+                known = 1;
+                trains |= threads[t].lane == PP_LANE_TRAINER;
+            }
+        k->trainer = !c || (known ? trains : of_job);
+    }
+    for (size_t i = 0; i < out->n_syncs; i++) {
+        const struct pp_gpu_call *c = call_of(out, out->syncs[i].correlation);
+        if (c)
+            out->syncs[i].thread = c->thread;
+    }
     return PP_OK;
-}
-
-static void free_rows(struct pp_gpu_rows *rows)
-{
-    free(rows->kernels);
-    free(rows->copies);
-    free(rows->blocking);
-    free(rows->syncs);
-    free(rows->calls);
-    memset(rows, 0, sizeof(*rows));
 }
 
 /* ---- the idle split ---- */
@@ -288,37 +273,6 @@ static void idle_stretch(struct split *s, uint64_t from, uint64_t to, size_t *cu
 /* ---- copies, calls ---- */
 
 PP_BY(by_start, struct pp_gpu_copy, start_ns)
-
-static void sum_copies(const struct split *s, struct pp_gpu_copy *copies, struct pp_report_gpu *g)
-{
-    double ns = 0, pageable = 0, blocking = 0, overlapped = 0; /* overlapped: a kernel ran as well */
-    size_t n = 0, first = 0;
-    const struct pp_gpu_kernel *kernels = s->rows->kernels;
-    for (size_t i = 0; i < s->rows->n_copies; i++)
-        if (s->rows->copies[i].start_ns >= s->from_ns && s->rows->copies[i].start_ns < s->to_ns)
-            copies[n++] = s->rows->copies[i];
-    qsort(copies, n, sizeof(*copies), by_start);
-    for (size_t i = 0; i < n; i++) {
-        ns += length(copies[i].start_ns, copies[i].end_ns);
-        g->copied_bytes += copies[i].bytes;
-        pageable += copies[i].pageable ? (double)copies[i].bytes : 0;
-        blocking += copies[i].blocking;
-        while (first < s->rows->n_kernels && kernels[first].end_ns <= copies[i].start_ns)
-            first++; /* both go forward */
-        for (size_t k = first; k < s->rows->n_kernels && kernels[k].start_ns < copies[i].end_ns; k++)
-            overlapped += length(later(copies[i].start_ns, kernels[k].start_ns),
-                                 earlier(copies[i].end_ns, kernels[k].end_ns));
-    }
-    g->copies = n;
-    double under = fmin(overlapped, ns), window = length(s->from_ns, s->to_ns),
-           hidden = fmax(fmin(ns, s->busy_ns) - under, 0);
-    g->exposed_copy_ns = ns - under;
-    g->copy_bytes_per_s = ns > 0 ? (double)g->copied_bytes * 1e9 / ns : NAN;
-    g->overlap_share = ns > 0 ? under / ns : NAN;
-    g->overlap_gain = hidden < window ? window / (window - hidden) - 1 : NAN;
-    g->pageable_share = g->copied_bytes ? pageable / (double)g->copied_bytes : NAN;
-    g->blocking_share = n ? blocking / (double)n : NAN;
-}
 
 static void sum_steps(const struct split *s, struct pp_report_gpu *g)
 {
@@ -476,7 +430,32 @@ static void measure(const struct pp_timeline *tl, struct window w, const struct 
     g->busy_share = s.busy_ns / window;
     for (int i = 0; i < PP_GPU_IDLES; i++)
         g->idle_share[i] = s.idle_ns[i] / window;
-    sum_copies(&s, copies, g);
+    double ns = 0, pageable = 0, blocking = 0, overlapped = 0; /* overlapped: a kernel ran as well */
+    size_t n = 0, first = 0;
+    const struct pp_gpu_kernel *kernels = s.rows->kernels;
+    for (size_t i = 0; i < s.rows->n_copies; i++)
+        if (s.rows->copies[i].start_ns >= s.from_ns && s.rows->copies[i].start_ns < s.to_ns)
+            copies[n++] = s.rows->copies[i];
+    qsort(copies, n, sizeof(*copies), by_start);
+    for (size_t i = 0; i < n; i++) {
+        ns += length(copies[i].start_ns, copies[i].end_ns);
+        g->copied_bytes += copies[i].bytes;
+        pageable += copies[i].pageable ? (double)copies[i].bytes : 0;
+        blocking += copies[i].blocking;
+        while (first < s.rows->n_kernels && kernels[first].end_ns <= copies[i].start_ns)
+            first++; /* both go forward */
+        for (size_t k = first; k < s.rows->n_kernels && kernels[k].start_ns < copies[i].end_ns; k++)
+            overlapped += length(later(copies[i].start_ns, kernels[k].start_ns),
+                                 earlier(copies[i].end_ns, kernels[k].end_ns));
+    }
+    g->copies = n;
+    double under = fmin(overlapped, ns), hidden = fmax(fmin(ns, s.busy_ns) - under, 0);
+    g->exposed_copy_ns = ns - under;
+    g->copy_bytes_per_s = ns > 0 ? (double)g->copied_bytes * 1e9 / ns : NAN;
+    g->overlap_share = ns > 0 ? under / ns : NAN;
+    g->overlap_gain = hidden < window ? window / (window - hidden) - 1 : NAN;
+    g->pageable_share = g->copied_bytes ? pageable / (double)g->copied_bytes : NAN;
+    g->blocking_share = n ? blocking / (double)n : NAN;
     sum_steps(&s, g);
 }
 
@@ -518,7 +497,9 @@ pp_status pp_gpu_build(const struct pp_source *source, const struct pp_timeline 
         st = read_counters(source, tl->start_ns, tl->end_ns, arena, g, err);
         *out = g;
     }
-    free_rows(&rows);
+    void *const owned[] = {rows.kernels, rows.copies, rows.blocking, rows.syncs, rows.calls};
+    for (size_t i = 0; i < sizeof(owned) / sizeof(*owned); i++)
+        free(owned[i]);
     return st;
 }
 

@@ -26,22 +26,6 @@ void live_near_forget(struct pp_live *l)
     l->batch_wait_ns = l->batch_from_ns = l->batch_to_ns = 0;
 }
 
-static void add_depth(struct pp_live *l, const struct pp_span *s)
-{
-    size_t i = 0;
-    while (i < l->n_queues && l->queue_name[i] != s->name)
-        i++;
-    if (i == sizeof(l->queue_name) / sizeof(*l->queue_name))
-        return;
-    if (i == l->n_queues) {
-        l->n_queues++;
-        l->queue_name[i] = s->name;
-        l->queue_sum[i] = l->queue_n[i] = 0;
-    }
-    l->queue_sum[i] += (double)s->bytes;
-    l->queue_n[i]++;
-}
-
 static int see_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     struct near_walk *w = ctx;
@@ -52,10 +36,21 @@ static int see_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, si
         struct live_seen *seen = &l->seen[row];
         uint64_t end_ns = s->start_ns + s->dur_ns;
         int inside = end_ns >= w->from_ns && end_ns < w->to_ns;
-        if (s->phase == PP_PHASE_COUNTER) {
-            if (inside)
-                add_depth(l, s);
-        } else if (end_ns < w->to_ns && end_ns >= seen->end_ns) {
+        if (s->phase == PP_PHASE_COUNTER && inside) {
+            size_t k = 0;
+            while (k < l->n_queues && l->queue_name[k] != s->name)
+                k++;
+            int has_room = k < sizeof(l->queue_name) / sizeof(*l->queue_name);
+            if (has_room && k == l->n_queues) {
+                l->n_queues++;
+                l->queue_name[k] = s->name;
+                l->queue_sum[k] = l->queue_n[k] = 0;
+            }
+            if (has_room) {
+                l->queue_sum[k] += (double)s->bytes;
+                l->queue_n[k]++;
+            }
+        } else if (s->phase != PP_PHASE_COUNTER && end_ns < w->to_ns && end_ns >= seen->end_ns) {
             seen->end_ns = end_ns;
             if (s->sample != PP_NO_SAMPLE && !(s->flags & PP_SPAN_COUNT)) {
                 seen->sample_start_ns = seen->sample == s->sample ? seen->sample_start_ns : s->start_ns;

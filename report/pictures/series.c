@@ -98,26 +98,6 @@ static void add_change(const struct pp_series_pass *p, struct flow *f, uint64_t 
     *(by > 0 ? &f->in : &f->out) += 1;
 }
 
-/* A batch was finished and not taken from..to. */
-static void add_stay(struct pp_series_pass *p, uint32_t batch, uint64_t from_ns, uint64_t to_ns)
-{
-    const struct pp_batch_range *of = pp_other_batches_find(&p->timeline->other, batch);
-    size_t k = 0;
-    while (of && k < p->n_loaders && (p->loader[k].loader != of->loader || p->loader[k].pid != of->pid))
-        k++;
-    int has_own = of && k < PP_SERIES_LOADERS && p->of_loader;
-    if (has_own && k == p->n_loaders) {
-        p->loader[k].loader = of->loader;
-        p->loader[k].pid = of->pid;
-        p->n_loaders++;
-    }
-    struct flow *flows[] = {&p->taken, has_own ? &p->of_loader[k] : NULL};
-    for (int i = 0; i < 2 && flows[i]; i++) {
-        add_change(p, flows[i], from_ns, 1);
-        add_change(p, flows[i], to_ns, -1);
-    }
-}
-
 enum { FIRST_MATCH = 4096 };
 
 static int by_batch_and_kind(const void *a, const void *b)
@@ -136,12 +116,28 @@ static void match_ends(struct pp_series_pass *p)
         qsort(p->end, p->n_ends, sizeof(*p->end), by_batch_and_kind);
     for (size_t i = 0; i < p->n_ends; i++) {
         const struct end *e = &p->end[i], *next = i + 1 < p->n_ends ? e + 1 : e;
-        if (!e->taken && next->taken && next->batch == e->batch) {
-            if (next->t_ns > e->t_ns)
-                add_stay(p, e->batch, e->t_ns, next->t_ns);
-            i++;
-        } else {
+        if (e->taken || !next->taken || next->batch != e->batch) {
             p->end[kept++] = *e;
+            continue;
+        }
+        i++;
+        if (next->t_ns <= e->t_ns)
+            continue;
+        /* A batch was finished and not taken between the two. */
+        const struct pp_batch_range *of = pp_other_batches_find(&p->timeline->other, e->batch);
+        size_t k = 0;
+        while (of && k < p->n_loaders && (p->loader[k].loader != of->loader || p->loader[k].pid != of->pid))
+            k++;
+        int has_own = of && k < PP_SERIES_LOADERS && p->of_loader;
+        if (has_own && k == p->n_loaders) {
+            p->loader[k].loader = of->loader;
+            p->loader[k].pid = of->pid;
+            p->n_loaders++;
+        }
+        struct flow *flows[] = {&p->taken, has_own ? &p->of_loader[k] : NULL};
+        for (int m = 0; m < 2 && flows[m]; m++) {
+            add_change(p, flows[m], e->t_ns, 1);
+            add_change(p, flows[m], next->t_ns, -1);
         }
     }
     p->n_ends = kept;

@@ -127,35 +127,6 @@ static void note_difference(struct resume_compared *c, size_t batch, size_t rank
     c->last = c->last == PP_RESUME_NOWHERE || batch > c->last ? batch : c->last;
 }
 
-static void compare_rank(const struct pp_resume_run *a, const struct pp_resume_run *r, size_t rank,
-                         struct resume_compared *c)
-{
-    size_t from = least_of(c->from, a->n), n = least_of(a->n - from, r->n), wrong = 0;
-    for (size_t k = 0; k < n; k++) {
-        const struct pp_resume_batch *x = &a->batch[from + k], *y = &r->batch[k];
-        const struct pp_resume_iteration *it = &a->iteration[x->iteration];
-        int bytes = !a->bytes_vary && x->content && y->content && x->content != y->content,
-            same = x->content && x->content == y->content, /* from a scratch directory, whatever its name */
-            files = !same && x->files && y->files && x->files != y->files;
-        if (x->order == y->order && !files && !bytes)
-            continue;
-        note_difference(c, from + k, rank);
-        wrong += x->order != y->order;
-        c->identity += x->order == y->order && files;
-        c->content += x->order == y->order && !files && bytes;
-        c->only_tails &= it->ended && from + k + 1 == it->first + it->n;
-    }
-    /* Who came to the end has no more, wherever the other one was stopped. */
-    if ((r->finished && r->n < a->n - from) || (a->finished && a->n - from < r->n)) {
-        note_difference(c, from + n, rank);
-        wrong++;
-        c->only_tails = 0;
-    }
-    c->ranks_right += !wrong;
-    c->ranks_wrong += wrong > 0;
-    c->compared = least_of(c->compared, n);
-}
-
 /* Steps of `step` batches, one after the other. */
 struct walk {
     const struct pp_resume_run *run;
@@ -240,8 +211,34 @@ int resume_compare(const struct pp_resume_start *control, const struct pp_resume
                                   .last = PP_RESUME_NOWHERE,
                                   .compared = SIZE_MAX,
                                   .only_tails = 1};
-    for (size_t i = 0; i < start->ranks; i++)
-        compare_rank(&control->rank[i], &start->rank[i], i, c);
+    for (size_t i = 0; i < start->ranks; i++) {
+        const struct pp_resume_run *a = &control->rank[i], *r = &start->rank[i];
+        size_t begin = least_of(c->from, a->n), n = least_of(a->n - begin, r->n), wrong = 0;
+        for (size_t k = 0; k < n; k++) {
+            const struct pp_resume_batch *x = &a->batch[begin + k], *y = &r->batch[k];
+            const struct pp_resume_iteration *it = &a->iteration[x->iteration];
+            /* same: from a scratch directory, whatever its name. */
+            int bytes = !a->bytes_vary && x->content && y->content && x->content != y->content,
+                same = x->content && x->content == y->content,
+                files = !same && x->files && y->files && x->files != y->files;
+            if (x->order == y->order && !files && !bytes)
+                continue;
+            note_difference(c, begin + k, i);
+            wrong += x->order != y->order;
+            c->identity += x->order == y->order && files;
+            c->content += x->order == y->order && !files && bytes;
+            c->only_tails &= it->ended && begin + k + 1 == it->first + it->n;
+        }
+        /* Who came to the end has no more, wherever the other one was stopped. */
+        if ((r->finished && r->n < a->n - begin) || (a->finished && a->n - begin < r->n)) {
+            note_difference(c, begin + n, i);
+            wrong++;
+            c->only_tails = 0;
+        }
+        c->ranks_right += !wrong;
+        c->ranks_wrong += wrong > 0;
+        c->compared = least_of(c->compared, n);
+    }
     t.by_file = !c->ranks_wrong && c->identity;
     c->only_tails &= c->first != PP_RESUME_NOWHERE && c->compared > 1;
     for (size_t i = 0; i < start->ranks && ok && c->first != PP_RESUME_NOWHERE; i++)

@@ -37,22 +37,6 @@ static int is_at(struct pp_resume_spot at, size_t iteration, size_t offset)
     return at.iteration == iteration && at.offset == offset;
 }
 
-static void measure_restart(struct matter *m)
-{
-    size_t which;
-    struct pp_resume_spot later = place_later(m, 1, &which);
-    int whole = m->a->finished && m->r->finished;
-    if (!is_at(m->at, 0, 0) || is_at(m->due, 0, 0))
-        return;
-    /* At the end of an epoch it is told from a count of epochs that begins anew by its length, or by whether
-     * it loaded anything. */
-    int again = m->due.iteration == 0 || m->due.offset > 0
-                    ? which >= m->r->iterations || m->due.iteration == 0 || is_at(later, 1, 0)
-                    : is_at(later, 1, 0) && (whole ? m->r->n >= m->a->n : m->r->restored == 0);
-    if (again)
-        FACT(RESTART) = 1;
-}
-
 /* Epochs that the resumed run has less, or more. */
 static void measure_dropped(struct matter *m, const struct resume_compared *c)
 {
@@ -218,7 +202,16 @@ void resume_measure(const struct pp_resume_start *control, const struct pp_resum
     measure_dropped(m, c);
     if (m->first >= m->r->iterations)
         return;
-    measure_restart(m);
+    /* At the end of an epoch it is told from a count of epochs that begins anew by its length, or by whether
+     * it loaded anything. */
+    size_t which;
+    struct pp_resume_spot later = place_later(m, 1, &which);
+    int whole = m->a->finished && m->r->finished,
+        again = m->due.iteration == 0 || m->due.offset > 0
+                    ? which >= m->r->iterations || m->due.iteration == 0 || is_at(later, 1, 0)
+                    : is_at(later, 1, 0) && (whole ? m->r->n >= m->a->n : m->r->restored == 0);
+    if (again && is_at(m->at, 0, 0) && !is_at(m->due, 0, 0))
+        FACT(RESTART) = 1;
     if (m->due.iteration >= m->a->iterations) /* the job was at its end */
         return;
     measure_later(m);

@@ -126,12 +126,6 @@ static void note_use(void *ctx, const struct pp_use_row *u)
 
 /* ---- recordings of `pipeprobe run` ---- */
 
-static int is_set(const struct reading *g, const char *key)
-{
-    const char *value = g->source->meta(g->source->ctx, "config", key);
-    return value && *value;
-}
-
 /* As the tables of exec say it. Samples of a batch rise: which worker was first says nothing. It saved where
  * it was stopped. */
 static void read_own(struct reading *g)
@@ -139,7 +133,7 @@ static void read_own(struct reading *g)
     const char *ended_by = g->source->meta(g->source->ctx, "result", "ended_by");
     g->status = resume_used_read(g->source, &g->used, &g->n_used, &g->lost, g->err);
     const struct resume_used *u = g->used;
-    g->run->restored = is_set(g, "resume");
+    g->run->restored = pp_source_has(g->source, "resume");
     g->run->finished = ended_by && strcmp(ended_by, "epochs") == 0;
     for (size_t i = 0; i < g->n_used && !g->no_memory; i++, u++) {
         int begins = !i || u[-1].batch != u->batch;
@@ -164,7 +158,7 @@ static void read_own(struct reading *g)
             g->listed[g->n_listed - 1].n++;
         }
     }
-    g->no_memory |= is_set(g, "save_state") &&
+    g->no_memory |= pp_source_has(g->source, "save_state") &&
                     !pp_grow(&g->save, &g->save_room, ++g->saves, sizeof(*g->save));
     if (g->saves && !g->no_memory)
         g->save[0] = (struct save){.step = UINT64_MAX, .goes_on = !g->run->finished};
@@ -375,6 +369,8 @@ static void put_saves(struct reading *g, uint32_t before, int at_end)
         }
     }
 }
+
+/* ---- an iteration ---- */
 
 static void put_batch(struct reading *g, uint32_t number, int trained)
 {

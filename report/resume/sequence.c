@@ -108,15 +108,6 @@ uint32_t pp_resume_lag(const struct pp_resume_run *r)
     return lag == UINT32_MAX ? 0 : lag;
 }
 
-/* Batch k of the iteration: the mark `lag` takes later, or the last one where the loop came to its end. */
-static int was_trained_on(const struct pp_resume_run *r, const struct pp_resume_iteration *it, size_t k,
-                          uint32_t lag)
-{
-    if (k + lag < it->n)
-        return r->batch[it->first + k + lag].trained;
-    return it->ended && it->n && r->batch[it->first + it->n - 1].trained;
-}
-
 void pp_resume_finish(struct pp_resume_run *r, uint32_t lag)
 {
     size_t kept = 0, tokens = 0, saved = 0, epochs = 0;
@@ -126,8 +117,13 @@ void pp_resume_finish(struct pp_resume_run *r, uint32_t lag)
         marks |= r->batch[i].trained;
     /* In place of `order`, which is filled below. */
     for (size_t i = 0; marks && i < r->iterations; i++)
-        for (size_t k = 0; k < r->iteration[i].n; k++)
-            r->batch[r->iteration[i].first + k].order = (uint64_t)was_trained_on(r, &r->iteration[i], k, lag);
+        for (size_t k = 0; k < r->iteration[i].n; k++) {
+            /* The mark of batch k: `lag` takes later, or the last one where the loop came to its end. */
+            const struct pp_resume_iteration *it = &r->iteration[i];
+            int inside = k + lag < it->n;
+            size_t mark = it->first + (inside ? k + lag : it->n - 1);
+            r->batch[it->first + k].order = (inside || it->ended) && r->batch[mark].trained;
+        }
     for (size_t i = 0; i < r->iterations; i++) {
         struct pp_resume_iteration *it = &r->iteration[i];
         size_t from = it->first, first = kept;
@@ -228,30 +224,6 @@ static void pass(struct passing *p, uint64_t *word, size_t n)
     }
 }
 
-static void pass_iteration(struct passing *p, struct pp_resume_run *r, struct pp_resume_iteration *it)
-{
-    const size_t facts = offsetof(struct pp_resume_iteration, line) -
-                         offsetof(struct pp_resume_iteration, sampler_epoch); /* words, each of them */
-    uint64_t w[7] = {it->n, (uint64_t)it->ended};
-    memcpy(w + 2, (char *)it + offsetof(struct pp_resume_iteration, sampler_epoch), facts);
-    pass(p, w, 7);
-    memcpy((char *)it + offsetof(struct pp_resume_iteration, sampler_epoch), w + 2, facts);
-    it->ended = w[1] != 0;
-    for (uint64_t k = 0; k < w[0] && !p->bad; k++) {
-        struct pp_resume_batch b = p->at ? (struct pp_resume_batch){0} : r->batch[it->first + k];
-        uint64_t v[] = {b.n, b.number, b.marks, (uint64_t)b.trained, b.order, b.files, b.content};
-        pass(p, v, 7);
-        b = (struct pp_resume_batch){.n = (uint32_t)v[0],
-                                     .number = (uint32_t)v[1],
-                                     .marks = (uint32_t)v[2],
-                                     .trained = v[3] != 0,
-                                     .order = v[4],
-                                     .files = v[5],
-                                     .content = v[6]};
-        p->bad = p->bad || (p->at && !pp_resume_take(r, &b, NULL, NULL));
-    }
-}
-
 static void pass_run(struct passing *p, struct pp_resume_run *r)
 {
     int *const flag[] = {&r->stream, &r->finished, &r->failed, &r->restored, &r->idle}; /* -1 to 1 */
@@ -268,9 +240,30 @@ static void pass_run(struct passing *p, struct pp_resume_run *r)
     }
     for (uint64_t i = 0; i < w[2] && !p->bad; i++) {
         struct pp_resume_iteration *it = p->at ? pp_resume_iterate(r) : &r->iteration[i];
-        p->bad = !it;
-        if (it)
-            pass_iteration(p, r, it);
+        if (!it) {
+            p->bad = 1;
+            break;
+        }
+        const size_t facts = offsetof(struct pp_resume_iteration, line) -
+                             offsetof(struct pp_resume_iteration, sampler_epoch); /* words, each of them */
+        uint64_t of[7] = {it->n, (uint64_t)it->ended};
+        memcpy(of + 2, (char *)it + offsetof(struct pp_resume_iteration, sampler_epoch), facts);
+        pass(p, of, 7);
+        memcpy((char *)it + offsetof(struct pp_resume_iteration, sampler_epoch), of + 2, facts);
+        it->ended = of[1] != 0;
+        for (uint64_t k = 0; k < of[0] && !p->bad; k++) {
+            struct pp_resume_batch b = p->at ? (struct pp_resume_batch){0} : r->batch[it->first + k];
+            uint64_t v[] = {b.n, b.number, b.marks, (uint64_t)b.trained, b.order, b.files, b.content};
+            pass(p, v, 7);
+            b = (struct pp_resume_batch){.n = (uint32_t)v[0],
+                                         .number = (uint32_t)v[1],
+                                         .marks = (uint32_t)v[2],
+                                         .trained = v[3] != 0,
+                                         .order = v[4],
+                                         .files = v[5],
+                                         .content = v[6]};
+            p->bad = p->bad || (p->at && !pp_resume_take(r, &b, NULL, NULL));
+        }
     }
     for (uint64_t i = 0; i < w[3] && !p->bad; i++) {
         const struct pp_resume_save s = p->at ? (struct pp_resume_save){0} : r->save[i];

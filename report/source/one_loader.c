@@ -183,11 +183,6 @@ pp_status pp_judged_read(const struct pp_source *source, const char *name, struc
     return st;
 }
 
-void pp_judged_free(struct pp_judged *j)
-{
-    free(j);
-}
-
 int pp_judged_has(const struct pp_judged *j, const char *section, const char *key, const char **value)
 {
     if (strcmp(section, "config") != 0)

@@ -32,9 +32,8 @@ void pp_other_batches_free(struct pp_other_batches *o);
 struct pp_judged;
 
 /* The loader whose variable, place, last part of a place, or row is `name`; of several, the first that was
- * waited for longest. PP_E_USAGE: there is none, and which there are. Free with pp_judged_free. */
+ * waited for longest. PP_E_USAGE: there is none, and which there are. Free with free. */
 pp_status pp_judged_read(const struct pp_source *source, const char *name, struct pp_judged **out,
                          struct pp_err *err);
-void pp_judged_free(struct pp_judged *j); /* NULL: nothing */
 /* 1: the value is another; *value NULL: it has none. */
 int pp_judged_has(const struct pp_judged *j, const char *section, const char *key, const char **value);

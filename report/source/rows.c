@@ -52,34 +52,23 @@ static int is_new(struct errors *e, const char *path, uint64_t set)
     return 1;
 }
 
-static struct pp_report_error_kind *kind_of(struct reading *g, const char *kind, const char *action)
-{
-    struct pp_report *r = g->r;
-    for (size_t i = 0; i < r->n_error_kinds; i++)
-        if (strcmp(r->error_kinds[i].kind, kind) == 0 && strcmp(r->error_kinds[i].action, action) == 0)
-            return &r->error_kinds[i];
-    struct pp_report_error_kind *to = pp_arena_push(g->arena, (void **)&r->error_kinds, &r->n_error_kinds,
-                                                    sizeof(*to));
-    if (to)
-        *to = (struct pp_report_error_kind){.kind = pp_arena_copy(g->arena, kind),
-                                            .action = pp_arena_copy(g->arena, action)};
-    return to;
-}
-
-static const char *or_unknown(const char *text)
-{
-    return text ? text : "unknown";
-}
-
 /* Rows in the order of the table: the first of a kind is its example. */
 static void on_error(void *ctx, const struct pp_error_row *row)
 {
     struct reading *g = ctx;
     struct errors *e = &g->errors;
-    const char *action = or_unknown(row->action);
+    const char *action = row->action ? row->action : "unknown";
     int counts = strcmp(action, "retried") != 0 && strcmp(action, "noted") != 0;
-    struct pp_report_error_kind *k = pp_arena_failed(g->arena) ? NULL
-                                                               : kind_of(g, or_unknown(row->kind), action);
+    const char *kind = row->kind ? row->kind : "unknown";
+    struct pp_report *r = g->r;
+    struct pp_report_error_kind *k = NULL;
+    for (size_t i = 0; i < r->n_error_kinds && !k && !pp_arena_failed(g->arena); i++)
+        if (strcmp(r->error_kinds[i].kind, kind) == 0 && strcmp(r->error_kinds[i].action, action) == 0)
+            k = &r->error_kinds[i];
+    if (!k && !pp_arena_failed(g->arena) &&
+        (k = pp_arena_push(g->arena, (void **)&r->error_kinds, &r->n_error_kinds, sizeof(*k))))
+        *k = (struct pp_report_error_kind){.kind = pp_arena_copy(g->arena, kind),
+                                           .action = pp_arena_copy(g->arena, action)};
     e->visits += counts ? row->count : 0;
     if (!k)
         return;
@@ -131,29 +120,6 @@ static void say_range(char *text, size_t size, double low, double high)
         snprintf(text, size, " (%s to %s)", pp_text_rate(a, CELL, low), pp_text_rate(b, CELL, high));
 }
 
-static const char *sentence(struct pp_arena *arena, const struct pp_report_proof *p)
-{
-    char text[SENTENCE], what[CELL * 4], base[CELL], predicted[CELL], measured[CELL], expected[CELL * 3],
-        spread[CELL * 3], rounds[CELL] = "";
-    if (strcmp(p->kind, "headroom") != 0)
-        snprintf(what, sizeof(what), "%s%s%s", p->change, p->value[0] ? " -> " : "", p->value);
-    else if (isnan(p->ballast_cpus))
-        snprintf(what, sizeof(what), "loader infinitely fast (cached batches), its CPUs left idle");
-    else
-        snprintf(what, sizeof(what),
-                 "loader infinitely fast (cached batches), %.2f CPUs kept busy in its place",
-                 p->ballast_cpus);
-    say_range(expected, sizeof(expected), p->low, p->high);
-    say_range(spread, sizeof(spread), p->measured_low, p->measured_high);
-    if (p->rounds > 1)
-        snprintf(rounds, sizeof(rounds), " in %llu rounds", (unsigned long long)p->rounds);
-    snprintf(text, sizeof(text),
-             "%s: %s samples/s before, predicted %s%s, measured %s%s%s: the prediction is off by %+.1f %%",
-             what, pp_text_rate(base, CELL, p->base), pp_text_rate(predicted, CELL, p->predicted), expected,
-             pp_text_rate(measured, CELL, p->measured), spread, rounds, 100 * p->error);
-    return pp_arena_copy(arena, text);
-}
-
 static void on_proof(void *ctx, const struct pp_proof_row *row)
 {
     struct reading *g = ctx;
@@ -176,8 +142,27 @@ static void on_proof(void *ctx, const struct pp_proof_row *row)
         .ballast_cpus = row->ballast_cpus,
         .recording = pp_arena_copy(g->arena, row->recording),
     };
-    if (!pp_arena_failed(g->arena))
-        p->sentence = sentence(g->arena, p);
+    if (pp_arena_failed(g->arena))
+        return;
+    char text[SENTENCE], what[CELL * 4], base[CELL], predicted[CELL], measured[CELL], expected[CELL * 3],
+        spread[CELL * 3], rounds[CELL] = "";
+    if (strcmp(p->kind, "headroom") != 0)
+        snprintf(what, sizeof(what), "%s%s%s", p->change, p->value[0] ? " -> " : "", p->value);
+    else if (isnan(p->ballast_cpus))
+        snprintf(what, sizeof(what), "loader infinitely fast (cached batches), its CPUs left idle");
+    else
+        snprintf(what, sizeof(what),
+                 "loader infinitely fast (cached batches), %.2f CPUs kept busy in its place",
+                 p->ballast_cpus);
+    say_range(expected, sizeof(expected), p->low, p->high);
+    say_range(spread, sizeof(spread), p->measured_low, p->measured_high);
+    if (p->rounds > 1)
+        snprintf(rounds, sizeof(rounds), " in %llu rounds", (unsigned long long)p->rounds);
+    snprintf(text, sizeof(text),
+             "%s: %s samples/s before, predicted %s%s, measured %s%s%s: the prediction is off by %+.1f %%",
+             what, pp_text_rate(base, CELL, p->base), pp_text_rate(predicted, CELL, p->predicted), expected,
+             pp_text_rate(measured, CELL, p->measured), spread, rounds, 100 * p->error);
+    p->sentence = pp_arena_copy(g->arena, text);
 }
 
 pp_status pp_proof_read(const struct pp_source *source, struct pp_arena *arena, struct pp_report *r,

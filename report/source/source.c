@@ -480,7 +480,7 @@ pp_status pp_source_judge(struct pp_source *source, const char *loader, struct p
     struct opened *o = source->ctx;
     struct pp_judged *judged = NULL;
     pp_status st = pp_judged_read(source, loader, &judged, err);
-    pp_judged_free(o->judged);
+    free(o->judged);
     o->judged = judged;
     return st;
 }
@@ -490,7 +490,7 @@ void pp_source_close(struct pp_source *source)
     struct opened *o = source->ctx;
     if (o) {
         pp_reader_close(o->reader);
-        pp_judged_free(o->judged);
+        free(o->judged);
         forget_lanes(&o->lanes);
         free(o);
     }

@@ -17,6 +17,8 @@ static pp_status check_differences(const double *d, size_t n, struct pp_err *err
     return PP_OK;
 }
 
+/* ---- sign flips ---- */
+
 pp_status pp_sign_flip(const double *d, size_t questions, size_t n, double *p_one, double *p_all,
                        struct pp_err *err)
 {

@@ -135,22 +135,6 @@ static void gather(const struct pp_stats_event *e, size_t n, struct pp_period *o
     out->expected = (size_t)((last - first) / out->period + 0.5) + 1;
 }
 
-/* A lag of several periods may score as high. Then more events come than one to a period, and the period is
- * that part of it. */
-static void refine(const struct pp_stats_event *e, size_t n, double slot, struct pp_period *out)
-{
-    double parts = out->expected > 1 ? round((double)(out->events - 1) / (double)(out->expected - 1)) : 1;
-    if (parts < 2)
-        return;
-    struct pp_period finer = *out;
-    finer.period = out->period / parts;
-    finer.low = out->low / parts - slot / 2;
-    finer.high = out->high / parts + slot / 2;
-    gather(e, n, &finer);
-    if ((double)finer.events >= LEAST_PRESENT * (double)finer.expected)
-        *out = finer;
-}
-
 PP_BY_FALLING(heavier, struct pp_stats_event, weight)
 
 int pp_stats_period(const struct pp_stats_event *events, size_t n, double span, size_t slots,
@@ -181,7 +165,17 @@ int pp_stats_period(const struct pp_stats_event *events, size_t n, double span, 
                               .weight = order[best.level - 1].weight / 2};
     gather(events, n, out);
     double jitter = out->period;
-    refine(events, n, s->slot, out);
+    /* A lag of several periods may score as high. Then more events come than one to a period, and the period
+     * is that part of it. */
+    double parts = out->expected > 1 ? round((double)(out->events - 1) / (double)(out->expected - 1)) : 1;
+    struct pp_period finer = *out;
+    finer.period = out->period / parts;
+    finer.low = out->low / parts - s->slot / 2;
+    finer.high = out->high / parts + s->slot / 2;
+    if (parts >= 2)
+        gather(events, n, &finer);
+    if (parts >= 2 && (double)finer.events >= LEAST_PRESENT * (double)finer.expected)
+        *out = finer;
     if ((double)out->events < LEAST_PRESENT * (double)out->expected)
         goto out;
     out->p = significance(s, order, looked_at, span, best.score);
