@@ -127,27 +127,6 @@ void pp_changes_leave_out(const struct pp_timeline *t, const struct pp_op_step *
 
 /* ---- what is advised ---- */
 
-/* Of the work that could be less, the phase that takes the most. */
-static const char *amount_of(const struct pp_report *r, const struct pp_remedy *remedy)
-{
-    static const struct {
-        pp_phase phase;
-        const char *set;
-    } rows[] = {{PP_PHASE_DECODE, "decode=0.7"},
-                {PP_PHASE_TRANSFORM, "transform=0.7"},
-                {PP_PHASE_COLLATE, "collate=0.7"}};
-    const char *set = remedy->amount;
-    uint64_t most = 0;
-    if (remedy != &pp_remedies[PP_REMEDY_LESS_WORK])
-        return set;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        const struct pp_report_phase *p = pp_report_find_phase(r, rows[i].phase);
-        if (p && p->total_ns > most)
-            most = p->total_ns, set = rows[i].set;
-    }
-    return set;
-}
-
 /* The best change that does what the next step says, a setting before what needs work when it gains half as
  * much; where none gains, the best of all. They come ranked. Of an amount no number is promised, nor that of
  * another change in its place: *amount is then what to try in the what-if. Of those that may gain nothing the
@@ -156,8 +135,15 @@ static const struct pp_report_fix *choose_change(const struct pp_report *r,
                                                  const struct pp_report_fix **candidate, const char **amount)
 {
     const struct pp_report_verdict *v = &r->verdict;
+    static const struct {
+        pp_phase phase;
+        const char *set;
+    } rows[] = {{PP_PHASE_DECODE, "decode=0.7"},
+                {PP_PHASE_TRANSFORM, "transform=0.7"},
+                {PP_PHASE_COLLATE, "collate=0.7"}};
     const struct pp_report_fix *best = NULL, *done = NULL, *unsure = NULL;
-    *amount = NULL;
+    const struct pp_remedy *sized = NULL; /* what is done is an amount of it */
+    uint64_t most = 0;
     for (size_t i = 0; i < v->n_fixes; i++) {
         const struct pp_report_fix *f = &v->fixes[i];
         int is_amount = f->effort == PP_AN_AMOUNT, said = pp_remedy_is_done_by(v->remedy, f->knob);
@@ -170,10 +156,17 @@ static const struct pp_report_fix *choose_change(const struct pp_report *r,
         if (said && !is_amount && (!done || (done->effort && !f->effort && f->gain >= done->gain / 2)))
             done = f;
         if (said && is_amount && f->remedy)
-            *amount = amount_of(r, f->remedy);
+            sized = f->remedy;
         best = best || is_amount ? best : f;
     }
-    *amount = done ? NULL : *amount;
+    *amount = sized && !done ? sized->amount : NULL;
+    /* Of the work that could be less, the phase that takes the most. */
+    for (size_t i = 0;
+         *amount && sized == &pp_remedies[PP_REMEDY_LESS_WORK] && i < sizeof(rows) / sizeof(*rows); i++) {
+        const struct pp_report_phase *p = pp_report_find_phase(r, rows[i].phase);
+        if (p && p->total_ns > most)
+            most = p->total_ns, *amount = rows[i].set;
+    }
     best = done ? done : *amount || v->remedy->looks_first ? NULL : best;
     *candidate = best || *amount || v->remedy->looks_first ? NULL : unsure;
     return best;

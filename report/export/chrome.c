@@ -215,7 +215,13 @@ static pp_status chrome_counter(void *self, const struct pp_export_counter *v, s
     begin_event_at(c, 'C', pp_track_pid(v->thread ? v->thread : c->run->threads), 0, v->t_ns);
     put_text(c, ",\"name\":", v->name);
     pp_out_str(&c->out, ",\"args\":{\"value\":");
-    pp_out_double(&c->out, v->value);
+    char text[32]; /* with as many digits as it takes */
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, sizeof(text), "%.*g", digits, v->value);
+        if (strtod(text, NULL) == v->value)
+            break;
+    }
+    pp_out_str(&c->out, text);
     pp_out_str(&c->out, "}}");
     return check_output(c, err);
 }

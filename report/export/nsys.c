@@ -525,7 +525,9 @@ static pp_status nsys_close(void *self, int complete, struct pp_err *err)
     for (int i = 0; i < TABLES; i++) {
         if (complete && st == PP_OK)
             st = nsys_rows_flush(&n->db, &n->rows[i], err);
-        nsys_rows_close(&n->rows[i]);
+        sqlite3_finalize(n->rows[i].many);
+        sqlite3_finalize(n->rows[i].one);
+        free(n->rows[i].pending);
     }
     sqlite3_finalize(n->counter);
     if (complete && st == PP_OK)

@@ -221,11 +221,3 @@ pp_status nsys_rows_flush(struct nsys_db *d, struct nsys_rows *r, struct pp_err 
     r->n = 0;
     return st;
 }
-
-void nsys_rows_close(struct nsys_rows *r)
-{
-    sqlite3_finalize(r->many);
-    sqlite3_finalize(r->one);
-    free(r->pending);
-    *r = (struct nsys_rows){0};
-}

@@ -73,4 +73,3 @@ pp_status nsys_rows_put(struct nsys_db *d, struct nsys_rows *r, const int64_t *v
                         struct pp_err *err); /* values: r->values of them, copied */
 pp_status nsys_rows_flush(struct nsys_db *d, struct nsys_rows *r,
                           struct pp_err *err); /* the last rows, before the commit */
-void nsys_rows_close(struct nsys_rows *r);     /* what is pending is gone */

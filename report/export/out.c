@@ -187,17 +187,6 @@ void pp_out_us(struct pp_out *o, uint64_t ns)
     pp_out_bytes(o, decimals, sizeof(decimals));
 }
 
-void pp_out_double(struct pp_out *o, double v)
-{
-    char text[32];
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, sizeof(text), "%.*g", digits, v);
-        if (strtod(text, NULL) == v)
-            break;
-    }
-    pp_out_str(o, text);
-}
-
 pp_status pp_out_check(const struct pp_out *o, struct pp_err *err)
 {
     return o->err_no ? pp_fail_errno(err, o->err_no, "writing %s failed", o->label) : PP_OK;

@@ -43,7 +43,6 @@ void pp_out_char(struct pp_out *o, char c);
 void pp_out_uint(struct pp_out *o, uint64_t v);
 void pp_out_int(struct pp_out *o, int64_t v);
 void pp_out_us(struct pp_out *o, uint64_t ns);  /* nanoseconds as microseconds with three decimals */
-void pp_out_double(struct pp_out *o, double v); /* shortest form that reads back the same; v must be finite */
 /* PP_OK while every write has gone well; else the sentence. */
 pp_status pp_out_check(const struct pp_out *o, struct pp_err *err);
 /* PP_E_NO_MEMORY, with a sentence that names the label. */

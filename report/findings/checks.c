@@ -59,20 +59,6 @@ int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_s
            pp_device_decode_chunk(p->device_decode, thread, spans, n);
 }
 
-/* Whether spans are missing from the recording. */
-static int is_lossy(const struct pp_source *source, const struct pp_timeline *timeline,
-                    const struct pp_report *r)
-{
-    const struct pp_thread_row *threads;
-    size_t n = source->threads(source->ctx, &threads);
-    int lossy = timeline->bad_chunks > 0;
-    for (size_t i = 0; i < n; i++)
-        lossy |= threads[i].dropped > 0;
-    for (size_t i = 0; i < r->n_losses; i++)
-        lossy |= r->losses[i].count > 0 && r->losses[i].what && strcmp(r->losses[i].what, "spans") == 0;
-    return lossy;
-}
-
 pp_status pp_checks_end(struct pp_checks_pass *p, const struct pp_tally *tally, const struct pp_report *r,
                         struct pp_arena *arena, struct pp_checks *out, struct pp_err *err)
 {
@@ -80,7 +66,15 @@ pp_status pp_checks_end(struct pp_checks_pass *p, const struct pp_tally *tally, 
     if (!p)
         return status;
     pp_laws_end(p->laws, tally, r, arena, &out->laws);
-    pp_visits_end(p->visits, is_lossy(p->source, p->timeline, r), &out->visits);
+    /* Whether spans are missing from the recording. */
+    const struct pp_thread_row *threads;
+    size_t n = p->source->threads(p->source->ctx, &threads);
+    int lossy = p->timeline->bad_chunks > 0;
+    for (size_t i = 0; i < n; i++)
+        lossy |= threads[i].dropped > 0;
+    for (size_t i = 0; i < r->n_losses; i++)
+        lossy |= r->losses[i].count > 0 && r->losses[i].what && strcmp(r->losses[i].what, "spans") == 0;
+    pp_visits_end(p->visits, lossy, &out->visits);
     pp_patterns_end(p->patterns, tally, &out->patterns);
     struct pp_ranks *ranks = &out->ranks;
     *ranks = (struct pp_ranks){.last_share = NAN,

@@ -56,29 +56,6 @@ struct pp_laws_pass *pp_laws_begin(const struct pp_source *source, const struct 
     return p;
 }
 
-static void add_to_account(struct account *a, const struct pp_timeline *tl, const struct pp_span *s)
-{
-    uint64_t end = s->start_ns + s->dur_ns;
-    if (s->start_ns < tl->start_ns || end > tl->end_ns)
-        return;
-    if (a->last_end_ns > s->start_ns) {
-        int inside = s->start_ns >= a->last_start_ns && end <= a->last_end_ns,
-            around = s->start_ns <= a->last_start_ns && end >= a->last_end_ns;
-        a->nested |= inside || around;
-        if (!inside && !around && s->start_ns > a->last_start_ns)
-            a->twice_ns += (double)(a->last_end_ns - s->start_ns);
-    }
-    if (end >= a->last_end_ns) {
-        a->last_start_ns = s->start_ns;
-        a->last_end_ns = end;
-    }
-    a->cpu_ns += (s->flags & PP_SPAN_HAS_CPU) ? (double)s->cpu_ns : 0;
-    if ((s->flags & (PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY)) == (PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY)) {
-        a->all_ns += (double)s->dur_ns;
-        a->used_ns += (double)(s->cpu_ns + s->run_delay_ns);
-    }
-}
-
 /* end: of its collate; 0: the trainer has it. */
 static int keep_batch(struct pp_laws_pass *p, uint32_t batch, uint64_t end)
 {
@@ -149,7 +126,23 @@ int pp_laws_chunk(struct pp_laws_pass *p, uint32_t thread, const struct pp_span 
         a->merged |= a->lane != PP_LANE_TRAINER && (s->flags & PP_SPAN_COUNT) && s->phase >= PP_PHASE_READ &&
                      s->phase <= PP_PHASE_TRANSFORM;
         a->rolled_up |= a->lane != PP_LANE_TRAINER && (s->flags & PP_SPAN_COUNT) && s->batch == PP_NO_BATCH;
-        add_to_account(a, p->tl, s);
+        uint64_t end = s->start_ns + s->dur_ns;
+        int counts = s->start_ns >= p->tl->start_ns && end <= p->tl->end_ns,
+            overlaps = counts && a->last_end_ns > s->start_ns,
+            inside = s->start_ns >= a->last_start_ns && end <= a->last_end_ns,
+            around = s->start_ns <= a->last_start_ns && end >= a->last_end_ns;
+        a->nested |= overlaps && (inside || around);
+        if (overlaps && !inside && !around && s->start_ns > a->last_start_ns)
+            a->twice_ns += (double)(a->last_end_ns - s->start_ns);
+        if (counts && end >= a->last_end_ns) {
+            a->last_start_ns = s->start_ns;
+            a->last_end_ns = end;
+        }
+        a->cpu_ns += counts && (s->flags & PP_SPAN_HAS_CPU) ? (double)s->cpu_ns : 0;
+        if (counts && (s->flags & PP_SPAN_HAS_CPU) && (s->flags & PP_SPAN_HAS_DELAY)) {
+            a->all_ns += (double)s->dur_ns;
+            a->used_ns += (double)(s->cpu_ns + s->run_delay_ns);
+        }
         if (!add_to_queues(p, a->lane, s))
             return 1;
     }
@@ -174,15 +167,6 @@ static double number(const struct pp_report *r, const char *key)
     return pair && pair->value && pair->value[0] ? atof(pair->value) : NAN;
 }
 
-/* Samples that can be between the workers' first touch and the trainer: slots (loader.h) and device buffers.
- * NAN: a loader whose prefetch is not known. */
-static double most_in_flight(const struct pp_report *r)
-{
-    double buffers = number(r, "copy_buffers");
-    return (number(r, "workers") * number(r, "prefetch") + 1 + (isnan(buffers) ? 2 : buffers)) *
-           number(r, "batch_size");
-}
-
 static void bound(struct pp_laws *out, const char *who, double share)
 {
     if (share > 0 && !(share <= out->bound_share)) {
@@ -204,8 +188,12 @@ static double thrown_away(const struct pp_laws_pass *p)
 static void check_service(const struct pp_laws_pass *p, const struct pp_tally *t, const struct pp_report *r,
                           struct pp_arena *arena, struct pp_laws *out)
 {
-    double got = (double)p->tl->window_samples, in_flight = most_in_flight(r), made = 0, busy_ns = 0,
-           window_ns = (double)(p->tl->end_ns - p->tl->start_ns);
+    /* In flight: samples that can be between the workers' first touch and the trainer: slots (loader.h) and
+     * device buffers. NAN: a loader whose prefetch is not known. */
+    double got = (double)p->tl->window_samples, buffers = number(r, "copy_buffers"),
+           in_flight = (number(r, "workers") * number(r, "prefetch") + 1 + (isnan(buffers) ? 2 : buffers)) *
+                       number(r, "batch_size"),
+           made = 0, busy_ns = 0, window_ns = (double)(p->tl->end_ns - p->tl->start_ns);
     int rolled_up = 0;
     for (size_t i = 0; i < p->n_threads; i++)
         rolled_up |= p->accounts[i].lane == PP_LANE_WORKER && p->accounts[i].rolled_up;

@@ -24,18 +24,6 @@ int live_room(struct pp_live *l, void *array, size_t n, size_t *cap, size_t size
     return ok;
 }
 
-void live_range(const struct pp_live *l, uint64_t *first_s, uint64_t *last_s)
-{
-    size_t n = l->n_seconds;
-    /* Parts of the newest second still come while the run goes. */
-    if (n && l->state == PP_LIVE_RUNNING)
-        n--;
-    *first_s = l->base_s;
-    *last_s = n ? l->base_s + n - 1 : l->base_s - 1;
-    if (!l->base_s && !n)
-        *first_s = 1, *last_s = 0;
-}
-
 /* ---- facts, state ---- */
 
 struct fact_walk {

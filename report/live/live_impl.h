@@ -187,8 +187,6 @@ static inline const struct live_second *live_second_at(const struct pp_live *l, 
     static const struct live_second none;
     return s >= l->base_s && s - l->base_s < l->n_seconds ? &l->seconds[s - l->base_s] : &none;
 }
-/* The first and the last complete second; last < first: none. */
-void live_range(const struct pp_live *l, uint64_t *first_s, uint64_t *last_s);
 /* Share of second s that the trainer waited; NAN without a trainer in it. */
 double live_wait_share(const struct pp_live *l, uint64_t s);
 

@@ -366,7 +366,13 @@ pp_status pp_live_at(struct pp_live *l, uint64_t at_s, unsigned window_s, struct
                                    .disk_most_bytes_per_s = 1,
                                    .net_most_bytes_per_s = 1,
                                    .gpu = {[0 ... PP_LIVE_GPUS - 1] = NAN}};
-    live_range(l, &now.first_s, &now.last_s);
+    /* The first and the last complete second; last < first: none. Parts of the newest second still come while
+     * the run goes. */
+    size_t n = l->n_seconds - (l->n_seconds && l->state == PP_LIVE_RUNNING);
+    now.first_s = l->base_s;
+    now.last_s = n ? l->base_s + n - 1 : l->base_s - 1;
+    if (!l->base_s && !n)
+        now.first_s = 1, now.last_s = 0;
     now.origin_ns = l->origin_ns ? l->origin_ns : now.first_s * LIVE_SECOND_NS;
     if (now.last_s >= now.first_s) {
         now.at_s = at_s > now.last_s ? now.last_s : at_s < now.first_s ? now.first_s : at_s;

@@ -116,18 +116,6 @@ static const char *unlike_of(struct judging *j, const struct pp_resume_start *b,
 
 /* ---- a chain ---- */
 
-/* "the end of epoch 1": behind so many batches. */
-static const char *until_text(struct judging *j, const struct pp_resume_run *a, size_t batches)
-{
-    if (batches >= a->n && a->finished)
-        return "the end of the training";
-    for (size_t i = 0; i < a->iterations; i++)
-        if (a->iteration[i].n && a->iteration[i].first + a->iteration[i].n == batches &&
-            (a->iteration[i].ended || i + 1 < a->iterations))
-            return pp_arena_printf(&j->out->arena, "the end of epoch %zu", i);
-    return pp_arena_printf(&j->out->arena, "batch %zu", batches);
-}
-
 static void fill_answer(struct judging *j, const struct pp_resume_start *s, const struct resume_compared *c)
 {
     struct pp_resume_answer *a = j->answer;
@@ -153,7 +141,15 @@ static void fill_answer(struct judging *j, const struct pp_resume_start *s, cons
     j->number[PP_RESUME_FACT_LEFT_OUT] = c->left_out > 0 ? c->left_out : NAN;
     if (c->repeated + c->left_out > 0) {
         a->counted_to = (double)c->until;
-        j->text[PP_RESUME_FACT_UNTIL] = until_text(j, control, c->until);
+        /* "the end of epoch 1": behind so many batches. */
+        const char *until = c->until >= control->n && control->finished ? "the end of the training" : NULL;
+        for (size_t i = 0; i < control->iterations && !until; i++) {
+            const struct pp_resume_iteration *it = &control->iteration[i];
+            if (it->n && it->first + it->n == c->until && (it->ended || i + 1 < control->iterations))
+                until = pp_arena_printf(&j->out->arena, "the end of epoch %zu", i);
+        }
+        j->text[PP_RESUME_FACT_UNTIL] = until ? until
+                                              : pp_arena_printf(&j->out->arena, "batch %zu", c->until);
     }
     j->text[PP_RESUME_FACT_WHO] = s->ranks != j->in->control[0].ranks
                                       ? "the ranks together have"
