@@ -38,24 +38,6 @@ static struct pp_bootstrap_opts bootstrap_of(const struct pp_compare *c, double 
     return (struct pp_bootstrap_opts){confidence, c->opts.resamples, c->opts.seed};
 }
 
-/* Both sides, each around its own median: what is left is noise, whatever changed between them. */
-static pp_status noise_floor(const struct pp_compare *c, const double *base, const double *head,
-                             double *floor, struct pp_err *err)
-{
-    size_t n = c->n_base + c->n_head;
-    double *pool = malloc(n * sizeof(*pool)), of_base = pp_stats_median(base, c->n_base),
-           of_head = pp_stats_median(head, c->n_head);
-    struct pp_bootstrap_opts o = bootstrap_of(c, NOISE_CONFIDENCE);
-    if (!pool)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu values", n);
-    for (size_t i = 0; i < n; i++)
-        pool[i] = i < c->n_base ? base[i] / of_base : head[i - c->n_base] / of_head;
-    pp_status st = pp_bootstrap_noise_floor((struct pp_values){pool, n}, c->n_base, c->n_head, &o, floor,
-                                            err);
-    free(pool);
-    return st;
-}
-
 static int is_complete(const struct pp_compare *c, const struct pp_compare_metric *m)
 {
     return m->measured_base == c->n_base && m->measured_head == c->n_head;
@@ -72,8 +54,19 @@ static pp_status test_runs(const struct pp_compare *c, struct pp_compare_metric 
                                              (struct pp_values){base, c->n_base}, &o, &r, err);
     if (st == PP_OK)
         st = pp_mann_whitney(head, c->n_head, base, c->n_base, &mw, err);
-    if (st == PP_OK && c->n_base > 1 && c->n_head > 1) /* one run says nothing of noise */
-        st = noise_floor(c, base, head, &m->noise_floor, err);
+    if (st == PP_OK && c->n_base > 1 && c->n_head > 1) { /* one run says nothing of noise */
+        /* Both sides, each around its own median: what is left is noise, whatever changed between them. */
+        struct pp_bootstrap_opts noise = bootstrap_of(c, NOISE_CONFIDENCE);
+        size_t n = c->n_base + c->n_head;
+        double *pool = malloc(n * sizeof(*pool)), of_base = pp_stats_median(base, c->n_base),
+               of_head = pp_stats_median(head, c->n_head);
+        for (size_t i = 0; pool && i < n; i++)
+            pool[i] = i < c->n_base ? base[i] / of_base : head[i - c->n_base] / of_head;
+        st = pool ? pp_bootstrap_noise_floor((struct pp_values){pool, n}, c->n_base, c->n_head, &noise,
+                                             &m->noise_floor, err)
+                  : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu values", n);
+        free(pool);
+    }
     if (st == PP_OK) {
         m->ratio = r.ratio;
         m->low = r.low;

@@ -127,29 +127,6 @@ void pp_gpu_tracks_free(struct pp_gpu_tracks *t)
     *t = (struct pp_gpu_tracks){0};
 }
 
-/* NULL without memory. A run has a dozen. */
-static struct pp_gpu_lane *gpu_lane(struct pp_gpu_tracks *t, enum lane_kind kind, const struct pp_gpu_row *r)
-{
-    struct pp_gpu_lane wanted = {
-        .kind = kind, .device = NONE, .context = NONE, .stream = NONE, .thread = NONE};
-    if (kind == STREAM)
-        wanted.device = r->device, wanted.context = r->context, wanted.stream = r->stream;
-    if (kind == WAITS)
-        wanted.context = r->context;
-    if (kind == CALLS)
-        wanted.thread = r->thread;
-    for (struct pp_gpu_lane *l = t->lane; l < t->lane + t->n; l++)
-        if (l->kind == kind && l->device == wanted.device && l->context == wanted.context &&
-            l->stream == wanted.stream && l->thread == wanted.thread)
-            return l;
-    if (t->n == MOST_GPU_LANES)
-        return &t->lane[t->n - 1];
-    if (!pp_grow(&t->lane, &t->cap, t->n + 1, sizeof(*t->lane)))
-        return NULL;
-    t->lane[t->n] = wanted;
-    return &t->lane[t->n++];
-}
-
 static const char *numbered(char *out, size_t size, const char *word, uint32_t id)
 {
     if (id == NONE)
@@ -227,9 +204,27 @@ pp_status pp_gpu_tracks_place(struct pp_gpu_tracks *t, const struct pp_gpu_row *
         k++;
     if (k == end)
         return PP_END;
-    struct pp_gpu_lane *lane = gpu_lane(t, k->lane, r);
-    if (!lane)
-        return PP_E_NO_MEMORY;
+    struct pp_gpu_lane wanted = {
+        .kind = k->lane, .device = NONE, .context = NONE, .stream = NONE, .thread = NONE};
+    if (k->lane == STREAM)
+        wanted.device = r->device, wanted.context = r->context, wanted.stream = r->stream;
+    if (k->lane == WAITS)
+        wanted.context = r->context;
+    if (k->lane == CALLS)
+        wanted.thread = r->thread;
+    struct pp_gpu_lane *lane = t->lane; /* a run has a dozen */
+    while (lane < t->lane + t->n &&
+           (lane->kind != wanted.kind || lane->device != wanted.device || lane->context != wanted.context ||
+            lane->stream != wanted.stream || lane->thread != wanted.thread))
+        lane++;
+    if (lane == t->lane + t->n && t->n == MOST_GPU_LANES) {
+        lane--;
+    } else if (lane == t->lane + t->n) {
+        if (!pp_grow(&t->lane, &t->cap, t->n + 1, sizeof(*t->lane)))
+            return PP_E_NO_MEMORY;
+        lane = &t->lane[t->n++];
+        *lane = wanted;
+    }
     fill_gpu_slice(k, r, out);
     out->beside = pp_tracks_place(&lane->tracks, out->start_ns, out->end_ns, &ok);
     if (!ok)

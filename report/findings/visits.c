@@ -283,21 +283,6 @@ static const struct pp_visit_batch *batch_of(const struct pp_visits_pass *p, uin
     return b && b->n && b->epoch == epoch ? b : NULL;
 }
 
-/* Two neighbouring epochs. */
-static struct pp_visit_orders compare(const struct pp_visits_pass *p, size_t epoch)
-{
-    struct pp_visit_orders c = {0};
-    uint32_t now = first_batch(p, epoch), before = first_batch(p, epoch - 1);
-    const struct pp_visit_batch *a, *b;
-    if (now == UINT32_MAX || before == UINT32_MAX || before >= now)
-        return c;
-    for (uint64_t i = 0;
-         before + i < now && (a = batch_of(p, before + i, epoch - 1)) && (b = batch_of(p, now + i, epoch));
-         i++)
-        pp_visit_orders_add(&c, a, b);
-    return c;
-}
-
 /* Lists of a sampler of PyTorch's that shuffles. Of a job's own sampler, or batch sampler, it is not known
  * what is meant. */
 static int own_sampler(const struct pp_visits_pass *p)
@@ -310,7 +295,14 @@ static void judge_order(const struct pp_visits_pass *p, struct pp_visits *out)
 {
     int possible = 0, by_number = 0;
     for (size_t e = 1; e < (p->n_listed ? p->n_listed : p->tl->n_epoch_first); e++) {
-        struct pp_visit_orders c = compare(p, e);
+        struct pp_visit_orders c = {0};
+        uint32_t now = first_batch(p, e), before = first_batch(p, e - 1);
+        const struct pp_visit_batch *a, *b;
+        int both = now != UINT32_MAX && before != UINT32_MAX;
+        for (uint64_t i = 0; both && before + i < now && (a = batch_of(p, before + i, e - 1)) &&
+                             (b = batch_of(p, now + i, e));
+             i++)
+            pp_visit_orders_add(&c, a, b);
         if (c.compared == 0)
             continue;
         possible = 1;

@@ -223,9 +223,22 @@ static void add_launched(struct split *s, uint64_t from, uint64_t to)
     s->idle_ns[PP_GPU_IDLE_LAUNCH] += length(from, to) - copying;
 }
 
-/* [from, to] before kernel k of the trainer (NULL: none came). */
-static void divide(struct split *s, uint64_t from, uint64_t to, const struct pp_gpu_kernel *k)
+/* ---- the window ---- */
+
+/* Idle from one to the other, before the trainer's first kernel from `to` on; *cursor moves on with it. */
+static void idle_stretch(struct split *s, uint64_t from, uint64_t to, size_t *cursor)
 {
+    if (from >= to)
+        return;
+    s->idle_in_wait_ns += (double)pp_timeline_stalled_between(s->timeline, from, to, &s->next_stall);
+    while (s->next_sync < s->rows->n_syncs && s->rows->syncs[s->next_sync].end_ns <= from)
+        s->next_sync++;
+    while (s->next_blocking < s->rows->n_blocking && s->rows->blocking[s->next_blocking].end_ns <= from)
+        s->next_blocking++;
+    while (*cursor < s->rows->n_kernels &&
+           (!s->rows->kernels[*cursor].trainer || s->rows->kernels[*cursor].start_ns < to))
+        ++*cursor;
+    const struct pp_gpu_kernel *k = *cursor < s->rows->n_kernels ? &s->rows->kernels[*cursor] : NULL;
     if (!k || !k->launch_ns) {
         s->idle_ns[PP_GPU_IDLE_OTHER] += length(from, to);
         return;
@@ -244,30 +257,11 @@ static void divide(struct split *s, uint64_t from, uint64_t to, const struct pp_
     for (size_t i = first; i < n && copies[i].batch == k->batch; i++)
         copy_to = later(copies[i].end_ns, copy_to);
     copy_to = earlier(later(copy_to, copy_from), to);
-    launch = later(launch,
-                   copy_to); /* a launch before its data is there is one that waits for it in its stream */
+    launch = later(launch, copy_to); /* before its data is there, it waits for it in its stream */
     add_part(s, PP_GPU_IDLE_DATA, k->thread, from, copy_from);
     s->idle_ns[PP_GPU_IDLE_COPY] += length(copy_from, copy_to);
     add_part(s, PP_GPU_IDLE_LAUNCH, k->thread, copy_to, launch);
     add_launched(s, launch, to);
-}
-
-/* ---- the window ---- */
-
-/* Idle from one to the other, before the trainer's first kernel from `to` on; *cursor moves on with it. */
-static void idle_stretch(struct split *s, uint64_t from, uint64_t to, size_t *cursor)
-{
-    if (from >= to)
-        return;
-    s->idle_in_wait_ns += (double)pp_timeline_stalled_between(s->timeline, from, to, &s->next_stall);
-    while (s->next_sync < s->rows->n_syncs && s->rows->syncs[s->next_sync].end_ns <= from)
-        s->next_sync++;
-    while (s->next_blocking < s->rows->n_blocking && s->rows->blocking[s->next_blocking].end_ns <= from)
-        s->next_blocking++;
-    while (*cursor < s->rows->n_kernels &&
-           (!s->rows->kernels[*cursor].trainer || s->rows->kernels[*cursor].start_ns < to))
-        ++*cursor;
-    divide(s, from, to, *cursor < s->rows->n_kernels ? &s->rows->kernels[*cursor] : NULL);
 }
 
 /* ---- copies, calls ---- */

@@ -97,11 +97,13 @@ static void on_row(void *ctx, const struct pp_request_row *r)
     k->n++;
 }
 
-static pp_status bring_up_to_date(struct pp_kept_requests *k, struct pp_reader *r, struct pp_err *err)
+pp_status pp_kept_requests_each(struct pp_kept_requests *k, struct pp_reader *r, pp_request_fn *fn, void *ctx,
+                                struct pp_err *err)
 {
-    uint64_t oldest;
-    int again = k->first == k->n;
     pp_status st = PP_OK;
+    if (!k || k->too_many)
+        return pp_reader_each_request(r, NULL, fn, ctx, err);
+    int again = k->first == k->n;
     if (!again) {
         const struct pp_request_row newest = k->row[k->n - 1]; /* the array may move */
         struct update u = {.k = k, .newest = &newest};
@@ -113,25 +115,19 @@ static pp_status bring_up_to_date(struct pp_kept_requests *k, struct pp_reader *
         forget(k);
         st = pp_reader_each_request(r, NULL, on_row, &u, err);
     }
+    uint64_t oldest;
     if (st == PP_OK)
         st = pp_reader_first_request(r, &oldest, err);
     while (st == PP_OK && k->first < k->n && (int64_t)k->row[k->first].id < (int64_t)oldest)
         k->first++;
     if (st == PP_OK && k->no_memory)
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu requests", k->n);
-    if (st != PP_OK || k->too_many) {
-        int too_many = k->too_many;
+    int too_many = k->too_many;
+    if (st != PP_OK || too_many) {
         forget(k);
         k->too_many = too_many;
     }
-    return st;
-}
-
-pp_status pp_kept_requests_each(struct pp_kept_requests *k, struct pp_reader *r, pp_request_fn *fn, void *ctx,
-                                struct pp_err *err)
-{
-    pp_status st = k && !k->too_many ? bring_up_to_date(k, r, err) : PP_OK;
-    if (!k || (st == PP_OK && k->too_many))
+    if (st == PP_OK && too_many)
         return pp_reader_each_request(r, NULL, fn, ctx, err);
     for (size_t i = k->first; st == PP_OK && i < k->n; i++) {
         struct pp_request_row row = k->row[i];
