@@ -85,47 +85,6 @@ static void stored_already(void *ctx, const struct pp_loaders_file *f)
 {
 }
 
-/* Those that were trained on come first. */
-static void take_use(struct pp_store *store, int64_t pid, const struct pp_order_block *b)
-{
-    struct pp_use_row u = {.pid = pid,
-                           .loader = b->loader,
-                           .epoch = b->epoch,
-                           .first_batch = b->first_batch,
-                           .batches = b->samples,
-                           .trained = 1,
-                           .step = b->flags};
-    if (u.batches)
-        pp_store_use(store, &u);
-    u.first_batch += b->samples;
-    u.batches = b->batches - b->samples;
-    u.trained = 0;
-    u.step += b->samples;
-    if (u.batches)
-        pp_store_use(store, &u);
-}
-
-static void take_state(struct pp_store *store, int64_t pid, const struct pp_order_block *b,
-                       const uint8_t *behind)
-{
-    struct pp_state_times times;
-    const char *text[PP_STATE_TEXTS], *at = (const char *)behind + sizeof(times);
-    memcpy(&times, behind, sizeof(times));
-    for (int i = 0; i < PP_STATE_TEXTS; i++, at += strlen(at) + 1)
-        text[i] = i < 2 || *at ? at : NULL;
-    pp_store_state(store, &(struct pp_state_row){.pid = pid,
-                                                 .t_ns = times.t_ns,
-                                                 .dur_ns = times.dur_ns,
-                                                 .action = text[0],
-                                                 .via = text[1],
-                                                 .path = text[2],
-                                                 .place = text[3],
-                                                 .value = text[4],
-                                                 .iterations = b->loader,
-                                                 .batch = b->first_batch,
-                                                 .step = b->flags});
-}
-
 static void take_block(void *ctx, int64_t pid, const struct pp_order_block *b, const uint8_t *behind)
 {
     struct pp_store *store = ((const struct taking *)ctx)->store;
@@ -142,8 +101,43 @@ static void take_block(void *ctx, int64_t pid, const struct pp_order_block *b, c
                                                      .list = behind,
                                                      .list_bytes = b->bytes});
         break;
-    case PP_USE_MAGIC: take_use(store, pid, b); break;
-    case PP_STATE_MAGIC: take_state(store, pid, b, behind); break;
+    case PP_USE_MAGIC: { /* those that were trained on come first */
+        struct pp_use_row u = {.pid = pid,
+                               .loader = b->loader,
+                               .epoch = b->epoch,
+                               .first_batch = b->first_batch,
+                               .batches = b->samples,
+                               .trained = 1,
+                               .step = b->flags};
+        if (u.batches)
+            pp_store_use(store, &u);
+        u.first_batch += b->samples;
+        u.batches = b->batches - b->samples;
+        u.trained = 0;
+        u.step += b->samples;
+        if (u.batches)
+            pp_store_use(store, &u);
+        break;
+    }
+    case PP_STATE_MAGIC: {
+        struct pp_state_times times;
+        const char *text[PP_STATE_TEXTS], *at = key + sizeof(times);
+        memcpy(&times, behind, sizeof(times));
+        for (int i = 0; i < PP_STATE_TEXTS; i++, at += strlen(at) + 1)
+            text[i] = i < 2 || *at ? at : NULL;
+        pp_store_state(store, &(struct pp_state_row){.pid = pid,
+                                                     .t_ns = times.t_ns,
+                                                     .dur_ns = times.dur_ns,
+                                                     .action = text[0],
+                                                     .via = text[1],
+                                                     .path = text[2],
+                                                     .place = text[3],
+                                                     .value = text[4],
+                                                     .iterations = b->loader,
+                                                     .batch = b->first_batch,
+                                                     .step = b->flags});
+        break;
+    }
     case PP_FACT_MAGIC:
         pp_store_fact(store, &(struct pp_fact_row){.pid = pid,
                                                    .loader = b->loader,
