@@ -115,15 +115,6 @@ struct gathering {
     int merges;         /* hashes of batches are asked for: `ranks` shows none */
 };
 
-/* A digest that was written beside the recordings it is of says nothing that they do not. */
-static int is_of_recordings(const struct gathering *g, const struct pp_digest *d)
-{
-    for (size_t i = 0; i < d->n_rows; i++)
-        if (d->rows[i].rank >= MOST_RANKS || !g->recorded[d->rows[i].rank])
-            return 0;
-    return d->n_rows > 0;
-}
-
 static pp_status add_file(void *ctx, const char *path, int named, struct pp_err *err)
 {
     struct gathering *g = ctx;
@@ -137,7 +128,11 @@ static pp_status add_file(void *ctx, const char *path, int named, struct pp_err 
         stat(path, &info) == 0 &&
         S_ISREG(info.st_mode)) /* it is said to be no digest, not to be no recording */
         st = pp_digest_load(path, &one, err);
-    if (st == PP_OK && is_digest && !named && is_of_recordings(g, &one)) {
+    /* A digest that was written beside the recordings it is of says nothing that they do not. */
+    int repeats = st == PP_OK && is_digest && !named && one.n_rows > 0;
+    for (size_t i = 0; repeats && i < one.n_rows; i++)
+        repeats = one.rows[i].rank < MOST_RANKS && g->recorded[one.rows[i].rank];
+    if (repeats) {
         st = pp_fail(err, PP_E_USAGE, "%s is of ranks whose recordings are here", path);
     } else if (st == PP_OK) {
         for (size_t i = 0; !is_digest && i < one.n_rows; i++)
@@ -149,26 +144,6 @@ static pp_status add_file(void *ctx, const char *path, int named, struct pp_err 
     return pp_rank_file_leave_out(st, named, err);
 }
 
-/* Traces of another profiler, one of each rank. */
-static pp_status read_traces(const char *const *operands, int n, struct gathering *g, struct pp_err *err)
-{
-    struct import_trace *traces = NULL;
-    size_t n_traces = 0;
-    pp_status st = import_files_find(operands, n, &traces, &n_traces, err);
-    if (st == PP_OK && n_traces == 1 && traces[0].rank < 0)
-        traces[0].rank = 0, traces[0].world_size = 1;
-    for (size_t i = 0; st == PP_OK && i < n_traces; i++) {
-        struct pp_digest one;
-        st = pp_trace_digest(&traces[i], &one, err);
-        if (st == PP_OK)
-            st = pp_pile_add(&g->pile, &one, err);
-        else
-            pp_digest_free(&one);
-    }
-    import_files_free(traces, n_traces);
-    return st;
-}
-
 pp_status pp_rank_files_read(const char *const *operands, int n, const char *output, struct pp_digest *out,
                              struct pp_err *err)
 {
@@ -177,9 +152,24 @@ pp_status pp_rank_files_read(const char *const *operands, int n, const char *out
         g.output = (struct stat){0};
     *out = (struct pp_digest){0};
     pp_status st = g.recorded ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to read %d files", n);
-    if (st == PP_OK)
-        st = pp_traces_only(operands, n) ? read_traces(operands, n, &g, err)
-                                         : pp_rank_files_each(operands, n, add_file, &g, err);
+    if (st == PP_OK && pp_traces_only(operands, n)) { /* of another profiler, one of each rank */
+        struct import_trace *traces = NULL;
+        size_t n_traces = 0;
+        st = import_files_find(operands, n, &traces, &n_traces, err);
+        if (st == PP_OK && n_traces == 1 && traces[0].rank < 0)
+            traces[0].rank = 0, traces[0].world_size = 1;
+        for (size_t i = 0; st == PP_OK && i < n_traces; i++) {
+            struct pp_digest one;
+            st = pp_trace_digest(&traces[i], &one, err);
+            if (st == PP_OK)
+                st = pp_pile_add(&g.pile, &one, err);
+            else
+                pp_digest_free(&one);
+        }
+        import_files_free(traces, n_traces);
+    } else if (st == PP_OK) {
+        st = pp_rank_files_each(operands, n, add_file, &g, err);
+    }
     if (st == PP_OK)
         st = pp_pile_end(&g.pile, out, err);
     if (st == PP_OK && !out->n_rows)
@@ -204,28 +194,6 @@ static int by_rank(const void *a, const void *b)
 {
     const struct import_trace *x = a, *y = b;
     return x->rank != y->rank ? PP_COMPARE(x->rank, y->rank) : strverscmp(x->path, y->path);
-}
-
-/* A rank each, of those in the order of their names; a rank of its own for every one. */
-static pp_status give_ranks(struct import_trace *traces, size_t n, struct pp_err *err)
-{
-    int all = 1;
-    int64_t world = (int64_t)n;
-    for (size_t i = 0; i < n; i++)
-        all &= pp_import_rank_of(traces[i].path, &traces[i].rank, &traces[i].world_size);
-    for (size_t i = 0; i < n; i++) {
-        traces[i].rank = all ? traces[i].rank : (int64_t)i;
-        world = traces[i].rank >= world ? traces[i].rank + 1 : world;
-    }
-    for (size_t i = 0; i < n; i++)
-        if (traces[i].world_size < world)
-            traces[i].world_size = world;
-    qsort(traces, n, sizeof(*traces), by_rank);
-    for (size_t i = 1; i < n; i++)
-        if (traces[i].rank == traces[i - 1].rank)
-            return pp_fail(err, PP_E_USAGE, "%s and %s are both of rank %lld; import one trace of each rank",
-                           traces[i - 1].path, traces[i].path, (long long)traces[i].rank);
-    return PP_OK;
 }
 
 /* Takes the names. Files of a format of which each process of a job writes one become one trace, the first of
@@ -285,8 +253,27 @@ pp_status import_files_find(const char *const *operands, int n, struct import_tr
     }
     if (st == PP_OK)
         st = make_traces(&f, out, n_out, err);
-    if (st == PP_OK && *n_out > 1)
-        st = give_ranks(*out, *n_out, err);
+    if (st == PP_OK && *n_out > 1) {
+        /* A rank each, of those in the order of their names; a rank of its own for every one. */
+        struct import_trace *traces = *out;
+        int all = 1;
+        int64_t world = (int64_t)*n_out;
+        for (size_t i = 0; i < *n_out; i++)
+            all &= pp_import_rank_of(traces[i].path, &traces[i].rank, &traces[i].world_size);
+        for (size_t i = 0; i < *n_out; i++) {
+            traces[i].rank = all ? traces[i].rank : (int64_t)i;
+            world = traces[i].rank >= world ? traces[i].rank + 1 : world;
+        }
+        for (size_t i = 0; i < *n_out; i++)
+            if (traces[i].world_size < world)
+                traces[i].world_size = world;
+        qsort(traces, *n_out, sizeof(*traces), by_rank);
+        for (size_t i = 1; st == PP_OK && i < *n_out; i++)
+            if (traces[i].rank == traces[i - 1].rank)
+                st = pp_fail(err, PP_E_USAGE,
+                             "%s and %s are both of rank %lld; import one trace of each rank",
+                             traces[i - 1].path, traces[i].path, (long long)traces[i].rank);
+    }
     free_names(&f);
     return st;
 }

@@ -104,29 +104,24 @@ pp_status pp_trace_digest(const struct import_trace *trace, struct pp_digest *ou
 
 /* ---- what is there ---- */
 
-static int is_directory_of_traces(const char *dir)
-{
-    DIR *d = opendir(dir);
-    int traces = 0, recordings = 0;
-    for (struct dirent *e; d && !recordings && (e = readdir(d));) {
-        char path[PATH_MAX];
-        if (e->d_name[0] == '.' ||
-            (size_t)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) >= sizeof(path))
-            continue;
-        recordings |= pp_ends_in(path, ".digest") || pp_reader_is_recording(path);
-        traces = traces || pp_import_trace_format(path);
-    }
-    if (d)
-        closedir(d);
-    return traces && !recordings;
-}
-
 int pp_traces_only(const char *const *operands, int n)
 {
     int only = n > 0;
-    for (int i = 0; i < n && only; i++)
-        only = pp_is_directory(operands[i]) ? is_directory_of_traces(operands[i])
-                                            : pp_import_trace_format(operands[i]) != NULL;
+    for (int i = 0; i < n && only; i++) {
+        DIR *d = pp_is_directory(operands[i]) ? opendir(operands[i]) : NULL;
+        int traces = !pp_is_directory(operands[i]) && pp_import_trace_format(operands[i]), recordings = 0;
+        for (struct dirent *e; d && !recordings && (e = readdir(d));) {
+            char path[PATH_MAX];
+            if (e->d_name[0] == '.' ||
+                (size_t)snprintf(path, sizeof(path), "%s/%s", operands[i], e->d_name) >= sizeof(path))
+                continue;
+            recordings |= pp_ends_in(path, ".digest") || pp_reader_is_recording(path);
+            traces = traces || pp_import_trace_format(path);
+        }
+        if (d)
+            closedir(d);
+        only = traces && !recordings;
+    }
     return only;
 }
 
