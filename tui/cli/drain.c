@@ -20,19 +20,16 @@ static const struct pp_opt opts[] = {
 };
 /* clang-format on */
 
-static void answer(int *fd, const char *text)
+static void on_ready(void *ctx, const struct pp_err *failed)
 {
+    int *fd = ctx;
+    const char *text = failed ? failed->text : PP_COLLECTOR_READY;
     if (*fd < 0)
         return;
     ssize_t n = write(*fd, text, strlen(text));
     (void)n;
     close(*fd);
     *fd = -1;
-}
-
-static void on_ready(void *ctx, const struct pp_err *failed)
-{
-    answer(ctx, failed ? failed->text : PP_COLLECTOR_READY);
 }
 
 static int run(int argc, char **argv)
@@ -55,8 +52,10 @@ static int run(int argc, char **argv)
         /* A session of its own: what ends the program's terminal or process group is not to end the
          * collector. */
         pid_t pid = fork();
-        if (pid < 0)
-            answer(&to, strerror(errno));
+        if (pid < 0) {
+            pp_fail(&err, PP_E_SYSTEM, "%s", strerror(errno));
+            on_ready(&to, &err);
+        }
         if (pid != 0)
             return 0;
         setsid();
