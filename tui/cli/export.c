@@ -142,32 +142,7 @@ static uint64_t to_common(const void *clock, uint64_t own_ns)
     return pp_clock_to_reference(clock, own_ns);
 }
 
-static pp_status open_files(struct ranks *r, const char *const *files, struct pp_err *err)
-{
-    pp_status st = PP_OK;
-    for (size_t i = 0; st == PP_OK && i < r->n; i++) {
-        st = pp_source_open_threads(files[i], &r->source[i], err);
-        r->opened = i + 1; /* closed also after a failure */
-        if (st == PP_OK) {
-            /* "rank 3"; of a recording without a rank, or with one that another has, the file's name. */
-            double rank = pp_source_number(&r->source[i], "rank", "rank",
-                                           pp_source_number(&r->source[i], "config", "rank", NAN));
-            int known = rank >= 0 && rank < 1e9;
-            if (known)
-                snprintf(r->label[i], sizeof(r->label[i]), "rank %.0f", rank);
-            for (size_t k = 0; k < i && known; k++)
-                known = strcmp(r->label[k], r->label[i]) != 0;
-            if (!known)
-                snprintf(r->label[i], sizeof(r->label[i]), "%.28s", basename(files[i]));
-        }
-    }
-    if (st == PP_OK)
-        st = pp_clock_align(r->source, r->n, r->clock, err);
-    return st;
-}
-
-/* Opens the files; *source is theirs together, until free_ranks. Says on stderr how each clock was aligned,
- * unless quiet. */
+/* Opens the files; *source is theirs together. Says on stderr how each clock was aligned, unless quiet. */
 static pp_status open_ranks(const char *const *files, size_t n, int quiet, struct ranks **out,
                             struct pp_source *source, struct pp_err *err)
 {
@@ -175,7 +150,25 @@ static pp_status open_ranks(const char *const *files, size_t n, int quiet, struc
     if (!r)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to export %zu recordings", n);
     r->n = n;
-    pp_status st = open_files(r, files, err);
+    pp_status st = PP_OK;
+    for (size_t i = 0; st == PP_OK && i < n; i++) {
+        st = pp_source_open_threads(files[i], &r->source[i], err);
+        r->opened = i + 1; /* closed also after a failure */
+        if (st != PP_OK)
+            continue;
+        /* "rank 3"; of a recording without a rank, or with one that another has, the file's name. */
+        double rank = pp_source_number(&r->source[i], "rank", "rank",
+                                       pp_source_number(&r->source[i], "config", "rank", NAN));
+        int known = rank >= 0 && rank < 1e9;
+        if (known)
+            snprintf(r->label[i], sizeof(r->label[i]), "rank %.0f", rank);
+        for (size_t k = 0; k < i && known; k++)
+            known = strcmp(r->label[k], r->label[i]) != 0;
+        if (!known)
+            snprintf(r->label[i], sizeof(r->label[i]), "%.28s", basename(files[i]));
+    }
+    if (st == PP_OK)
+        st = pp_clock_align(r->source, r->n, r->clock, err);
     for (size_t i = 0; st == PP_OK && i < n; i++)
         r->part[i] = (struct pp_join_part){.source = &r->source[i],
                                            .label = r->label[i],
@@ -202,18 +195,6 @@ static pp_status open_ranks(const char *const *files, size_t n, int quiet, struc
     }
     *source = r->joined;
     return st;
-}
-
-static void free_ranks(struct ranks *r)
-{
-    if (!r)
-        return;
-    pp_source_unjoin(&r->joined);
-    for (size_t i = 0; i < r->opened; i++) {
-        pp_clock_free(&r->clock[i]);
-        pp_source_close(&r->source[i]);
-    }
-    free(r);
 }
 
 /* ---- spans in another tool's format ---- */
@@ -289,9 +270,14 @@ static pp_status export_spans(const char *const *inputs, int n, const struct pp_
     if (st == PP_OK && !o->quiet)
         note_done(&source, to, out, &result);
 out:
-    if (n > 1)
-        free_ranks(ranks);
-    else
+    if (ranks)
+        pp_source_unjoin(&ranks->joined);
+    for (size_t i = 0; ranks && i < ranks->opened; i++) {
+        pp_clock_free(&ranks->clock[i]);
+        pp_source_close(&ranks->source[i]);
+    }
+    free(ranks);
+    if (n <= 1)
         pp_source_close(&source);
     return st;
 }
@@ -318,18 +304,6 @@ static int is_interrupted(void *ctx)
     return interrupt_asked();
 }
 
-static void wait_to_retry(struct sending *s, long retry_s, int tries)
-{
-    long pause_s = retry_s > 1L << tries ? retry_s : 1L << tries;
-    uint64_t ns = (uint64_t)(pause_s < PAUSE_MOST_S ? pause_s : PAUSE_MOST_S) * UINT64_C(1000000000);
-    uint64_t now = pp_now_ns(), until = now + ns + pp_mix64(now) % (ns / 4);
-    while (!interrupt_asked() && now < until) {
-        uint64_t next = now + UINT64_C(200000000);
-        pp_sleep_until_ns(next < until ? next : until);
-        now = pp_now_ns();
-    }
-}
-
 /* What is lost is counted; a server that takes nothing is not asked for ever. */
 static int send_body(void *ctx, const char *body, size_t n, size_t spans)
 {
@@ -342,8 +316,16 @@ static int send_body(void *ctx, const char *body, size_t n, size_t spans)
         return interrupt_asked();
     }
     for (int tries = 0; sent == PP_SENT_AGAIN && tries < TRIES && !interrupt_asked(); tries++) {
-        if (tries)
-            wait_to_retry(s, x.retry_s, tries - 1);
+        if (tries) {
+            long pause_s = x.retry_s > 1L << (tries - 1) ? x.retry_s : 1L << (tries - 1);
+            uint64_t ns = (uint64_t)(pause_s < PAUSE_MOST_S ? pause_s : PAUSE_MOST_S) * UINT64_C(1000000000);
+            uint64_t now = pp_now_ns(), until = now + ns + pp_mix64(now) % (ns / 4);
+            while (!interrupt_asked() && now < until) {
+                uint64_t next = now + UINT64_C(200000000);
+                pp_sleep_until_ns(next < until ? next : until);
+                now = pp_now_ns();
+            }
+        }
         sent = pp_otlp_send(s->client, &s->settings, body, n, &x);
     }
     s->wire_bytes += x.wire_bytes;
