@@ -53,18 +53,6 @@ static size_t list_codes(struct code codes[CODES])
     return n;
 }
 
-/* By its whole name, or by its second part. */
-static const struct code *find_code(const struct code *codes, size_t n, const char *name)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(codes[i].name, name) == 0)
-            return &codes[i];
-    for (size_t i = 0; i < n; i++)
-        if (codes[i].l2 && strcmp(codes[i].l2, name) == 0)
-            return &codes[i];
-    return NULL;
-}
-
 /* ---- one of them ---- */
 
 typedef void rule_fn(void *ctx, const struct pp_rule_set *set, const struct pp_rule *rule);
@@ -201,12 +189,21 @@ static void write_rule(void *ctx, const struct pp_rule_set *set, const struct pp
     pp_json_object_end(j);
 }
 
-static pp_status explain(const struct options *o, const char *name, struct pp_err *err)
+static pp_status act(void *fields, const char **operands, int n_operands, int *code, struct pp_err *err)
 {
+    const struct options *o = fields;
+    const char *name = n_operands ? operands[0] : NULL;
     static struct code codes[CODES];
     const char *names[2 * CODES + 1];
     size_t n = list_codes(codes), n_names = 0;
-    const struct code *one = name ? find_code(codes, n, name) : NULL;
+    const struct code *one = NULL;
+    if (n_operands > 1)
+        return pp_fail(err, PP_E_USAGE, "explain takes one code");
+    for (size_t i = 0; name && !one && i < 2 * n; i++) { /* by its whole name, or by its second part */
+        const char *called = i < n ? codes[i].name : codes[i - n].l2;
+        if (called && strcmp(called, name) == 0)
+            one = &codes[i % n];
+    }
     for (size_t i = 0; i < n; i++) {
         names[n_names++] = codes[i].name;
         if (codes[i].l2)
@@ -250,12 +247,6 @@ static pp_status explain(const struct options *o, const char *name, struct pp_er
     return fflush(stdout) != 0 || ferror(stdout)
                ? pp_fail_errno(err, errno, "cannot write to standard output")
                : PP_OK;
-}
-
-static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
-{
-    return n > 1 ? pp_fail(err, PP_E_USAGE, "explain takes one code")
-                 : explain(fields, n ? operands[0] : NULL, err);
 }
 
 const struct pp_command pp_cmd_explain = {

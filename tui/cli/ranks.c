@@ -78,28 +78,6 @@ static int write_page(void *ranks, FILE *out)
     return pp_ranks_html(ranks, out);
 }
 
-/* The commands and paths of the answer are those of the machines that recorded. */
-static void note_elsewhere(const struct pp_digest *d)
-{
-    char here[HOST_NAME_MAX + 1] = "";
-    const char *first = NULL;
-    int others = 0;
-    gethostname(here, HOST_NAME_MAX);
-    for (size_t i = 0; i < d->n_rows; i++) {
-        const char *host = d->rows[i].host;
-        if (!host || strcmp(host, here) == 0)
-            return;
-        first = first ? first : host;
-        others |= strcmp(host, first) != 0;
-    }
-    if (first)
-        pp_cli_say(
-            stderr,
-            "note       recorded on %.*s%s, not on this one; commands and paths in the answer are for %s",
-            HOST_NAME_MAX, first, others ? " and other machines" : "",
-            others ? "those machines" : "that one");
-}
-
 static pp_status judge_ranks(const struct options *o, const char *const *operands, int n, int *code,
                              struct pp_err *err)
 {
@@ -116,8 +94,23 @@ static pp_status judge_ranks(const struct options *o, const char *const *operand
         st = pp_fail_errno(err, errno, "cannot write to standard output");
     else if (st == PP_OK && !o->json && !(o->html && pp_output_is_stdout(o->html)))
         pp_ranks_text(&ranks, o->all, stdout);
-    if (st == PP_OK)
-        note_elsewhere(&all);
+    /* The commands and paths of the answer are those of the machines that recorded. */
+    char here[HOST_NAME_MAX + 1] = "";
+    const char *first = NULL;
+    int others = 0, elsewhere = st == PP_OK;
+    gethostname(here, HOST_NAME_MAX);
+    for (size_t i = 0; elsewhere && i < all.n_rows; i++) {
+        const char *host = all.rows[i].host;
+        elsewhere = host && strcmp(host, here) != 0;
+        first = first ? first : host;
+        others |= elsewhere && strcmp(host, first) != 0;
+    }
+    if (elsewhere && first)
+        pp_cli_say(
+            stderr,
+            "note       recorded on %.*s%s, not on this one; commands and paths in the answer are for %s",
+            HOST_NAME_MAX, first, others ? " and other machines" : "",
+            others ? "those machines" : "that one");
     *code = ranks.kind == PP_RANKS_INCONCLUSIVE ? pp_status_exit_code(PP_E_INCONCLUSIVE) : 0;
     pp_ranks_free(&ranks);
     pp_digest_free(&all);

@@ -70,25 +70,6 @@ static void end_paragraph(struct printing *p)
     p->indent = 0;
 }
 
-/* "| a | b | c |": "a: b; c", as a list. The line below a head is none. */
-static void print_row(struct printing *p, char *line)
-{
-    int n = 0;
-    if (strspn(line, "|-: ") == strlen(line))
-        return;
-    p->lead = "  - ";
-    p->indent = 4;
-    for (char *save, *cell = strtok_r(line + 1, "|", &save); cell; cell = strtok_r(NULL, "|", &save)) {
-        cell += strspn(cell, " ");
-        size_t length = strlen(cell);
-        while (length && cell[length - 1] == ' ')
-            cell[--length] = '\0';
-        if (*cell)
-            pp_text_add(p->text, TEXT, "%s%s", n == 0 ? "" : n == 1 ? ": " : "; ", cell), n++;
-    }
-    end_paragraph(p);
-}
-
 static void print_line(struct printing *p, char *line)
 {
     size_t hashes = strspn(line, "#");
@@ -108,9 +89,22 @@ static void print_line(struct printing *p, char *line)
     } else if (hashes && line[hashes] == ' ') {
         end_paragraph(p);
         pp_page_heading(&p->page, line + hashes + 1);
-    } else if (*line == '|') {
+    } else if (*line == '|') { /* "| a | b | c |": "a: b; c", as a list. The line below a head is none. */
+        int n = 0;
         end_paragraph(p);
-        print_row(p, line);
+        if (strspn(line, "|-: ") == strlen(line))
+            return;
+        p->lead = "  - ";
+        p->indent = 4;
+        for (char *save, *cell = strtok_r(line + 1, "|", &save); cell; cell = strtok_r(NULL, "|", &save)) {
+            cell += strspn(cell, " ");
+            size_t length = strlen(cell);
+            while (length && cell[length - 1] == ' ')
+                cell[--length] = '\0';
+            if (*cell)
+                pp_text_add(p->text, TEXT, "%s%s", n == 0 ? "" : n == 1 ? ": " : "; ", cell), n++;
+        }
+        end_paragraph(p);
     } else {
         if (is_item)
             end_paragraph(p), p->lead = "- ", p->indent = 2, text += 2;
@@ -118,29 +112,25 @@ static void print_line(struct printing *p, char *line)
     }
 }
 
-static pp_status find_page(const char *name, char *path, struct pp_err *err)
-{
-    static const char *const folders[] = {"guide/", "reference/", "results/", "", NULL};
-    char file[256];
-    for (int i = 0; folders[i]; i++)
-        if (!strstr(name, "..") &&
-            (size_t)snprintf(file, sizeof(file), "%s%s.md", folders[i], name) < sizeof(file) &&
-            pp_shipped_find("page", NULL, &pages, file, path, err) == PP_OK)
-            return PP_OK;
-    for (int i = 0; pp_topics[i]; i++)
-        if (strcmp(pp_topics[i], name) == 0)
-            return pp_fail(err, PP_E_UNSUPPORTED,
-                           "the guides are not installed with this program (share/doc/pipeprobe)");
-    return pp_fail(err, PP_E_USAGE, "%s is no command and no topic", name);
-}
-
 pp_status pp_topic_print(const char *name, FILE *out, struct pp_err *err)
 {
-    char path[PATH_MAX];
+    static const char *const folders[] = {"guide/", "reference/", "results/", "", NULL};
+    char path[PATH_MAX], page[256];
     struct pp_io_file file = {.limit = 4 << 20};
+    int is_there = 0, is_topic = 0;
+    for (int i = 0; folders[i] && !is_there; i++)
+        is_there = !strstr(name, "..") &&
+                   (size_t)snprintf(page, sizeof(page), "%s%s.md", folders[i], name) < sizeof(page) &&
+                   pp_shipped_find("page", NULL, &pages, page, path, err) == PP_OK;
+    for (int i = 0; pp_topics[i]; i++)
+        is_topic |= strcmp(pp_topics[i], name) == 0;
+    if (!is_there)
+        return is_topic ? pp_fail(err, PP_E_UNSUPPORTED,
+                                  "the guides are not installed with this program (share/doc/pipeprobe)")
+                        : pp_fail(err, PP_E_USAGE, "%s is no command and no topic", name);
     struct printing *p = calloc(1, sizeof(*p));
     char *text = NULL;
-    pp_status st = p ? find_page(name, path, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory for a page");
+    pp_status st = p ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for a page");
     if (st == PP_OK)
         st = pp_io_read_file(AT_FDCWD, path, &file, err);
     if (st == PP_OK && !(text = strndup(file.size ? (const char *)file.buf : "", file.size)))
