@@ -47,18 +47,6 @@ static pp_status set_threshold(const char *text, struct pp_compare_opts *out, st
     return PP_OK;
 }
 
-static pp_status ungate(const char *name, struct pp_compare_opts *out, struct pp_err *err)
-{
-    int id = pp_cmp_find(name);
-    if (strcmp(name, "verdict") == 0)
-        out->gate_verdict = 0;
-    else if (id >= 0)
-        out->gated[id] = 0;
-    else
-        return unknown_metric("ungate", name, err);
-    return PP_OK;
-}
-
 pp_status gate_settings(const struct gate_opts *g, const char **allow, struct pp_compare_opts *out,
                         struct pp_err *err)
 {
@@ -76,8 +64,15 @@ pp_status gate_settings(const struct gate_opts *g, const char **allow, struct pp
         for (int i = 0; i < g->threshold.n && st == PP_OK; i++)
             if ((strchr(g->threshold.item[i], '=') != NULL) == named)
                 st = set_threshold(g->threshold.item[i], out, err);
-    for (int i = 0; i < g->ungate.n && st == PP_OK; i++)
-        st = ungate(g->ungate.item[i], out, err);
+    for (int i = 0; i < g->ungate.n && st == PP_OK; i++) {
+        int id = pp_cmp_find(g->ungate.item[i]);
+        if (strcmp(g->ungate.item[i], "verdict") == 0)
+            out->gate_verdict = 0;
+        else if (id >= 0)
+            out->gated[id] = 0;
+        else
+            st = unknown_metric("ungate", g->ungate.item[i], err);
+    }
     for (int i = 0; i < g->allow_env.n && st == PP_OK; i++) {
         int k = 0;
         allow[i] = g->allow_env.item[i];

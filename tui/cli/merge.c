@@ -91,24 +91,29 @@ static void leave_out(struct file *f, const struct pp_err *err)
 
 /* What is there by now. A file that cannot be read at the moment keeps what was read before. complete: it is
  * the last look, which has time for a whole report. */
-static pp_status read_file(struct file *f, int complete, struct pp_err *err)
+static pp_status read_files(struct follow *g, int complete, struct pp_err *err)
 {
-    struct pp_digest d = {0};
-    pp_status st = !f->follow ? pp_digest_load(f->path, &d, err)
-                   : complete ? pp_digest_read(f->path, 1, &d, err)
-                              : pp_digest_follow_look(f->follow, UINT64_MAX, pp_clock_of(CLOCK_REALTIME), &d,
-                                                      &f->ended, err);
-    if (st == PP_OK) {
-        pp_digest_free(&f->last);
-        f->last = d;
-        f->ended = f->follow ? f->ended : 1;
-        for (size_t i = 0; !f->follow && i < d.n_rows; i++)
-            f->ended &= !d.rows[i].running;
-        f->strange_since_ns = 0;
-        return PP_OK;
-    }
-    pp_digest_free(&d);
-    if (st != PP_E_NO_MEMORY) {
+    for (size_t k = 0; k < g->n; k++) {
+        struct file *f = &g->file[k];
+        struct pp_digest d = {0};
+        if (f->apart || (!complete && f->ended))
+            continue;
+        pp_status st = !f->follow ? pp_digest_load(f->path, &d, err)
+                       : complete ? pp_digest_read(f->path, 1, &d, err)
+                                  : pp_digest_follow_look(f->follow, UINT64_MAX, pp_clock_of(CLOCK_REALTIME),
+                                                          &d, &f->ended, err);
+        if (st == PP_OK) {
+            pp_digest_free(&f->last);
+            f->last = d;
+            f->ended = f->follow ? f->ended : 1;
+            for (size_t i = 0; !f->follow && i < d.n_rows; i++)
+                f->ended &= !d.rows[i].running;
+            f->strange_since_ns = 0;
+            continue;
+        }
+        pp_digest_free(&d);
+        if (st == PP_E_NO_MEMORY)
+            return st;
         /* One that has just begun is not locked yet by who writes it, and does not say yet which rank it is
          * of. */
         uint64_t now = pp_now_ns();
@@ -118,16 +123,7 @@ static pp_status read_file(struct file *f, int complete, struct pp_err *err)
         if (f->ended && (st == PP_E_USAGE || !f->last.n_rows))
             leave_out(f, err);
     }
-    return st == PP_E_NO_MEMORY ? st : PP_OK;
-}
-
-static pp_status read_files(struct follow *g, int complete, struct pp_err *err)
-{
-    pp_status st = PP_OK;
-    for (size_t i = 0; st == PP_OK && i < g->n; i++)
-        if (!g->file[i].apart && (complete || !g->file[i].ended))
-            st = read_file(&g->file[i], complete, err);
-    return st;
+    return PP_OK;
 }
 
 /* ---- the digest of all ---- */

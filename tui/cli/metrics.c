@@ -208,17 +208,6 @@ static void live_on(struct sending *s)
     note_losses(s, 1);
 }
 
-static pp_status print_once(const struct options *o, struct metrics_sampler *s, struct pp_err *err)
-{
-    size_t n;
-    char *text = metrics_sampler_text(s, o->openmetrics ? PP_SINK_OPENMETRICS : PP_SINK_PROMETHEUS, &n);
-    pp_status status = text ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the metrics");
-    if (text && (fwrite(text, 1, n, stdout) != n || fflush(stdout) != 0))
-        status = pp_fail_errno(err, errno, "writing the metrics failed");
-    free(text);
-    return status;
-}
-
 /* ---- the command ---- */
 
 static int metrics_main(int argc, char **argv)
@@ -257,7 +246,13 @@ static int metrics_main(int argc, char **argv)
             if (s.self[i])
                 pp_sink_kinds[i]->close(s.self[i]);
     } else if (status == PP_OK) {
-        status = print_once(&o, s.sampler, &err);
+        size_t size;
+        char *text = metrics_sampler_text(s.sampler, o.openmetrics ? PP_SINK_OPENMETRICS : PP_SINK_PROMETHEUS,
+                                          &size);
+        status = text ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory for the metrics");
+        if (text && (fwrite(text, 1, size, stdout) != size || fflush(stdout) != 0))
+            status = pp_fail_errno(&err, errno, "writing the metrics failed");
+        free(text);
     }
     metrics_sampler_close(s.sampler);
     exit_code = status == PP_OK ? interrupt_asked() ? 130 : 0 : 4;
