@@ -177,10 +177,8 @@ static pp_status open_order(struct plan *p, const struct plan_opts *o, struct pp
 
 /* ---- print ---- */
 
-typedef void print_fn(struct plan *p, struct pp_json *json, uint64_t index);
-
 /* printf would cost several times what drawing the index does, which shows in a plan of 1e9 lines. */
-static void print_line(struct plan *p, struct pp_json *json, uint64_t index)
+static void print_line(struct plan *p, uint64_t index)
 {
     char digits[24], *end = digits + sizeof(digits), *begin = end - 1;
     const uint64_t asked = index;
@@ -198,24 +196,25 @@ static void print_line(struct plan *p, struct pp_json *json, uint64_t index)
     free(plain);
 }
 
-static void print_item(struct plan *p, struct pp_json *json, uint64_t index)
-{
-    pp_json_object(json);
-    pp_json_put_uint(json, "index", index);
-    if (p->dataset)
-        pp_json_put_str(json, "path", pp_dataset_path(p->dataset, index, p->path, sizeof(p->path)));
-    pp_json_object_end(json);
-}
-
-/* Stops early once stdout has failed; print_status finds out. */
-static void print_samples(struct plan *p, struct pp_json *json, print_fn *print)
+/* As lines, or as items of json. Stops early once stdout has failed, which the caller finds out. */
+static void print_samples(struct plan *p, struct pp_json *json)
 {
     uint64_t index[BLOCK];
     while (p->at < p->end && !ferror(stdout)) {
         size_t count = p->end - p->at < BLOCK ? (size_t)(p->end - p->at) : BLOCK;
         pp_order_fill(p->order, p->at, index, count);
-        for (size_t i = 0; i < count; i++)
-            print(p, json, index[i]);
+        for (size_t i = 0; i < count; i++) {
+            if (!json) {
+                print_line(p, index[i]);
+                continue;
+            }
+            pp_json_object(json);
+            pp_json_put_uint(json, "index", index[i]);
+            if (p->dataset)
+                pp_json_put_str(json, "path",
+                                pp_dataset_path(p->dataset, index[i], p->path, sizeof(p->path)));
+            pp_json_object_end(json);
+        }
         p->at += count;
     }
 }
@@ -236,7 +235,7 @@ static void print_json(struct plan *p, const struct plan_opts *o)
     pp_json_put_uint(&j, "rank_samples", pp_sampler_len(p->sampler));
     pp_json_put_uint(&j, "start", p->at);
     pp_json_put_array(&j, "samples");
-    print_samples(p, &j, print_item);
+    print_samples(p, &j);
     pp_json_array_end(&j);
     pp_json_object_end(&j);
     pp_json_end(&j);
@@ -245,32 +244,6 @@ static void print_json(struct plan *p, const struct plan_opts *o)
 /* ---- --stream ---- */
 
 enum { CELL = 32 };
-
-/* Mean run of one class in the stored order, and the chance that two random samples are of the same; NAN
- * where the shards have no labels. */
-static pp_status read_classes(const struct pp_dataset *d, struct pp_shuffle_setup *s, struct pp_err *err)
-{
-    int64_t *label;
-    double n = (double)pp_dataset_len(d), runs = 1, same = 0, count = 0;
-    pp_status st = pp_dataset_labels(d, &label, err);
-    s->class_run = s->class_same = NAN;
-    if (st != PP_OK)
-        return st == PP_E_UNSUPPORTED ? PP_OK : st;
-    for (uint64_t i = 1; i < pp_dataset_len(d); i++)
-        runs += label[i] != label[i - 1];
-    qsort(label, pp_dataset_len(d), sizeof(*label), pp_by_i64);
-    for (uint64_t i = 0; i < pp_dataset_len(d); i++) {
-        count++;
-        if (i + 1 == pp_dataset_len(d) || label[i] != label[i + 1]) {
-            same += count / n * (count / n);
-            count = 0;
-        }
-    }
-    free(label);
-    s->class_run = n / runs;
-    s->class_same = same;
-    return PP_OK;
-}
 
 static void print_shuffle_json(const struct pp_shuffle_setup *s, const struct pp_shuffle_quality *q,
                                double bytes)
@@ -331,7 +304,9 @@ static pp_status print_shuffle(const struct plan *p, const struct plan_opts *o, 
 {
     const struct pp_dataset *d = p->dataset;
     struct pp_shuffle_setup s = {.buffer = (double)o->formats.shards.shuffle_buffer,
-                                 .batch = (double)o->batch_size};
+                                 .batch = (double)o->batch_size,
+                                 .class_run = NAN,
+                                 .class_same = NAN};
     struct pp_shuffle_quality q;
     struct stat info;
     double bytes = 0; /* of all shards; NAN: not of all */
@@ -342,9 +317,28 @@ static pp_status print_shuffle(const struct plan *p, const struct plan_opts *o, 
         return pp_fail(err, PP_E_USAGE,
                        "%.0f shards are too few for %.0f ranks: use fewer ranks or more shards", shards,
                        world);
-    pp_status st = read_classes(d, &s, err);
-    if (st != PP_OK)
+    /* Mean run of one class in the stored order, and the chance that two random samples are of the same; NAN
+     * where the shards have no labels. */
+    int64_t *label;
+    double n = (double)pp_dataset_len(d), runs = 1, same = 0, count = 0;
+    pp_status st = pp_dataset_labels(d, &label, err);
+    if (st != PP_OK && st != PP_E_UNSUPPORTED)
         return st;
+    if (st == PP_OK) {
+        for (uint64_t i = 1; i < pp_dataset_len(d); i++)
+            runs += label[i] != label[i - 1];
+        qsort(label, pp_dataset_len(d), sizeof(*label), pp_by_i64);
+        for (uint64_t i = 0; i < pp_dataset_len(d); i++) {
+            count++;
+            if (i + 1 == pp_dataset_len(d) || label[i] != label[i + 1]) {
+                same += count / n * (count / n);
+                count = 0;
+            }
+        }
+        free(label);
+        s.class_run = n / runs;
+        s.class_same = same;
+    }
     s.samples = (double)pp_dataset_len(d) / world;
     s.shards = shards / world;
     pp_shuffle_quality(&s, &q);
@@ -387,7 +381,7 @@ static int plan_main(int argc, char **argv)
         if (o.json)
             print_json(p, &o);
         else
-            print_samples(p, NULL, print_line);
+            print_samples(p, NULL);
         if ((!ferror(stdout) && fflush(stdout) == 0) || errno == EPIPE)
             st = PP_OK;
         else
