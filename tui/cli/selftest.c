@@ -65,11 +65,12 @@ struct result {
     struct pp_err err; /* code PP_OK: it was run and judged */
 };
 
-/* Runs this program on synthetic data. */
-static pp_status make_stall(const struct stall *s, const struct options *o, const char *file,
-                            struct pp_err *err)
+/* Runs this program on synthetic data, and judges the recording. */
+static pp_status make_stall(const struct stall *s, const struct options *o, struct result *r)
 {
     static const char name[] = "pipeprobe run: "; /* before its sentence when it fails */
+    struct pp_err *err = &r->err;
+    struct pp_report *report = NULL;
     char text[512], said[PATH_MAX + 8], line[400], *save;
     struct again a = {.out = AGAIN_NULL};
     cpu_set_t cpus;
@@ -83,8 +84,8 @@ static pp_status make_stall(const struct stall *s, const struct options *o, cons
              s->options, o->seconds);
     for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
         again_add(&a, word, NULL);
-    again_add(&a, file, NULL);
-    snprintf(said, sizeof(said), "%s.said", file);
+    again_add(&a, r->file, NULL);
+    snprintf(said, sizeof(said), "%s.said", r->file);
     a.errors = pp_io_open(said, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     int words = a.errors, status = 0;
     a.failed = words < 0 ? errno : 0;
@@ -105,17 +106,12 @@ static pp_status make_stall(const struct stall *s, const struct options *o, cons
         code == 128 + SIGTERM)
         return pp_fail(err, PP_E_INTERRUPTED, "interrupted");
     int inconclusive = code == pp_status_exit_code(PP_E_INCONCLUSIVE); /* recorded, and judged below */
-    if (code == 0 || inconclusive)
-        return PP_OK;
     const char *why = strncmp(line, name, strlen(name)) == 0 ? line + strlen(name) : line;
-    return pp_fail(err, PP_E_SYSTEM, "pipeprobe run ended with %d: %s", code, *why ? why : "without a word");
-}
-
-static void judge_recording(const struct stall *s, const char *file, struct result *r)
-{
-    struct pp_report *report = NULL;
-    if (pp_report_build(file, &report, &r->err) != PP_OK)
-        return;
+    if (code != 0 && !inconclusive)
+        return pp_fail(err, PP_E_SYSTEM, "pipeprobe run ended with %d: %s", code,
+                       *why ? why : "without a word");
+    if (pp_report_build(r->file, &report, err) != PP_OK)
+        return err->code;
     const struct pp_report_verdict *v = &report->verdict;
     snprintf(r->l0, sizeof(r->l0), "%s", v->l0);
     snprintf(r->l1, sizeof(r->l1), "%s", v->l1 ? v->l1 : "");
@@ -124,6 +120,7 @@ static void judge_recording(const struct stall *s, const char *file, struct resu
     r->others = !r->right && strcmp(r->l2, "cpu-contended") == 0;
     r->wait = report->data_wait_share;
     pp_report_free(report);
+    return PP_OK;
 }
 
 #define OTHERS "other processes had the CPUs"
@@ -245,25 +242,11 @@ static pp_status make_directory(const struct options *o, char *dir, size_t size,
                : pp_fail(err, PP_E_ACCESS, "no directory for recordings can be made in %s; set TMPDIR", tmp);
 }
 
-/* What the machine does beside us is said first: the verdicts are about it too. */
-static double look_at_others(const struct options *o, char *largest, size_t size)
-{
-    char share[32];
-    double busy = pp_neighbours_now(LOOK_S, largest, size);
-    if (!o->json && busy >= BUSY)
-        printf("This machine is busy: other processes use %s of its CPUs%s%s%s.\n"
-               "Stalls that sleep can be judged all the same; what needs free CPUs cannot.\n\n",
-               pp_text_percent(share, sizeof(share), busy), *largest ? " (" : "", largest,
-               *largest ? ")" : "");
-    fflush(stdout);
-    return busy;
-}
-
 static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
     const struct options *o = fields;
     struct result results[STALLS] = {0};
-    char dir[PATH_MAX - 64] = "", largest[512] = "";
+    char dir[PATH_MAX - 64] = "", largest[512] = "", share[32];
     double busy = NAN;
     int right = 0, wrong = 0, not_run = 0, interrupted = 0;
     pp_status st = PP_OK;
@@ -274,15 +257,21 @@ static pp_status act(void *fields, const char **operands, int n, int *code, stru
     if (st == PP_OK)
         st = make_directory(o, dir, sizeof(dir), err);
     interrupt_catch(INTERRUPT_WAKES, NULL); /* the run in hand ends its recording */
+    /* What the machine does beside us is said first: the verdicts are about it too. */
     if (st == PP_OK)
-        busy = look_at_others(o, largest, sizeof(largest));
+        busy = pp_neighbours_now(LOOK_S, largest, sizeof(largest));
+    if (st == PP_OK && !o->json && busy >= BUSY)
+        printf("This machine is busy: other processes use %s of its CPUs%s%s%s.\n"
+               "Stalls that sleep can be judged all the same; what needs free CPUs cannot.\n\n",
+               pp_text_percent(share, sizeof(share), busy), *largest ? " (" : "", largest,
+               *largest ? ")" : "");
+    fflush(stdout);
     for (int i = 0; st == PP_OK && i < STALLS && !interrupted; i++) {
         struct result *r = &results[i];
         if (!r->wanted)
             continue;
         snprintf(r->file, sizeof(r->file), "%s/%s.sqlite", dir, stalls[i].name);
-        if (make_stall(&stalls[i], o, r->file, &r->err) == PP_OK)
-            judge_recording(&stalls[i], r->file, r);
+        make_stall(&stalls[i], o, r);
         r->others |= !r->right && busy >= MOST_BUSY && strcmp(r->l0, "inconclusive") == 0;
         if (!o->keep)
             unlink(r->file);

@@ -61,38 +61,31 @@ struct asked {
 };
 enum { SWEEP_MOST = 256, BAR = 24 };
 
-/* A fact that the recording holds is not the user's to state: to try another value is a knob. */
-static pp_status state_facts(const char *path, const struct options *o, struct pp_source *s,
-                             struct pp_err *err)
+static pp_status read_run(const char *path, struct asked *a, struct pp_err *err)
 {
+    struct pp_source source;
     const struct {
         const char *option, *key, *knob;
         int64_t stated;
         double *to;
-    } facts[] = {{"--workers", "workers", "num_workers", o->workers, &s->stated.workers},
-                 {"--batch-size", "batch_size", "batch_size", o->batch_size, &s->stated.batch_size}};
-    for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++) {
-        double recorded = pp_source_number(s, "config", facts[i].key, 0);
-        if (facts[i].stated && recorded > 0 && recorded != (double)facts[i].stated)
-            return pp_fail(err, PP_E_USAGE,
-                           "%s %lld: %s was recorded with %.0f; to predict another value use --set %s=%lld",
-                           facts[i].option, (long long)facts[i].stated, path, recorded, facts[i].knob,
-                           (long long)facts[i].stated);
-        *facts[i].to = (double)facts[i].stated;
-    }
-    return PP_OK;
-}
-
-static pp_status read_run(const char *path, struct asked *a, struct pp_err *err)
-{
-    struct pp_source source;
+    } facts[] = {{"--workers", "workers", "num_workers", a->o->workers, &source.stated.workers},
+                 {"--batch-size", "batch_size", "batch_size", a->o->batch_size, &source.stated.batch_size}};
     pp_status st = pp_source_open(path, &source, err);
     if (st == PP_OK && a->o->loader)
         st = pp_source_judge(&source, a->o->loader, err);
     if (st == PP_OK)
         st = pp_rows_loaders(&source, &a->arena, &a->loaders, err);
-    if (st == PP_OK)
-        st = state_facts(path, a->o, &source, err);
+    /* A fact that the recording holds is not the user's to state: to try another value is a knob. */
+    for (size_t i = 0; st == PP_OK && i < sizeof(facts) / sizeof(*facts); i++) {
+        double recorded = pp_source_number(&source, "config", facts[i].key, 0);
+        if (facts[i].stated && recorded > 0 && recorded != (double)facts[i].stated)
+            st = pp_fail(err, PP_E_USAGE,
+                         "%s %lld: %s was recorded with %.0f; to predict another value use --set %s=%lld",
+                         facts[i].option, (long long)facts[i].stated, path, recorded, facts[i].knob,
+                         (long long)facts[i].stated);
+        else
+            *facts[i].to = (double)facts[i].stated;
+    }
     if (st == PP_OK)
         st = pp_timeline_build(&source, &a->timeline, err);
     if (st == PP_OK)
@@ -304,33 +297,28 @@ static pp_status read_sweep(struct asked *a, struct pp_err *err)
     return st == PP_OK ? point_of(a, a->sweep.to, text, sizeof(text), &k, err) : st;
 }
 
-/* The curve: all points first, since the bars are drawn to the highest. */
-static pp_status predict_sweep(struct asked *a, struct pp_err *err)
-{
-    size_t n = (size_t)(a->sweep.to - a->sweep.from + 1);
-    struct pp_prediction *p = calloc(n, sizeof(*p));
-    pp_status st = p ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu predictions", n);
-    struct pp_knobs k;
-    char text[80];
-    double most = 0;
-    for (size_t i = n; i-- > 0 && st == PP_OK;) { /* the largest first: if one is refused, it is */
-        st = point_of(a, a->sweep.from + (long)i, text, sizeof(text), &k, err);
-        if (st == PP_OK)
-            st = pp_whatif(&a->costs, &k, &p[i], err);
-        most = fmax(most, p[i].samples_per_s);
-    }
-    for (size_t i = 0; i < n && st == PP_OK; i++) {
-        point_of(a, a->sweep.from + (long)i, text, sizeof(text), &k, err);
-        put_prediction(a, text, &p[i], most);
-    }
-    free(p);
-    return st;
-}
-
 static pp_status predict(struct asked *a, struct pp_err *err)
 {
-    if (a->o->sweep)
-        return predict_sweep(a, err);
+    if (a->o->sweep) { /* the curve: all points first, since the bars are drawn to the highest */
+        size_t n = (size_t)(a->sweep.to - a->sweep.from + 1);
+        struct pp_prediction *p = calloc(n, sizeof(*p));
+        pp_status st = p ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu predictions", n);
+        struct pp_knobs k;
+        char text[80];
+        double most = 0;
+        for (size_t i = n; i-- > 0 && st == PP_OK;) { /* the largest first: if one is refused, it is */
+            st = point_of(a, a->sweep.from + (long)i, text, sizeof(text), &k, err);
+            if (st == PP_OK)
+                st = pp_whatif(&a->costs, &k, &p[i], err);
+            most = fmax(most, p[i].samples_per_s);
+        }
+        for (size_t i = 0; i < n && st == PP_OK; i++) {
+            point_of(a, a->sweep.from + (long)i, text, sizeof(text), &k, err);
+            put_prediction(a, text, &p[i], most);
+        }
+        free(p);
+        return st;
+    }
     if (a->o->set.n && !(a->o->estimate_ms > 0)) {
         struct pp_prediction p;
         pp_status st = pp_whatif(&a->costs, &a->knobs, &p, err);
