@@ -13,18 +13,6 @@ struct line {
 };
 enum { LINES = 64, SMALL_SHARE_PERCENT = 1 };
 
-static int rank_of(const struct pp_live_stage *g)
-{
-    int small = !(g->share * 100 >= SMALL_SHARE_PERCENT);
-    if (g->phase == PP_PHASE_DATA_WAIT || g->phase == PP_PHASE_STEP || g->phase == PP_PHASE_READ)
-        return 0;
-    /* what a worker works at, its retries, and what the trainer waits for; a lane that idles says least */
-    if (pp_phase_info(g->phase)->kind == PP_KIND_WORK || g->phase == PP_PHASE_RETRY ||
-        g->lane == PP_LANE_TRAINER)
-        return small ? 3 : 1;
-    return 4 + small;
-}
-
 /* The most telling that fit into rows. */
 static int lines_of(const struct pp_live_snapshot *snap, int rows, struct line *line)
 {
@@ -38,7 +26,15 @@ static int lines_of(const struct pp_live_snapshot *snap, int rows, struct line *
         for (size_t k = 0; last_of_lane && name && k < snap->n_queues && !q; k++)
             if (strncmp(snap->queues[k].name, name, strlen(name)) == 0)
                 q = &snap->queues[k];
-        line[n++] = (struct line){.stage = g, .rank = rank_of(g)};
+        /* What a worker works at, its retries, and what the trainer waits for; a lane that idles says least.
+         */
+        int small = !(g->share * 100 >= SMALL_SHARE_PERCENT), rank = 4 + small;
+        if (g->phase == PP_PHASE_DATA_WAIT || g->phase == PP_PHASE_STEP || g->phase == PP_PHASE_READ)
+            rank = 0;
+        else if (pp_phase_info(g->phase)->kind == PP_KIND_WORK || g->phase == PP_PHASE_RETRY ||
+                 g->lane == PP_LANE_TRAINER)
+            rank = small ? 3 : 1;
+        line[n++] = (struct line){.stage = g, .rank = rank};
         if (q)
             line[n++] = (struct line){.queue = q, .rank = 2};
     }
@@ -64,15 +60,6 @@ struct columns {
     int rate_end, mean_end, share_end, bar, bar_cols;
 };
 
-static struct columns columns_of(int cols)
-{
-    struct columns k = {.rate_end = 25, .mean_end = 34, .share_end = 41, .bar = 43};
-    if (cols < 70) /* a lane's time matters more than the mean */
-        k = (struct columns){.rate_end = 22, .share_end = 28, .bar = 29};
-    k.bar_cols = cols - k.bar > 60 ? 60 : cols - k.bar;
-    return k;
-}
-
 /* Cells for a share: what is there at all gets one. */
 static int cells(double share, int cols)
 {
@@ -80,10 +67,9 @@ static int cells(double share, int cols)
     return n == 0 && share > 0.001 ? 1 : n > cols ? cols : n;
 }
 
-static void draw_stage(const struct pp_canvas *c, int row, const struct pp_live_stage *g)
+static void draw_stage(const struct pp_canvas *c, int row, const struct pp_live_stage *g, struct columns k)
 {
     const struct pp_phase_info *info = pp_phase_info(g->phase);
-    struct columns k = columns_of(c->box.cols);
     char t[PP_CELL], rate[PP_CELL + 4];
     int waits = info->kind == PP_KIND_WAIT, n = cells(g->share, k.bar_cols);
     enum pp_style style = g->phase == PP_PHASE_DATA_WAIT && g->share >= PP_LIVE_STALL_SHARE ? PP_STYLE_BAD
@@ -118,7 +104,11 @@ static void draw_stage(const struct pp_canvas *c, int row, const struct pp_live_
 void pp_panel_pipeline(const struct pp_canvas *c)
 {
     struct line line[LINES];
+    struct columns k = {.rate_end = 25, .mean_end = 34, .share_end = 41, .bar = 43};
     int n = lines_of(c->m->snap, c->box.rows - 1, line);
+    if (c->box.cols < 70) /* a lane's time matters more than the mean */
+        k = (struct columns){.rate_end = 22, .share_end = 28, .bar = 29};
+    k.bar_cols = c->box.cols - k.bar > 60 ? 60 : c->box.cols - k.bar;
     if (c->box.cols >= 70)
         pp_heading(c, "Pipeline: share of time as %s cpu, step %s lacks a CPU %s blocked %s trainer waits",
                    c->glyphs->cpu, c->glyphs->queued, c->glyphs->blocked, c->glyphs->starved);
@@ -127,11 +117,10 @@ void pp_panel_pipeline(const struct pp_canvas *c)
                    c->glyphs->blocked, c->glyphs->starved);
     for (int i = 0; i < n; i++)
         if (line[i].stage) {
-            draw_stage(c, i + 1, line[i].stage);
+            draw_stage(c, i + 1, line[i].stage, k);
         } else {
             int row = i + 1;
             const struct pp_live_queue *q = line[i].queue;
-            struct columns k = columns_of(c->box.cols);
             char t[PP_CELL];
             double fill = q->capacity ? q->depth / (double)q->capacity : NAN;
             pp_put(c, row, 0, PP_STYLE_PLAIN, "  queue %.*s", (int)strcspn(q->name, "_"), q->name);
@@ -224,13 +213,6 @@ void pp_panel_stages(const struct pp_canvas *c)
 
 enum { LABEL = 20, WIDEST_SECOND = 6 };
 
-/* Columns of a second, so that a young run fills the panel: braille has two seconds in a column at most. */
-static int columns_of_second(const struct pp_canvas *c)
-{
-    int n = (int)c->m->snap->n_series, cols = c->box.cols - LABEL, fit = n > 10 ? cols / n : cols / 10;
-    return fit < 1 ? 1 : fit > WIDEST_SECOND ? WIDEST_SECOND : fit;
-}
-
 /* Level of a value in one row of a curve that is `rows` high, row 0 being the lowest, in `levels` steps. */
 static int level(double v, int row, int rows, int levels)
 {
@@ -241,13 +223,13 @@ static int level(double v, int row, int rows, int levels)
     return all < 0 ? 0 : all > levels ? levels : all;
 }
 
-/* A series of the snapshot, newest last, shown right-aligned; full is the value of a full cell. */
-static void curve(const struct pp_canvas *c, int row, int rows, enum pp_style style, const float *v,
+/* A series of the snapshot, newest last, shown right-aligned, a second in `wide` columns; full is the value
+ * of a full cell. */
+static void curve(const struct pp_canvas *c, int row, int rows, int wide, enum pp_style style, const float *v,
                   double full)
 {
     size_t n = c->m->snap->n_series;
-    int wide = columns_of_second(c), per_cell = c->glyphs->braille && wide == 1 ? 2 : 1,
-        cols = c->box.cols - LABEL;
+    int per_cell = c->glyphs->braille && wide == 1 ? 2 : 1, cols = c->box.cols - LABEL;
     for (int col = 0; col < cols; col++)
         for (int r = 0; r < rows; r++) {
             char cell[4];
@@ -270,7 +252,11 @@ void pp_panel_history(const struct pp_canvas *c)
     for (size_t i = 0; i < s->n_series; i++)
         if (s->rate_series[i] > most)
             most = s->rate_series[i];
-    int wide = columns_of_second(c);
+    /* So that a young run fills the panel: braille has two seconds in a column at most. */
+    int n = (int)s->n_series, cols = c->box.cols - LABEL, fit = n > 10 ? cols / n : cols / 10,
+        wide = fit < 1               ? 1
+               : fit > WIDEST_SECOND ? WIDEST_SECOND
+                                     : fit;
     if (wide > 1)
         pp_heading(c, "History, a second per %d columns", wide);
     else
@@ -280,9 +266,9 @@ void pp_panel_history(const struct pp_canvas *c)
     pp_put(c, 1, 0, PP_STYLE_PLAIN, "data wait %s", pp_short_share(now, sizeof(now), wait));
     if (rows > 1)
         pp_put(c, 2, 0, PP_STYLE_PLAIN, "  full: 100 %%");
-    curve(c, 1, rows, PP_STYLE_STARVED, s->wait_series, 1);
+    curve(c, 1, rows, wide, PP_STYLE_STARVED, s->wait_series, 1);
     pp_put(c, 1 + rows, 0, PP_STYLE_PLAIN, "samples/s %s", pp_text_rate(now, sizeof(now), rate));
     if (rows > 1)
         pp_put(c, 2 + rows, 0, PP_STYLE_PLAIN, "  full: %s", pp_text_rate(t, sizeof(t), most));
-    curve(c, 1 + rows, rows, PP_STYLE_CPU, s->rate_series, most > 0 ? most : 1);
+    curve(c, 1 + rows, rows, wide, PP_STYLE_CPU, s->rate_series, most > 0 ? most : 1);
 }

@@ -54,39 +54,11 @@ static const char *cell_text(const struct pp_live_worker *w, int column, char *t
     return "";
 }
 
-/* Of several loaders each has a worker 0: "0 val_loader". */
-static const char *worker_name(const struct pp_report *r, const struct pp_live_worker *w, char *t)
-{
-    const char *number = strrchr(w->name, ' ');
-    for (size_t i = 0; r && r->n_loaders > 1 && number && i < r->n_workers; i++)
-        if (r->workers[i].thread == w->thread && r->workers[i].loader) {
-            snprintf(t, PP_CELL, "%.3s %.13s", number + 1, r->workers[i].loader);
-            return t;
-        }
-    return w->name;
-}
-
 /* The end of column k, or 0 when it does not fit any more; *end is the one before. */
 static int column_end(const struct pp_canvas *c, int k, int end)
 {
     end += columns[k].width + 1;
     return end <= c->box.cols - (c->box.cols >= WITH_FILE ? FILE_LEAST : 0) ? end : 0;
-}
-
-/* Path of the sample in hand, its end when there is no room for all of it: that is where the name is. */
-static void put_file(const struct pp_canvas *c, int row, int last_end, const struct pp_live_worker *w)
-{
-    char text[400];
-    int col = last_end + 2, room = c->box.cols - col;
-    if (c->box.cols < WITH_FILE)
-        return;
-    if (w->path)
-        snprintf(text, sizeof(text), "%s", w->path);
-    else
-        snprintf(text, sizeof(text), w->sample == UINT64_MAX ? "-" : "sample %llu",
-                 (unsigned long long)w->sample);
-    int over = (int)strlen(text) - room;
-    pp_put(c, row, col, PP_STYLE_PLAIN, "%s%s", over > 0 ? ".." : "", text + (over > 0 ? over + 2 : 0));
 }
 
 int pp_want_workers(const struct pp_dash_state *s, const struct pp_dash_model *m, int cols)
@@ -117,12 +89,29 @@ void pp_panel_workers(const struct pp_canvas *c)
     for (int i = 0; i < room && top + i < rows.n; i++) {
         int row = i + 2;
         const struct pp_live_worker *w = &c->m->snap->workers[rows.index[top + i]];
-        char t[PP_CELL];
-        enum pp_style style = w->errors ? PP_STYLE_WARN : PP_STYLE_PLAIN;
-        pp_put(c, row, 0, style, "%.*s", NAME, worker_name(c->m->report, w, t));
+        const struct pp_report *r = c->m->report;
+        const char *name = w->name, *number = strrchr(w->name, ' ');
+        char t[PP_CELL], text[400];
+        /* Of several loaders each has a worker 0: "0 val_loader". */
+        for (size_t k = 0; r && r->n_loaders > 1 && number && name == w->name && k < r->n_workers; k++)
+            if (r->workers[k].thread == w->thread && r->workers[k].loader) {
+                snprintf(t, sizeof(t), "%.3s %.13s", number + 1, r->workers[k].loader);
+                name = t;
+            }
+        pp_put(c, row, 0, w->errors ? PP_STYLE_WARN : PP_STYLE_PLAIN, "%.*s", NAME, name);
         for (int k = 0, end = NAME; k < COLUMNS && (end = column_end(c, k, end)); k++)
             pp_put_right(c, row, end, PP_STYLE_PLAIN, cell_text(w, k, t));
-        put_file(c, row, last, w);
+        /* Path of the sample in hand, its end when there is no room for all of it: that is where the name is.
+         */
+        if (w->path)
+            snprintf(text, sizeof(text), "%s", w->path);
+        else
+            snprintf(text, sizeof(text), w->sample == UINT64_MAX ? "-" : "sample %llu",
+                     (unsigned long long)w->sample);
+        int over = (int)strlen(text) - (c->box.cols - last - 2);
+        if (c->box.cols >= WITH_FILE)
+            pp_put(c, row, last + 2, PP_STYLE_PLAIN, "%s%s", over > 0 ? ".." : "",
+                   text + (over > 0 ? over + 2 : 0));
         if (top + i == selected)
             pp_grid_style(c->grid, &c->box, i + 2, PP_STYLE_SELECTED);
     }
@@ -163,36 +152,6 @@ void pp_panel_worker(const struct pp_canvas *c)
 
 /* ---- batch ---- */
 
-/* A letter per phase: the picture can be read without colour. */
-static char letter(pp_phase p)
-{
-    static const char letters[PP_PHASE_COUNT] = {
-        [PP_PHASE_SAMPLER] = 's',    [PP_PHASE_DISPATCH_WAIT] = '.', [PP_PHASE_READ] = 'R',
-        [PP_PHASE_DECODE] = 'D',     [PP_PHASE_TRANSFORM] = 'T',     [PP_PHASE_COLLATE] = 'C',
-        [PP_PHASE_SLOT_WAIT] = '.',  [PP_PHASE_PUT_WAIT] = '.',      [PP_PHASE_DATA_WAIT] = 'W',
-        [PP_PHASE_H2D] = 'H',        [PP_PHASE_DEVICE_SYNC] = 'Y',   [PP_PHASE_STEP] = 'S',
-        [PP_PHASE_RETRY] = 'r',      [PP_PHASE_GET_WAIT] = '.',      [PP_PHASE_EPOCH_BOUNDARY] = 'W',
-        [PP_PHASE_COLLECTIVE] = 'A', [PP_PHASE_PIN] = 'P',           [PP_PHASE_LEASE] = 'l',
-        [PP_PHASE_LEASE_WAIT] = '.', [PP_PHASE_GPU_DECODE] = 'G',
-    };
-    return p < PP_PHASE_COUNT && letters[p] ? letters[p] : '?';
-}
-
-static enum pp_style letter_style(pp_phase p)
-{
-    switch (pp_phase_info(p)->colour) {
-    case PP_COLOUR_IO: return PP_STYLE_BLOCKED;
-    case PP_COLOUR_CPU: return PP_STYLE_CPU;
-    case PP_COLOUR_COPY: return PP_STYLE_QUEUED;
-    case PP_COLOUR_STALL:
-    case PP_COLOUR_FAULT: return PP_STYLE_BAD;
-    case PP_COLOUR_COMPUTE: return PP_STYLE_FILL;
-    case PP_COLOUR_IDLE:
-    case PP_COLOUR_OTHER: break;
-    }
-    return PP_STYLE_PLAIN;
-}
-
 static const char *name_of(const struct pp_live_snapshot *snap, const struct pp_live_bar *b)
 {
     for (size_t i = 0; i < snap->n_workers; i++)
@@ -209,15 +168,36 @@ static const char *name_of(const struct pp_live_snapshot *snap, const struct pp_
 
 static void draw_bar(const struct pp_canvas *c, int row, const struct pp_live_bar *b)
 {
+    /* A letter per phase: the picture can be read without colour. */
+    static const char letters[PP_PHASE_COUNT] = {
+        [PP_PHASE_SAMPLER] = 's',    [PP_PHASE_DISPATCH_WAIT] = '.', [PP_PHASE_READ] = 'R',
+        [PP_PHASE_DECODE] = 'D',     [PP_PHASE_TRANSFORM] = 'T',     [PP_PHASE_COLLATE] = 'C',
+        [PP_PHASE_SLOT_WAIT] = '.',  [PP_PHASE_PUT_WAIT] = '.',      [PP_PHASE_DATA_WAIT] = 'W',
+        [PP_PHASE_H2D] = 'H',        [PP_PHASE_DEVICE_SYNC] = 'Y',   [PP_PHASE_STEP] = 'S',
+        [PP_PHASE_RETRY] = 'r',      [PP_PHASE_GET_WAIT] = '.',      [PP_PHASE_EPOCH_BOUNDARY] = 'W',
+        [PP_PHASE_COLLECTIVE] = 'A', [PP_PHASE_PIN] = 'P',           [PP_PHASE_LEASE] = 'l',
+        [PP_PHASE_LEASE_WAIT] = '.', [PP_PHASE_GPU_DECODE] = 'G',
+    };
+    enum pp_style style = PP_STYLE_PLAIN;
+    switch (pp_phase_info(b->phase)->colour) {
+    case PP_COLOUR_IO: style = PP_STYLE_BLOCKED; break;
+    case PP_COLOUR_CPU: style = PP_STYLE_CPU; break;
+    case PP_COLOUR_COPY: style = PP_STYLE_QUEUED; break;
+    case PP_COLOUR_STALL:
+    case PP_COLOUR_FAULT: style = PP_STYLE_BAD; break;
+    case PP_COLOUR_COMPUTE: style = PP_STYLE_FILL; break;
+    case PP_COLOUR_IDLE:
+    case PP_COLOUR_OTHER: break;
+    }
     const struct pp_live_snapshot *s = c->m->snap;
     int cols = c->box.cols - NAME - 2;
     double all = (double)(s->batch_to_ns - s->batch_from_ns),
            from = (double)(b->start_ns - s->batch_from_ns) / all, to = from + (double)b->dur_ns / all;
     int first = (int)(from * cols), last = (int)ceil(to * cols);
-    char mark[2] = {letter(b->phase), '\0'};
+    char mark[2] = {b->phase < PP_PHASE_COUNT && letters[b->phase] ? letters[b->phase] : '?', '\0'};
     first = first > cols - 1 ? cols - 1 : first;
     last = last <= first ? first + 1 : last > cols ? cols : last;
-    pp_bar(c, row, NAME + 2 + first, last - first, letter_style(b->phase), mark);
+    pp_bar(c, row, NAME + 2 + first, last - first, style, mark);
 }
 
 void pp_panel_batch(const struct pp_canvas *c)

@@ -75,27 +75,22 @@ int pp_row_has(enum pp_view v, const struct pp_dash_model *m, int i, const char 
     return 0;
 }
 
-static size_t count_of(enum pp_view v, const struct pp_dash_model *m)
-{
-    switch (v) {
-    case PP_VIEW_OVERVIEW:
-    case PP_VIEW_WORKERS: return m->snap->n_workers;
-    case PP_VIEW_STAGES: return m->snap->n_stages;
-    case PP_VIEW_ERRORS:
-    case PP_VIEW_EVENTS: return m->snap->n_events;
-    case PP_VIEW_LINES: return m->report ? m->report->n_ops : 0;
-    case PP_VIEW_ENVIRONMENT: return m->n_facts;
-    case PP_VIEW_WHATIF: return (size_t)pp_dash_knobs();
-    case PP_VIEW_BATCH:
-    case PP_VIEW_COUNT: break;
-    }
-    return 0;
-}
-
 void pp_rows_of(const struct pp_dash_state *s, const struct pp_dash_model *m, struct pp_rows *out)
 {
     enum pp_view v = s->view;
-    size_t n = count_of(v, m);
+    size_t n = 0;
+    switch (v) {
+    case PP_VIEW_OVERVIEW:
+    case PP_VIEW_WORKERS: n = m->snap->n_workers; break;
+    case PP_VIEW_STAGES: n = m->snap->n_stages; break;
+    case PP_VIEW_ERRORS:
+    case PP_VIEW_EVENTS: n = m->snap->n_events; break;
+    case PP_VIEW_LINES: n = m->report ? m->report->n_ops : 0; break;
+    case PP_VIEW_ENVIRONMENT: n = m->n_facts; break;
+    case PP_VIEW_WHATIF: n = (size_t)pp_dash_knobs(); break;
+    case PP_VIEW_BATCH:
+    case PP_VIEW_COUNT: break;
+    }
     int newest_first = v == PP_VIEW_ERRORS || v == PP_VIEW_EVENTS;
     out->n = 0;
     for (size_t k = 0; k < n && out->n < PP_ROWS_MOST; k++) {
