@@ -79,8 +79,6 @@ static pp_status show(const struct options *o, const struct pp_dash_opts *d, con
     if (!is_log && (o->once || o->json || o->text))
         return what->once(d, o->json, stdout, err);
     interrupt_catch(INTERRUPT_WAKES, NULL); /* before ncurses looks which signals are free */
-    if (is_log && what == &ranks)
-        return pp_job_log(d, stdout, err);
     if (o->line || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
         return what->lines(d, stdout, err);
     pp_status status = what->screen(d, err);

@@ -202,11 +202,6 @@ struct view {
     char chosen[4096]; /* the path of the selected row, which may move */
 };
 
-static unsigned window_of(const struct pp_dash_opts *o)
-{
-    return pp_windows[o->window];
-}
-
 /* ---- a frame ---- */
 
 static pp_status draw(struct view *v, int rows, int cols, struct pp_err *err)
@@ -223,7 +218,7 @@ static pp_status draw(struct view *v, int rows, int cols, struct pp_err *err)
     pp_heading(c, "%s: %zu of %lld ranks", v->o->path, job->n,
                job->n ? (long long)job->rows[0].world_size : 0LL);
     pp_put(c, 1, 0, PP_STYLE_PLAIN, "%s, the last %u s; the rank that the others wait for is on top",
-           any_runs(job) ? "LIVE" : "ENDED", window_of(v->o));
+           any_runs(job) ? "LIVE" : "ENDED", pp_windows[v->o->window]);
     pp_put(c, 2, 0, PP_STYLE_TITLE, " rank  %-9s %9s %9s %9s %9s %-20s  %s", "state", "samples/s", "a step",
            "data wait", "others", " data wait", "node");
     for (int i = 0; i < room && top + i < (int)job->n; i++) {
@@ -287,7 +282,7 @@ static pp_status open_view(struct view *v, const struct pp_dash_opts *o, struct 
     *v = (struct view){.o = o, .job = pp_job_open(o->path)};
     if (!v->job)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the ranks in %s", o->path);
-    refresh(v->job, window_of(o));
+    refresh(v->job, pp_windows[o->window]);
     return PP_OK;
 }
 
@@ -311,7 +306,7 @@ pp_status pp_job_once(const struct pp_dash_opts *o, int json, FILE *out, struct 
         pp_json_begin(&j, out, 1);
         pp_json_object(&j);
         pp_json_put_str(&j, "schema", "pipeprobe.top.ranks/1");
-        pp_json_put_num(&j, "window_s", window_of(v.o));
+        pp_json_put_num(&j, "window_s", pp_windows[o->window]);
         pp_json_put_num(&j, "not_shown", (double)v.job->not_shown);
         pp_json_put_array(&j, "ranks");
         for (size_t i = 0; i < v.job->n; i++) {
@@ -346,16 +341,16 @@ static int put_line(const struct view *v, FILE *out)
 }
 
 /* Whenever the interval is over, and once more when all have ended. */
-static pp_status every_interval(const struct pp_dash_opts *o, int (*put)(const struct view *v, FILE *out),
-                                FILE *out, struct pp_err *err)
+pp_status pp_job_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *err)
 {
+    int (*put)(const struct view *v, FILE *out) = o->json ? put_log : put_line;
     struct view v;
     pp_status st = open_view(&v, o, err);
     while (st == PP_OK && o->interrupted(NULL) == PP_OK && any_runs(v.job)) {
         struct timespec wait = {.tv_sec = (time_t)(o->interval_ns / 1000000000u),
                                 .tv_nsec = (long)(o->interval_ns % 1000000000u)};
         nanosleep(&wait, NULL); /* a signal ends it */
-        refresh(v.job, window_of(o));
+        refresh(v.job, pp_windows[o->window]);
         if (any_runs(v.job) && put(&v, out) != 0)
             st = pp_fail(err, PP_E_IO, "writing a status line failed");
     }
@@ -365,16 +360,6 @@ static pp_status every_interval(const struct pp_dash_opts *o, int (*put)(const s
     }
     close_view(&v);
     return st;
-}
-
-pp_status pp_job_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *err)
-{
-    return every_interval(o, put_line, out, err);
-}
-
-pp_status pp_job_log(const struct pp_dash_opts *o, FILE *out, struct pp_err *err)
-{
-    return every_interval(o, put_log, out, err);
 }
 
 /* ---- on the terminal ---- */
@@ -395,7 +380,7 @@ static int live_on(struct view *v, struct pp_screen *screen, pp_status *st, stru
     do {
         uint64_t now = pp_now_ns();
         if (now >= look_at) {
-            refresh(v->job, window_of(v->o));
+            refresh(v->job, pp_windows[v->o->window]);
             /* The row that is selected stays so while the order changes. */
             for (size_t i = 0; i < v->job->n; i++)
                 if (strcmp(v->job->rows[i].path, v->chosen) == 0)

@@ -21,9 +21,8 @@ size_t pp_job_ranks(const struct pp_job *j); /* how many are shown */
 
 /* o->path is the directory; view and at_ns do not count. */
 pp_status pp_job_screen(const struct pp_dash_opts *o, struct pp_err *err);
-/* A line per interval; pp_job_log: one JSON object per rank and interval, with its rank and the time
- * (t_utc_s), for logs and other programs. */
-pp_status pp_job_log(const struct pp_dash_opts *o, FILE *out, struct pp_err *err);
+/* A line per interval; o->json: one JSON object per rank and interval, with its rank and the time (t_utc_s),
+ * for logs and other programs. */
 pp_status pp_job_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *err);
 /* json: a document of schema pipeprobe.top.ranks/1. */
 pp_status pp_job_once(const struct pp_dash_opts *o, int json, FILE *out, struct pp_err *err);
