@@ -331,37 +331,29 @@ struct plan {
     int n, beside; /* index of the panel that stands beside the one before it, or -1 */
 };
 
-/* Rows that the plan takes; a panel beside another takes none of its own. */
-static int rows_of(const struct plan *p)
+/* Drops panels until the others fit. Returns the rows that are left: a panel beside another takes none of its
+ * own. */
+static int fit_panels(struct plan *p, int rows, int cols)
 {
-    int sum = 0;
-    for (int i = 0; i < p->n; i++)
-        sum += i == p->beside ? 0 : p->rows[i];
-    return sum;
-}
-
-static void find_beside(struct plan *p, int cols)
-{
-    p->beside = -1;
-    for (int i = 1; i < p->n && cols >= PP_COLS_WIDE; i++)
-        if (p->place[i]->panel == PP_PANEL_EVENTS && p->place[i - 1]->panel == PP_PANEL_HISTORY)
-            p->beside = i;
-}
-
-static void drop_one(struct plan *p, int cols)
-{
-    int worst = -1;
-    for (int i = 0; i < p->n; i++)
-        if (p->place[i]->drop && (worst < 0 || p->place[i]->drop > p->place[worst]->drop))
-            worst = i;
-    if (worst < 0)
-        return;
-    p->n--;
-    for (int i = worst; i < p->n; i++) {
-        p->place[i] = p->place[i + 1];
-        p->rows[i] = p->rows[i + 1];
+    for (;;) {
+        int left = rows, worst = -1;
+        p->beside = -1;
+        for (int i = 1; i < p->n && cols >= PP_COLS_WIDE; i++)
+            if (p->place[i]->panel == PP_PANEL_EVENTS && p->place[i - 1]->panel == PP_PANEL_HISTORY)
+                p->beside = i;
+        for (int i = 0; i < p->n; i++) {
+            left -= i == p->beside ? 0 : p->rows[i];
+            if (p->place[i]->drop && (worst < 0 || p->place[i]->drop > p->place[worst]->drop))
+                worst = i;
+        }
+        if (left >= 0 || worst < 0) /* what never goes fits into PP_ROWS_NEEDED */
+            return left;
+        p->n--;
+        for (int i = worst; i < p->n; i++) {
+            p->place[i] = p->place[i + 1];
+            p->rows[i] = p->rows[i + 1];
+        }
     }
-    find_beside(p, cols);
 }
 
 size_t pp_layout(int rows, int cols, enum pp_view view, int help, const int want[PP_PANEL_COUNT],
@@ -382,14 +374,7 @@ size_t pp_layout(int rows, int cols, enum pp_view view, int help, const int want
             p.place[p.n++] = &places[i];
         }
     }
-    find_beside(&p, cols);
-    while (rows_of(&p) > rows) {
-        int before = p.n;
-        drop_one(&p, cols);
-        if (p.n == before)
-            break; /* what never goes fits into PP_ROWS_NEEDED */
-    }
-    int left = rows - rows_of(&p), grows = 0;
+    int left = fit_panels(&p, rows, cols), grows = 0;
     for (int i = 0; i < p.n; i++) {
         int wish = want[p.place[i]->panel];
         if (p.place[i]->panel == PP_PANEL_VERDICT && p.place[i]->view != PP_VIEW_OVERVIEW && wish > rows / 4)
