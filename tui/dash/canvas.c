@@ -259,19 +259,6 @@ void pp_grid_style(struct pp_grid *g, const struct pp_box *box, int row, enum pp
     }
 }
 
-static void put_style(enum pp_style style, FILE *out)
-{
-    const struct pp_style_info *s = &pp_styles[style];
-    fputs("\033[0", out);
-    if (s->attr & PP_ATTR_BOLD)
-        fputs(";1", out);
-    if (s->attr & PP_ATTR_REVERSE)
-        fputs(";7", out);
-    if (s->c256 >= 0)
-        fprintf(out, ";38;5;%d", s->c256);
-    putc('m', out);
-}
-
 int pp_grid_print(const struct pp_grid *g, int color, FILE *out)
 {
     for (int r = 0; r < g->rows; r++) {
@@ -281,8 +268,17 @@ int pp_grid_print(const struct pp_grid *g, int color, FILE *out)
                !(color && (pp_styles[row[end - 1].style].attr & PP_ATTR_REVERSE)))
             end--;
         for (int c = 0; c < end; c++) {
-            if (color && row[c].style != style)
-                put_style((enum pp_style)row[c].style, out);
+            if (color && row[c].style != style) {
+                const struct pp_style_info *s = &pp_styles[row[c].style];
+                fputs("\033[0", out);
+                if (s->attr & PP_ATTR_BOLD)
+                    fputs(";1", out);
+                if (s->attr & PP_ATTR_REVERSE)
+                    fputs(";7", out);
+                if (s->c256 >= 0)
+                    fprintf(out, ";38;5;%d", s->c256);
+                putc('m', out);
+            }
             style = row[c].style;
             char bytes[4];
             if (row[c].c)

@@ -55,15 +55,6 @@ static int moment_of(const struct dash *d, uint64_t *from_ns, uint64_t *to_ns)
            (s->state == PP_LIVE_RUNNING && age_ns > YOUNG_S * SECOND_NS && age_ns > most * SECOND_NS);
 }
 
-static int refresh(struct dash *d)
-{
-    struct pp_err err = {.code = PP_OK};
-    int changed = 0;
-    pp_status status = pp_live_refresh(d->live, &changed, &err);
-    d->trouble = err;
-    return changed && status == PP_OK;
-}
-
 static pp_status open_dash(struct dash *d, const struct pp_dash_opts *o, struct pp_err *err)
 {
     *d = (struct dash){.o = o, .state = pp_dash_start()};
@@ -184,7 +175,8 @@ pp_status pp_dash_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *
         struct timespec wait = {.tv_sec = (time_t)(o->interval_ns / 1000000000u),
                                 .tv_nsec = (long)(o->interval_ns % 1000000000u)};
         nanosleep(&wait, NULL); /* a signal ends it */
-        refresh(&d);
+        d.trouble = (struct pp_err){.code = PP_OK};
+        pp_live_refresh(d.live, NULL, &d.trouble);
         take_snapshot(&d);
         d.model.report = pp_verdicts_newest(verdicts);
         if (d.snap.state != PP_LIVE_RUNNING)
@@ -245,24 +237,6 @@ static void dump(struct dash *d)
         snprintf(d->state.message, sizeof(d->state.message), "wrote %s and .json", text);
 }
 
-/* Who moves to a moment wants to know at once; while time goes by by itself, what the verdicts may cost
- * decides. A part that was given is shown until the next one is there, unless it is of a time that is not
- * looked at any more. */
-static void ask_moment(struct dash *d, struct pp_verdicts *moments)
-{
-    uint64_t from = 0, to = 0;
-    struct pp_dash_model *m = &d->model;
-    m->moment = NULL;
-    if (!moment_of(d, &from, &to))
-        return;
-    pp_verdicts_ask(moments, from, to, d->state.mode == PP_MODE_HOLD);
-    m->moment = pp_verdicts_newest(moments);
-    pp_verdicts_part(moments, &m->moment_from_ns, &m->moment_to_ns);
-    if (d->state.mode == PP_MODE_HOLD ? m->moment_to_ns != to
-                                      : m->moment_to_ns > to || m->moment_to_ns + MOMENT_STALE_NS < to)
-        m->moment = NULL;
-}
-
 /* Until the user quits or a signal comes. A frame is drawn after each key, and four times a second. */
 static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_verdicts *verdicts,
                          struct pp_verdicts *moments, struct pp_err *err)
@@ -275,14 +249,29 @@ static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_ver
         d->state = pp_dash_tick(d->state, now - ticked, &d->model);
         ticked = now;
         if (now >= look_at) {
-            refresh(d);
+            d->trouble = (struct pp_err){.code = PP_OK};
+            pp_live_refresh(d->live, NULL, &d->trouble);
             look_at = now + LOOK_NS;
         }
         take_snapshot(d);
         if (before != d->snap.state)
             pp_verdicts_wake(verdicts);
         d->model.report = pp_verdicts_newest(verdicts);
-        ask_moment(d, moments);
+        /* Who moves to a moment wants to know at once; while time goes by by itself, what the verdicts may
+         * cost decides. A part that was given is shown until the next one is there, unless it is of a time
+         * that is not looked at any more. */
+        struct pp_dash_model *m = &d->model;
+        uint64_t from = 0, to = 0;
+        m->moment = NULL;
+        if (moment_of(d, &from, &to)) {
+            pp_verdicts_ask(moments, from, to, d->state.mode == PP_MODE_HOLD);
+            m->moment = pp_verdicts_newest(moments);
+            pp_verdicts_part(moments, &m->moment_from_ns, &m->moment_to_ns);
+            if (d->state.mode == PP_MODE_HOLD
+                    ? m->moment_to_ns != to
+                    : m->moment_to_ns > to || m->moment_to_ns + MOMENT_STALE_NS < to)
+                m->moment = NULL;
+        }
         predict(d);
         int rows, cols;
         pp_screen_size(screen, &rows, &cols);

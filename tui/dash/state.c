@@ -125,16 +125,6 @@ static void type(struct pp_dash_state *s, int key, const struct pp_dash_model *m
     }
 }
 
-static void back(struct pp_dash_state *s)
-{
-    if (s->help)
-        s->help = 0;
-    else if (s->view != s->before)
-        go_to_view(s, s->before);
-    else
-        go_to_view(s, PP_VIEW_OVERVIEW);
-}
-
 static void turn_knob(struct pp_dash_state *s, const struct pp_dash_model *m, int by)
 {
     struct pp_rows rows;
@@ -159,7 +149,12 @@ static void act(struct pp_dash_state *s, const struct pp_key *k, const struct pp
     case PP_DO_NOTHING: break;
     case PP_DO_QUIT: s->quit = 1; break;
     case PP_DO_HELP: s->help = !s->help; break;
-    case PP_DO_BACK: back(s); break;
+    case PP_DO_BACK:
+        if (s->help)
+            s->help = 0;
+        else
+            go_to_view(s, s->view != s->before ? s->before : PP_VIEW_OVERVIEW);
+        break;
     case PP_DO_NEXT_VIEW: go_to_view(s, (enum pp_view)((s->view + 1) % PP_VIEW_COUNT)); break;
     case PP_DO_VIEW: go_to_view(s, (enum pp_view)k->arg); break;
     case PP_DO_MOVE: move(s, k->arg); break;

@@ -68,15 +68,6 @@ static int nothing_to_do(const struct pp_verdicts *v)
     return v->parts && memcmp(&v->asked, &v->done, sizeof(v->asked)) == 0;
 }
 
-/* When the next one may begin. */
-static uint64_t next_at(struct pp_verdicts *v, uint64_t began_ns, uint64_t cost_ns)
-{
-    uint64_t least = began_ns + (is_patient(v) ? PATIENT_PAUSE_NS : LEAST_PAUSE_NS),
-             at = pp_pace_until(began_ns, cost_ns, v->share);
-    v->cost_ns = cost_ns;
-    return at > least ? at : least;
-}
-
 static void *build_main(void *arg)
 {
     struct pp_verdicts *v = arg;
@@ -108,7 +99,10 @@ static void *build_main(void *arg)
             until = began + LEAST_PAUSE_NS;
         } else {
             int final = !v->parts && strcmp(report->outcome, "unfinished") != 0;
-            until = final ? UINT64_MAX : next_at(v, began, pp_thread_cpu_ns() - cpu);
+            uint64_t cost = pp_thread_cpu_ns() - cpu, at = pp_pace_until(began, cost, v->share),
+                     least = began + (is_patient(v) ? PATIENT_PAUSE_NS : LEAST_PAUSE_NS);
+            v->cost_ns = final ? v->cost_ns : cost;
+            until = final ? UINT64_MAX : at > least ? at : least;
         }
         pthread_mutex_lock(&v->lock);
         v->done = part;
