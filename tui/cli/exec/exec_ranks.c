@@ -64,12 +64,6 @@ static pp_status add_rank(struct exec_ranks *x, const struct pp_identity *id, in
 
 /* ---- answering ---- */
 
-static void note_trouble(struct exec_ranks *x, const struct pp_err *err)
-{
-    if (x->trouble.code == PP_OK)
-        x->trouble = *err;
-}
-
 /* One that can have no recording of its own is told exec's, so that it does not wait. */
 static void answer_rank(void *ctx, const struct pp_rank_file *f)
 {
@@ -90,13 +84,13 @@ static void answer_rank(void *ctx, const struct pp_rank_file *f)
     if (st == PP_OK && !realpath(pp_recording_rings_dir(r->recording), own))
         st = pp_fail(&err, PP_E_SYSTEM, "the session directory %s was removed",
                      pp_recording_rings_dir(r->recording));
-    if (st != PP_OK) {
-        note_trouble(x, &err);
+    if (st != PP_OK && x->trouble.code == PP_OK)
+        x->trouble = err;
+    if (st != PP_OK)
         memcpy(own, x->dir, sizeof(own));
-    }
     snprintf(path, sizeof(path), "%s/" PP_RANK_SESSION_PREFIX "%s", x->dir, key);
-    if (pp_io_write_atomic(path, own, strlen(own), &err) != PP_OK)
-        note_trouble(x, &err);
+    if (pp_io_write_atomic(path, own, strlen(own), &err) != PP_OK && x->trouble.code == PP_OK)
+        x->trouble = err;
 }
 
 static void *serve(void *arg)

@@ -40,30 +40,6 @@ static void clear_session_dir(struct exec_record *r)
 
 /* ---- beginning ---- */
 
-/* r->path is taken: run.sqlite becomes run-2.sqlite, run-3.sqlite, ... What is no file is not avoided. */
-static pp_status create_beside(struct exec_record *r, const struct pp_recording_opts *opts,
-                               struct pp_err *err)
-{
-    struct pp_recording_opts beside = *opts;
-    struct stat st;
-    const char *slash, *dot;
-    pp_status status = PP_E_EXISTS;
-    if (stat(r->path, &st) == 0 && !S_ISREG(st.st_mode))
-        return err->code;
-    memcpy(r->taken, r->path, sizeof(r->taken));
-    slash = strrchr(r->taken, '/');
-    dot = strrchr(slash ? slash : r->taken, '.');
-    int stem = (int)(dot && dot > r->taken && dot[-1] != '/' ? (size_t)(dot - r->taken) : strlen(r->taken));
-    beside.store.path = r->path;
-    beside.store.force = 0;
-    for (int i = 2; status == PP_E_EXISTS && i < BESIDE_MAX; i++)
-        status = (size_t)snprintf(r->path, sizeof(r->path), "%.*s-%d%s", stem, r->taken, i, r->taken + stem) <
-                         sizeof(r->path)
-                     ? pp_recording_create(&beside, &r->recording, err)
-                     : pp_fail(err, PP_E_USAGE, "the name is too long: %s", r->taken);
-    return status;
-}
-
 pp_status exec_record_create(struct exec_record *r, const char *output, int force, size_t ring_spans,
                              const char *map_text, struct pp_err *err)
 {
@@ -79,8 +55,23 @@ pp_status exec_record_create(struct exec_record *r, const char *output, int forc
     pp_status st = pp_recording_name(output, &r->rank, force, r->path, sizeof(r->path), err);
     if (st == PP_OK)
         st = pp_recording_create_named(output, &r->rank, &opts, r->path, &r->recording, err);
-    if (st == PP_E_EXISTS)
-        st = create_beside(r, &opts, err);
+    /* r->path is taken: run.sqlite becomes run-2.sqlite, run-3.sqlite, ... What is no file is not avoided. */
+    struct stat there;
+    if (st == PP_E_EXISTS && stat(r->path, &there) == 0 && !S_ISREG(there.st_mode))
+        return err->code;
+    if (st == PP_E_EXISTS) {
+        memcpy(r->taken, r->path, sizeof(r->taken));
+        const char *slash = strrchr(r->taken, '/'), *dot = strrchr(slash ? slash : r->taken, '.');
+        int stem = (int)(dot && dot > r->taken && dot[-1] != '/' ? (size_t)(dot - r->taken)
+                                                                 : strlen(r->taken));
+        opts.store.path = r->path;
+        opts.store.force = 0;
+        for (int i = 2; st == PP_E_EXISTS && i < BESIDE_MAX; i++)
+            st = (size_t)snprintf(r->path, sizeof(r->path), "%.*s-%d%s", stem, r->taken, i, r->taken + stem) <
+                         sizeof(r->path)
+                     ? pp_recording_create(&opts, &r->recording, err)
+                     : pp_fail(err, PP_E_USAGE, "the name is too long: %s", r->taken);
+    }
     if (st != PP_OK)
         return st;
     clear_session_dir(r); /* of a run that was killed */
@@ -187,28 +178,6 @@ void exec_record_abandon(struct exec_record *r)
 
 /* ---- what a recording was made of ---- */
 
-/* "": there is no git, no repository or no commit. */
-static void read_commit(char *commit, size_t size)
-{
-    int ends[2];
-    pid_t pid;
-    size_t n = 0;
-    ssize_t got = 0;
-    commit[0] = '\0';
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return;
-    struct again git = {.program = "git", .in = AGAIN_NULL, .out = ends[1], .errors = AGAIN_NULL};
-    again_add(&git, "git", "rev-parse", "--verify", "--quiet", "HEAD", NULL);
-    int failed = again_start(&git, &pid) != 0;
-    close(ends[1]);
-    while (!failed && n < size - 1 && (got = read(ends[0], commit + n, size - 1 - n)) > 0)
-        n += (size_t)got;
-    close(ends[0]);
-    if (failed || again_code(again_wait(pid)) != 0)
-        n = 0;
-    commit[strspn(commit, "0123456789abcdef") < n ? strspn(commit, "0123456789abcdef") : n] = '\0';
-}
-
 void exec_origin_store(struct pp_store *store)
 {
     char directory[PATH_MAX], commit[80];
@@ -232,7 +201,25 @@ void exec_origin_store(struct pp_store *store)
         snprintf(text, sizeof(text), "%s", model);
     if (model[0])
         pp_store_meta_text(store, "environment", "gpu", text);
-    read_commit(commit, sizeof(commit));
+    /* "": there is no git, no repository or no commit. */
+    int ends[2];
+    size_t got = 0;
+    if (pipe2(ends, O_CLOEXEC) == 0) {
+        struct again git = {.program = "git", .in = AGAIN_NULL, .out = ends[1], .errors = AGAIN_NULL};
+        pid_t pid;
+        ssize_t more = 0;
+        again_add(&git, "git", "rev-parse", "--verify", "--quiet", "HEAD", NULL);
+        int failed = again_start(&git, &pid) != 0;
+        close(ends[1]);
+        while (!failed && got < sizeof(commit) - 1 &&
+               (more = read(ends[0], commit + got, sizeof(commit) - 1 - got)) > 0)
+            got += (size_t)more;
+        close(ends[0]);
+        if (failed || again_code(again_wait(pid)) != 0)
+            got = 0;
+    }
+    commit[got] = '\0';
+    commit[strspn(commit, "0123456789abcdef")] = '\0';
     if (commit[0])
         pp_store_meta_text(store, "run", "git_commit", commit);
 }

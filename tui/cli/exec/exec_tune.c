@@ -279,42 +279,38 @@ static size_t replay(struct exec_tune *t, struct candidate out[CANDIDATES])
     return n;
 }
 
-/* Again later where nothing gains: what a job waits for changes with caches and epochs. Until the job
+/* Looks again later where nothing gains: what a job waits for changes with caches and epochs. Until the job
  * iterates a loader, which may take minutes, it is only looked for. */
-static void look(struct exec_tune *t)
-{
-    struct candidate c[CANDIDATES];
-    char path[PATH_MAX + 32], text[512];
-    struct pp_err err;
-    int was_known = t->pid != 0;
-    size_t n = replay(t, c);
-    if (!was_known) {
-        t->look_ns = pp_now_ns() + (t->pid ? LOOK_FIRST_NS : S_NS);
-        return;
-    }
-    say_left(t);
-    if (n) {
-        int at = snprintf(text, sizeof(text), "process %lld\nloader %u\n", t->pid, t->loader);
-        for (size_t i = 0; i < n; i++)
-            at += snprintf(text + at, sizeof(text) - (size_t)at, "try %d %d %.4f\n", c[i].workers,
-                           c[i].prefetch, c[i].gain);
-        snprintf(path, sizeof(path), "%s/" PP_TUNE_ASKED, t->session);
-        memset(t->candidates, 0, sizeof(t->candidates));
-        memcpy(t->candidates, c, n * sizeof(*c));
-        t->asked = pp_io_write_atomic(path, text, (size_t)at, &err) == PP_OK ? (unsigned)n : 0;
-    }
-    t->wait_ns = t->wait_ns * 2 < LOOK_MOST_NS ? t->wait_ns * 2 : LOOK_MOST_NS;
-    t->look_ns = pp_now_ns() + t->wait_ns;
-}
-
 static void *run_tune(void *arg)
 {
     struct exec_tune *t = arg;
     while (!atomic_load_explicit(&t->over, memory_order_relaxed)) {
+        struct candidate c[CANDIDATES];
+        char path[PATH_MAX + 32], text[512];
+        struct pp_err err;
         nanosleep(&(struct timespec){.tv_nsec = TICK_NS}, NULL);
         read_told(t);
-        if (!t->asked && !t->done && pp_now_ns() >= t->look_ns)
-            look(t);
+        if (t->asked || t->done || pp_now_ns() < t->look_ns)
+            continue;
+        int was_known = t->pid != 0;
+        size_t n = replay(t, c);
+        if (!was_known) {
+            t->look_ns = pp_now_ns() + (t->pid ? LOOK_FIRST_NS : S_NS);
+            continue;
+        }
+        say_left(t);
+        if (n) {
+            int at = snprintf(text, sizeof(text), "process %lld\nloader %u\n", t->pid, t->loader);
+            for (size_t i = 0; i < n; i++)
+                at += snprintf(text + at, sizeof(text) - (size_t)at, "try %d %d %.4f\n", c[i].workers,
+                               c[i].prefetch, c[i].gain);
+            snprintf(path, sizeof(path), "%s/" PP_TUNE_ASKED, t->session);
+            memset(t->candidates, 0, sizeof(t->candidates));
+            memcpy(t->candidates, c, n * sizeof(*c));
+            t->asked = pp_io_write_atomic(path, text, (size_t)at, &err) == PP_OK ? (unsigned)n : 0;
+        }
+        t->wait_ns = t->wait_ns * 2 < LOOK_MOST_NS ? t->wait_ns * 2 : LOOK_MOST_NS;
+        t->look_ns = pp_now_ns() + t->wait_ns;
     }
     return NULL;
 }

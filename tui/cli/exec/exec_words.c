@@ -126,25 +126,7 @@ static const struct {
     {"torchdata.nodes", "torchdata.nodes", NULL},
     {"ffcv", "FFCV", NULL},
 };
-
-/* 1: it was said that the job uses another loader. What else the hooks noted of a job that may have a
- * DataLoader counts more: the other one may be imported only. */
-static int say_other_loader(const struct exec_totals *t, const char *subject)
-{
-    const char *note = t->note;
-    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-        if (strcmp(others[i].module, t->seen) == 0 &&
-            (!*note || !t->with_loader || strncmp(note, t->seen, strlen(t->seen)) == 0)) {
-            exec_say(
-                "%s uses %s, whose batches exec did not time, so nothing was recorded%s%s. What works: %s",
-                subject, others[i].loader, *note ? ": " : "", note,
-                others[i].works ? others[i].works
-                                : "two ranges in the training loop, data_wait and step (pipeprobe help "
-                                  "recording-your-own-job)");
-            return 1;
-        }
-    return 0;
-}
+enum { OTHERS = sizeof(others) / sizeof(*others) };
 
 /* Of a program that failed: how it ended, as its recording says. Of another: why there is nothing. */
 static void explain_nothing(const struct exec_record *r, char *const *program, int with_hooks)
@@ -154,14 +136,25 @@ static void explain_nothing(const struct exec_record *r, char *const *program, i
     const struct exec_totals *t = &r->totals;
     struct pp_report *report = NULL;
     struct pp_err err;
+    int other = 0;
+    /* What else the hooks noted of a job that may have a DataLoader counts more: the other loader may be
+     * imported only. */
+    while (other < OTHERS &&
+           (strcmp(others[other].module, t->seen) != 0 ||
+            (t->note[0] && t->with_loader && strncmp(t->note, t->seen, strlen(t->seen)) != 0)))
+        other++;
     if (pp_report_build(r->path, &report, &err) == PP_OK && report->ended)
         exec_say("%s ended with exit status %.0f before it took a batch, so nothing was recorded: %s%s%s",
                  report->subject, report->exit_status, report->ended, report->ended_remedy ? ". " : "",
                  report->ended_remedy ? report->ended_remedy : "");
     else if (*r->unhooked)
         exec_say("nothing was recorded of %s: the hooks cannot be loaded into %s", program[0], r->unhooked);
-    else if (say_other_loader(t, report ? report->subject : program[0]))
-        ;
+    else if (other < OTHERS)
+        exec_say("%s uses %s, whose batches exec did not time, so nothing was recorded%s%s. What works: %s",
+                 report ? report->subject : program[0], others[other].loader, t->note[0] ? ": " : "", t->note,
+                 others[other].works ? others[other].works
+                                     : "two ranges in the training loop, data_wait and step (pipeprobe help "
+                                       "recording-your-own-job)");
     else if (t->note[0])
         exec_say("nothing of %s was recorded: %s", program[0], t->note);
     else if (t->hooked)
@@ -264,27 +257,6 @@ void exec_words_ranks(const struct exec_record *r)
 
 /* ---- the ranks under one exec ---- */
 
-/* What they came to, when all of them are here: of the last attempt. */
-static void judge_job(struct exec_ranks *x, int64_t attempt)
-{
-    struct pp_err err;
-    struct pp_digest all = {0};
-    struct pp_ranks ranks = {0};
-    const char **paths = calloc(exec_ranks_count(x), sizeof(*paths));
-    int n = 0;
-    pp_err_clear(&err);
-    for (size_t i = 0; paths && i < exec_ranks_count(x); i++)
-        if (exec_ranks_record(x, i)->rank.attempt == attempt && exec_ranks_record(x, i)->totals.spans)
-            paths[n++] = exec_ranks_record(x, i)->path;
-    if (n && n == exec_ranks_record(x, 0)->rank.world_size &&
-        pp_rank_files_read(paths, n, NULL, &all, &err) == PP_OK &&
-        pp_ranks_judge(&all, &ranks, &err) == PP_OK)
-        exec_say("%s", ranks.sentence);
-    pp_ranks_free(&ranks);
-    pp_digest_free(&all);
-    free(paths);
-}
-
 void exec_words_job(struct exec_ranks *x)
 {
     size_t n = exec_ranks_count(x);
@@ -314,7 +286,23 @@ void exec_words_job(struct exec_ranks *x)
     if (dropped > 0)
         exec_say("%s more were lost because rings were full; use a larger --ring-spans",
                  pp_text_count(text, sizeof(text), dropped));
-    judge_job(x, attempt);
+    /* What they came to, when all of them are here: of the last attempt. */
+    struct pp_err err;
+    struct pp_digest all = {0};
+    struct pp_ranks ranks = {0};
+    const char **paths = calloc(n, sizeof(*paths));
+    int here = 0;
+    pp_err_clear(&err);
+    for (size_t i = 0; paths && i < n; i++)
+        if (exec_ranks_record(x, i)->rank.attempt == attempt && exec_ranks_record(x, i)->totals.spans)
+            paths[here++] = exec_ranks_record(x, i)->path;
+    if (here && here == exec_ranks_record(x, 0)->rank.world_size &&
+        pp_rank_files_read(paths, here, NULL, &all, &err) == PP_OK &&
+        pp_ranks_judge(&all, &ranks, &err) == PP_OK)
+        exec_say("%s", ranks.sentence);
+    pp_ranks_free(&ranks);
+    pp_digest_free(&all);
+    free(paths);
     for (size_t i = 0; i < n; i++) {
         const struct exec_record *r = exec_ranks_record(x, i);
         if (r->first_by_ns && r->rank.attempt == attempt)
