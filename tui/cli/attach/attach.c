@@ -23,10 +23,6 @@
 
 #define ATTACH_STACKS_HZ 20
 
-struct attach_stacks;
-
-void attach_stacks_free(struct attach_stacks *s); /* NULL is fine */
-
 enum { THREADS = 1024 };
 
 struct attach_stacks {
@@ -44,6 +40,18 @@ struct attach_stacks {
     struct pp_rng rng;
     uint64_t period_begins, due_ns;
 };
+
+static void attach_stacks_free(struct attach_stacks *s)
+{
+    for (size_t i = 0; s && i < s->processes; i++)
+        pp_process_free(&s->all, s->process[i]);
+    if (s) {
+        pp_frames_room_free(s->all.room);
+        pp_stack_tree_free(&s->tree);
+        free(s->samples);
+    }
+    free(s);
+}
 
 /* NULL: no memory. */
 static struct attach_stacks *attach_stacks_begin(void)
@@ -91,18 +99,6 @@ static void look_at_process(struct attach_stacks *s, struct pp_stack_process *p,
     }
 }
 
-/* NULL: no memory. */
-static struct pp_stack_process *process_of(struct attach_stacks *s, int64_t pid)
-{
-    for (size_t i = 0; i < s->processes; i++)
-        if (s->process[i]->pid == pid)
-            return s->process[i];
-    struct pp_stack_process *p = s->processes < ATTACH_ROWS_MAX ? pp_process_new(pid) : NULL;
-    if (p)
-        s->process[s->processes++] = p;
-    return p;
-}
-
 /* As a source that has stacks and nothing else. */
 static pp_status each_stack(void *ctx, const struct pp_stack_walk *to, struct pp_err *err)
 {
@@ -114,35 +110,6 @@ static pp_status each_stack(void *ctx, const struct pp_stack_walk *to, struct pp
     for (size_t i = 0; i < s->n; i++)
         to->sample(to->sample_ctx, &s->samples[i]);
     return PP_OK;
-}
-
-/* What was seen in window_s. Free with pp_looks_free. PP_E_ACCESS: the stacks of the job cannot be read, and
- * why; PP_E_NOT_FOUND: it was not seen in Python. */
-static pp_status attach_stacks_judge(const struct attach_stacks *s, double window_s, struct pp_looks *out,
-                                     struct pp_err *err)
-{
-    const struct pp_source source = {.ctx = (void *)s, .path = "the job", .each_stack = each_stack};
-    *out = (struct pp_looks){0};
-    const struct pp_stack_process *job = s->processes ? s->process[0] : NULL;
-    if (job && job->state == PP_PROCESS_REFUSED)
-        return pp_fail(err, PP_E_ACCESS, "the stacks of process %lld cannot be read: %s", (long long)job->pid,
-                       job->why_not[0] ? job->why_not : "no Python was found in it");
-    if (!s->n)
-        return pp_fail(err, PP_E_NOT_FOUND, "no Python code of the job was seen");
-    pp_status status = pp_stacks_read(&source, &out->ops.stacks, err);
-    return status == PP_OK ? pp_looks_judge(out, s->role, s->threads, window_s, err) : status;
-}
-
-void attach_stacks_free(struct attach_stacks *s)
-{
-    for (size_t i = 0; s && i < s->processes; i++)
-        pp_process_free(&s->all, s->process[i]);
-    if (s) {
-        pp_frames_room_free(s->all.room);
-        pp_stack_tree_free(&s->tree);
-        free(s->samples);
-    }
-    free(s);
 }
 
 #define LOOK_NS 1000000000u
@@ -230,9 +197,15 @@ static void look_until(uint64_t ns, struct attach_stacks *s, const struct attach
         s->due_ns = s->period_begins + (uint64_t)((double)period * pp_rng_unit(&s->rng));
         for (size_t i = 0; i < r->n; i++) {
             const struct attach_row *row = &r->row[i];
-            struct pp_stack_process *p = row->alive && row->kind != ATTACH_OTHER
-                                             ? process_of(s, row->last.pid)
-                                             : NULL;
+            size_t at = 0;
+            if (!row->alive || row->kind == ATTACH_OTHER)
+                continue;
+            while (at < s->processes && s->process[at]->pid != row->last.pid)
+                at++;
+            if (at == s->processes && at < ATTACH_ROWS_MAX &&
+                (s->process[at] = pp_process_new(row->last.pid))) /* NULL: no memory */
+                s->processes++;
+            struct pp_stack_process *p = at < s->processes ? s->process[at] : NULL;
             if (p && pp_process_look(&s->all, p, pp_now_ns()) && p->state == PP_PROCESS_OPEN)
                 look_at_process(s, p, row->kind == ATTACH_WORKER);
         }
@@ -312,7 +285,17 @@ static void print_answer(const struct attach_rows *r, const struct attach_enter 
         }
         return;
     }
-    pp_status st = stacks ? attach_stacks_judge(stacks, r->watched_s, &seen, &err) : PP_E_NO_MEMORY;
+    /* The stacks of the job cannot be read, and why; or it was not seen in Python. */
+    const struct pp_source source = {.ctx = (void *)stacks, .path = "the job", .each_stack = each_stack};
+    const struct pp_stack_process *job = stacks && stacks->processes ? stacks->process[0] : NULL;
+    pp_status st = PP_E_NO_MEMORY;
+    if (job && job->state == PP_PROCESS_REFUSED)
+        st = pp_fail(&err, PP_E_ACCESS, "the stacks of process %lld cannot be read: %s", (long long)job->pid,
+                     job->why_not[0] ? job->why_not : "no Python was found in it");
+    else if (stacks && !stacks->n)
+        st = pp_fail(&err, PP_E_NOT_FOUND, "no Python code of the job was seen");
+    else if (stacks && (st = pp_stacks_read(&source, &seen.ops.stacks, &err)) == PP_OK)
+        st = pp_looks_judge(&seen, stacks->role, stacks->threads, r->watched_s, &err);
     int is_verdict = st == PP_OK && attach_print_looks(&seen, r, m, &page);
     if (!is_verdict)
         attach_print_hint(&w, m, st == PP_OK ? NULL : err.text, &page);

@@ -11,11 +11,6 @@
 
 /* ---- the table ---- */
 
-static const char *bytes_per_s(char *buf, size_t size, double bytes, double s)
-{
-    return pp_text_bytes(buf, size, s > 0 ? bytes / s : NAN);
-}
-
 static const char *share(char *buf, size_t size, double part_s, double s)
 {
     if (!(s > 0) || isnan(part_s))
@@ -53,8 +48,10 @@ void attach_print_table(const struct attach_rows *r, FILE *out)
         fprintf(out, "%-16.16s %8s %7s %10s %10s %10s  %s", name, row->alive ? pid : "ended",
                 share(cpu, sizeof(cpu), row->cpu_s, row->alive_s),
                 share(delay, sizeof(delay), row->delay_s, row->alive_s),
-                bytes_per_s(read, sizeof(read), row->read_bytes, row->alive_s),
-                bytes_per_s(storage, sizeof(storage), row->storage_bytes, row->alive_s), states);
+                pp_text_bytes(read, sizeof(read), row->alive_s > 0 ? row->read_bytes / row->alive_s : NAN),
+                pp_text_bytes(storage, sizeof(storage),
+                              row->alive_s > 0 ? row->storage_bytes / row->alive_s : NAN),
+                states);
         if (row->processes > 1)
             fprintf(out, ", %u processes", row->processes);
         fputc('\n', out);
