@@ -239,15 +239,6 @@ static int has_mark(pid_t pid, const char *mark)
     return found;
 }
 
-static int is_this_program(pid_t pid)
-{
-    char path[40];
-    struct stat theirs, ours;
-    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-    return stat(path, &theirs) == 0 && stat("/proc/self/exe", &ours) == 0 && theirs.st_ino == ours.st_ino &&
-           theirs.st_dev == ours.st_dev;
-}
-
 int job_group_visit(const struct job_group *g, enum job_visited which, int sig, pid_t *child)
 {
     int count = 0;
@@ -258,8 +249,13 @@ int job_group_visit(const struct job_group *g, enum job_visited which, int sig, 
         pid_t pid = isdigit((unsigned char)e->d_name[0]) ? (pid_t)atoi(e->d_name) : 0;
         int parent = 0, group = 0;
         if (pid <= 0 || pid == g->leader || pid == getpid() || !job_stat(pid, &parent, &group) ||
-            !(group == g->leader || (which != JOB_CHILD && has_mark(pid, g->mark))) ||
-            (which == JOB_OTHERS && is_this_program(pid)))
+            !(group == g->leader || (which != JOB_CHILD && has_mark(pid, g->mark))))
+            continue;
+        char path[40];
+        struct stat theirs, ours;
+        snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+        if (which == JOB_OTHERS && stat(path, &theirs) == 0 && stat("/proc/self/exe", &ours) == 0 &&
+            theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev)
             continue;
         count++;
         if (child && parent == g->leader)
