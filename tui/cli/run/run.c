@@ -222,24 +222,6 @@ static pp_status print_report(const struct run_opts *o, const char *path, int *e
     return st;
 }
 
-static pp_status run_loader(struct run_parts *p, struct run_record *rec, struct pp_loader_result *result,
-                            struct pp_err *err)
-{
-    struct pp_loader *loader = NULL;
-    pp_status st = pp_loader_create(&p->loader, &loader, err);
-    if (st != PP_OK)
-        return st;
-    atomic_store_explicit(&running, loader, memory_order_release);
-    if (interrupt_asked())
-        pp_loader_stop(loader); /* the signal came before the handler could see the loader */
-    run_record_follow(rec, loader);
-    st = pp_loader_run(loader, result, err);
-    run_record_follow(rec, NULL);
-    atomic_store_explicit(&running, NULL, memory_order_release);
-    pp_loader_destroy(loader);
-    return st;
-}
-
 /* What the user asked to have besides the report. */
 static pp_status write_extras(const struct run_opts *o, const struct run_parts *p, struct run_events *ev,
                               const struct pp_loader_result *r, struct pp_err *err)
@@ -276,34 +258,8 @@ static int could_not_measure(const struct pp_err *err)
 
 /* ---- the command: prepare, run, report ---- */
 
-/* What runs beside it in a process of its own, if it is asked for. That metrics or a digest cannot be had is
- * said, and the run goes on. */
-static pp_status start_beside(struct run *r, struct pp_err *err)
-{
-    const struct run_opts *o = &r->asked.o;
-    if (o->record) {
-        struct metrics_opts metrics = o->metrics;
-        struct metrics_of_rank own;
-        metrics_opts_for_rank(&metrics, &r->asked.identity, &own);
-        metrics_beside_start(&r->metrics, &metrics, r->rec.path, "metrics    ", o->quiet);
-    }
-    if (o->record && o->world_size > 1) {
-        digest_beside_start(&r->digest, &o->digest_to, r->rec.path, 0, "digest     ");
-        digest_beside_add(&r->digest, r->rec.path);
-    }
-    pp_nvtx_start(); /* before the threads that record */
-    if (!r->second)
-        note_choices(r);
-    if (!o->top)
-        return PP_OK;
-    struct again top = {.group = AGAIN_WITH_US}; /* drawing shares no lock and no CPU account with the run */
-    again_add(&top, "pipeprobe", "top", r->rec.path, NULL);
-    int e = again_start(&top, &r->top);
-    pp_progress_begin(&r->events.progress, 1); /* the screen is the dashboard's */
-    return e ? pp_fail_errno(err, e, "cannot start the dashboard") : PP_OK;
-}
-
-/* Everything up to the first sample. */
+/* Everything up to the first sample, and what runs beside it in processes of their own, if it is asked for.
+ * That metrics or a digest cannot be had is said, and the run goes on. */
 static pp_status prepare(struct run *r, struct pp_err *err)
 {
     const struct run_opts *o = &r->asked.o;
@@ -325,7 +281,28 @@ static pp_status prepare(struct run *r, struct pp_err *err)
     }
     if (st == PP_OK && o->record)
         st = run_record_begin(&r->rec, &r->asked, &r->parts, err);
-    return st == PP_OK ? start_beside(r, err) : st;
+    if (st != PP_OK)
+        return st;
+    if (o->record) {
+        struct metrics_opts metrics = o->metrics;
+        struct metrics_of_rank rank;
+        metrics_opts_for_rank(&metrics, &r->asked.identity, &rank);
+        metrics_beside_start(&r->metrics, &metrics, r->rec.path, "metrics    ", o->quiet);
+    }
+    if (o->record && o->world_size > 1) {
+        digest_beside_start(&r->digest, &o->digest_to, r->rec.path, 0, "digest     ");
+        digest_beside_add(&r->digest, r->rec.path);
+    }
+    pp_nvtx_start(); /* before the threads that record */
+    if (!r->second)
+        note_choices(r);
+    if (!o->top)
+        return PP_OK;
+    struct again top = {.group = AGAIN_WITH_US}; /* drawing shares no lock and no CPU account with the run */
+    again_add(&top, "pipeprobe", "top", r->rec.path, NULL);
+    int e = again_start(&top, &r->top);
+    pp_progress_begin(&r->events.progress, 1); /* the screen is the dashboard's */
+    return e ? pp_fail_errno(err, e, "cannot start the dashboard") : PP_OK;
 }
 
 static void connect(struct run *r)
@@ -357,12 +334,22 @@ static int measure(struct run *r)
 {
     struct pp_err err, end_err;
     char said[480];
-    pp_status ended = PP_OK;
+    struct pp_loader *loader = NULL;
+    pp_status st, ended = PP_OK;
     pp_err_clear(&err);
     connect(r);
-    pp_status st = r->torch.pid
-                       ? run_torch_measure(&r->torch, &r->asked, &r->parts, &r->rec, &r->result, &err)
-                       : run_loader(&r->parts, &r->rec, &r->result, &err);
+    if (r->torch.pid) {
+        st = run_torch_measure(&r->torch, &r->asked, &r->parts, &r->rec, &r->result, &err);
+    } else if ((st = pp_loader_create(&r->parts.loader, &loader, &err)) == PP_OK) {
+        atomic_store_explicit(&running, loader, memory_order_release);
+        if (interrupt_asked())
+            pp_loader_stop(loader); /* the signal came before the handler could see the loader */
+        run_record_follow(&r->rec, loader);
+        st = pp_loader_run(loader, &r->result, &err);
+        run_record_follow(&r->rec, NULL);
+        atomic_store_explicit(&running, NULL, memory_order_release);
+        pp_loader_destroy(loader);
+    }
     if (!r->result.given_up) { /* the other ranks need not wait for the report */
         pp_lease_leave(r->parts.lease);
         r->parts.lease = NULL;
