@@ -44,15 +44,12 @@ static const char *difference(const struct pp_report *a, const struct pp_report 
     return NULL;
 }
 
-static int too_short(const struct pp_report *r)
-{
-    return pp_report_exit_code(r) == pp_status_exit_code(PP_E_INCONCLUSIVE);
-}
-
 /* NAN: too little was measured. */
 static double ratio_of(const struct pp_report *torch, const struct pp_report *own)
 {
-    return torch->samples_per_s > 0 && !too_short(torch) && !too_short(own)
+    int short_code = pp_status_exit_code(PP_E_INCONCLUSIVE);
+    return torch->samples_per_s > 0 && pp_report_exit_code(torch) != short_code &&
+                   pp_report_exit_code(own) != short_code
                ? own->samples_per_s / torch->samples_per_s
                : NAN;
 }

@@ -285,43 +285,14 @@ static void put_source(struct pp_json *j, const struct run_parts *p, const char 
     }
 }
 
-static void put_job(struct pp_json *j, const struct run_request *asked, const struct run_parts *p,
-                    const struct run_record *rec, size_t paths_bytes)
-{
-    const struct run_opts *o = &asked->o;
-    const struct pp_loader_opts *l = &p->loader;
-    static const char *const policies[] = {"skip", "substitute", "fail"};
-    pp_json_object(j);
-    put_source(j, p, asked->operands[0], paths_bytes);
-    pp_json_put_uint(j, "workers", (uint64_t)l->workers);
-    pp_json_put_uint(j, "prefetch", (uint64_t)l->prefetch);
-    pp_json_put_uint(j, "batch_size", l->batch_size);
-    pp_json_put_uint(j, "seed", l->seed);
-    pp_json_put_uint(j, "rank", l->rank);
-    pp_json_put_uint(j, "world_size", l->world_size);
-    pp_json_put_uint(j, "max_epochs", l->max_epochs);
-    pp_json_put_uint(j, "max_steps", l->max_steps);
-    pp_json_put_uint(j, "max_ns", l->max_ns);
-    pp_json_put_uint(j, "warmup", l->warmup_steps);
-    pp_json_put_uint(j, "step_ns", l->step_ns);
-    pp_json_put_bool(j, "drop_last", o->drop_last);
-    pp_json_put_str(j, "sampler", pp_sampler_kind_name((enum pp_sampler_kind)o->sampler));
-    pp_json_put_str(j, "weights", o->weights);
-    pp_json_put_str(j, "transform", p->transform ? pp_transform_text(p->transform) : NULL);
-    pp_json_put_str(j, "dtype", pp_dtype_name((enum pp_dtype)o->dtype));
-    pp_json_put_str(j, "on_error", policies[o->on_error]);
-    pp_json_put_str(j, "step", pp_step_name(l->step));
-    pp_json_put_str(j, "recording", rec->path);
-    pp_json_put_str(j, "list_delivered", o->list_delivered);
-    pp_json_put_bool(j, "progress", !o->quiet && o->rank <= 0);
-    pp_json_object_end(j);
-}
-
 /* The job's line and, behind it, the paths. A process that ends before it has read all is found out when its
  * answer is awaited. */
 static pp_status send_job(struct run_torch *t, const struct run_request *asked, const struct run_parts *p,
                           const struct run_record *rec, struct pp_err *err)
 {
+    static const char *const policies[] = {"skip", "substitute", "fail"};
+    const struct run_opts *o = &asked->o;
+    const struct pp_loader_opts *l = &p->loader;
     char *paths = NULL, *job = NULL, name[PATH_MAX];
     size_t paths_n = 0, job_n = 0;
     struct pp_json j;
@@ -335,7 +306,30 @@ static pp_status send_job(struct run_torch *t, const struct run_request *asked, 
     f = failed ? NULL : open_memstream(&job, &job_n);
     if (f) {
         pp_json_begin(&j, f, 0);
-        put_job(&j, asked, p, rec, paths_n);
+        pp_json_object(&j);
+        put_source(&j, p, asked->operands[0], paths_n);
+        pp_json_put_uint(&j, "workers", (uint64_t)l->workers);
+        pp_json_put_uint(&j, "prefetch", (uint64_t)l->prefetch);
+        pp_json_put_uint(&j, "batch_size", l->batch_size);
+        pp_json_put_uint(&j, "seed", l->seed);
+        pp_json_put_uint(&j, "rank", l->rank);
+        pp_json_put_uint(&j, "world_size", l->world_size);
+        pp_json_put_uint(&j, "max_epochs", l->max_epochs);
+        pp_json_put_uint(&j, "max_steps", l->max_steps);
+        pp_json_put_uint(&j, "max_ns", l->max_ns);
+        pp_json_put_uint(&j, "warmup", l->warmup_steps);
+        pp_json_put_uint(&j, "step_ns", l->step_ns);
+        pp_json_put_bool(&j, "drop_last", o->drop_last);
+        pp_json_put_str(&j, "sampler", pp_sampler_kind_name((enum pp_sampler_kind)o->sampler));
+        pp_json_put_str(&j, "weights", o->weights);
+        pp_json_put_str(&j, "transform", p->transform ? pp_transform_text(p->transform) : NULL);
+        pp_json_put_str(&j, "dtype", pp_dtype_name((enum pp_dtype)o->dtype));
+        pp_json_put_str(&j, "on_error", policies[o->on_error]);
+        pp_json_put_str(&j, "step", pp_step_name(l->step));
+        pp_json_put_str(&j, "recording", rec->path);
+        pp_json_put_str(&j, "list_delivered", o->list_delivered);
+        pp_json_put_bool(&j, "progress", !o->quiet && o->rank <= 0);
+        pp_json_object_end(&j);
         failed = pp_json_end(&j) != 0;
         failed |= fclose(f) != 0;
     }
@@ -357,31 +351,6 @@ static uint64_t whole(const json_t *object, const char *key)
     return v > 0 ? (uint64_t)v : 0;
 }
 
-static void store_errors(const json_t *answer, const struct run_opts *o, const struct run_parts *p,
-                         struct pp_store *store)
-{
-    static const char *const actions[] = {"skipped", "substituted", "failed"};
-    const json_t *failed = json_object_get(answer, "failed"), *f;
-    size_t i;
-    char path[PATH_MAX];
-    json_array_foreach(failed, i, f)
-    {
-        uint64_t sample = whole(f, "index");
-        const char *kind = json_string_value(json_object_get(f, "kind")),
-                   *reason = json_string_value(json_object_get(f, "reason"));
-        if (sample < pp_dataset_len(p->dataset))
-            pp_store_error(store, &(struct pp_store_error){
-                                      .t_ns = whole(f, "t_ns"),
-                                      .batch = (uint32_t)whole(f, "batch"),
-                                      .sample = sample,
-                                      .path = pp_dataset_path(p->dataset, sample, path, sizeof(path)),
-                                      .kind = kind ? kind : "corrupt",
-                                      .action = actions[o->on_error],
-                                      .reason = reason ? reason : "",
-                                  });
-    }
-}
-
 pp_status run_torch_measure(struct run_torch *t, const struct run_request *asked, const struct run_parts *p,
                             struct run_record *rec, struct pp_loader_result *result, struct pp_err *err)
 {
@@ -396,10 +365,10 @@ pp_status run_torch_measure(struct run_torch *t, const struct run_request *asked
     if (st == PP_OK)
         st = read_answer(t, 1, &answer, err);
     if (st == PP_OK) {
-        struct pp_loader_result *r = result;
-        static const char *const endings[] = {"duration", "steps", "epochs", "interrupted"};
+        static const char *const endings[] = {"duration", "steps", "epochs", "interrupted"},
+                                 *const actions[] = {"skipped", "substituted", "failed"};
         const char *ended_by = json_string_value(json_object_get(answer, "ended_by"));
-        *r = (struct pp_loader_result){
+        *result = (struct pp_loader_result){
             .batches = whole(answer, "batches"),
             .samples = whole(answer, "samples"),
             .errors = whole(answer, "errors"),
@@ -413,9 +382,27 @@ pp_status run_torch_measure(struct run_torch *t, const struct run_request *asked
         };
         for (size_t i = 0; ended_by && i < sizeof(endings) / sizeof(*endings); i++)
             if (strcmp(ended_by, endings[i]) == 0)
-                r->ended_by = endings[i];
+                result->ended_by = endings[i];
         t->storage_bytes = whole(answer, "storage_bytes");
-        store_errors(answer, &asked->o, p, store);
+        const json_t *failed = json_object_get(answer, "failed"), *f;
+        size_t i;
+        char path[PATH_MAX];
+        json_array_foreach(failed, i, f)
+        {
+            uint64_t sample = whole(f, "index");
+            const char *kind = json_string_value(json_object_get(f, "kind")),
+                       *reason = json_string_value(json_object_get(f, "reason"));
+            if (sample < pp_dataset_len(p->dataset))
+                pp_store_error(store, &(struct pp_store_error){
+                                          .t_ns = whole(f, "t_ns"),
+                                          .batch = (uint32_t)whole(f, "batch"),
+                                          .sample = sample,
+                                          .path = pp_dataset_path(p->dataset, sample, path, sizeof(path)),
+                                          .kind = kind ? kind : "corrupt",
+                                          .action = actions[asked->o.on_error],
+                                          .reason = reason ? reason : "",
+                                      });
+        }
     } else {
         result->ended_by = "error";
     }
