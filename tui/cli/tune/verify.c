@@ -87,45 +87,6 @@ struct verify {
     enum outcome outcome;
 };
 
-/* ---- before anything is started ---- */
-
-static pp_status ask_to_start(const struct verify *v, char *const *program, const char *dir,
-                              struct pp_err *err)
-{
-    const struct options *o = v->o;
-    char text[PP_ASK_TEXT], words[1024], time[32];
-    snprintf(
-        text, sizeof(text),
-        "pipeprobe verify starts this job at most %lld times, as it is and as it was, each for %s of steady "
-        "state:\n  %s\n  What the job writes it writes in every run. Recordings and output go to %s.\n",
-        (long long)o->most_runs, pp_text_duration(time, sizeof(time), (double)o->duration_ns),
-        pp_shell_words(program, words, sizeof(words)), dir);
-    return pp_cli_ask("verify starts the job several times, and a job may write checkpoints", text, o->yes, 1,
-                      err);
-}
-
-/* ---- what is put back ---- */
-
-/* What FILE has otherwise; without workers nothing else counts. 0: nothing. */
-static int find_put_back(struct verify *v)
-{
-    const struct pp_report_loader *l = verify_loader_of(v->recorded);
-    const double recorded[PP_KNOBS_TUNED] = {[PP_KNOB_NUM_WORKERS] = l->num_workers,
-                                             [PP_KNOB_PREFETCH_FACTOR] = l->prefetch_factor,
-                                             [PP_KNOB_PIN_MEMORY] = l->pin_memory,
-                                             [PP_KNOB_PERSISTENT_WORKERS] = l->persistent_workers,
-                                             [PP_KNOB_IN_ORDER] = l->in_order};
-    int n = 0;
-    for (int k = 0; k < PP_KNOBS_TUNED; k++) {
-        int was = isnan(recorded[k]) ? -1 : (int)recorded[k],
-            needs_workers = k != PP_KNOB_NUM_WORKERS && k != PP_KNOB_PIN_MEMORY;
-        int differs = was >= 0 && was != v->loader.value[k] && !(needs_workers && !(l->num_workers > 0));
-        v->put_back.value[k] = differs ? was : -1;
-        n += differs;
-    }
-    return n;
-}
-
 /* ---- runs ---- */
 
 static void fail_run(struct verify *v, const char *name, const char *why)
@@ -133,24 +94,6 @@ static void fail_run(struct verify *v, const char *name, const char *why)
     if (!v->why[0])
         snprintf(v->why, sizeof(v->why), "%s: %.330s", name, why);
     v->outcome = JOB_FAILED;
-}
-
-/* Of the edited job: its verdict and its work, held against those of FILE; of the other its stall. */
-static void read_run(struct verify *v, const struct tune_run *r, int is_after)
-{
-    struct pp_report *report = NULL;
-    struct verify_work was, is;
-    struct pp_err err;
-    if (pp_report_build(r->path, &report, &err) != PP_OK)
-        return;
-    *(is_after ? &v->stall_after : &v->stall_before) = report->verdict.exposed_share;
-    if (is_after) {
-        v->bound_after = report->verdict.l0 && strcmp(report->verdict.l0, "not-input-bound") != 0;
-        verify_work_read(v->recorded, &was);
-        verify_work_read(report, &is);
-        v->differ = verify_work_compare(&was, &is, v->check);
-    }
-    pp_report_free(report);
 }
 
 static pp_status run_one(struct verify *v, int is_after, int number, struct pp_err *err)
@@ -174,9 +117,21 @@ static pp_status run_one(struct verify *v, int is_after, int number, struct pp_e
     else if (st == PP_OK && isnan(r->rate))
         fail_run(v, name, r->why);
     else if (st == PP_OK) {
-        tune_add_run(is_after ? &v->after : &v->before, r);
-        if ((is_after ? &v->after : &v->before)->n == 1)
-            read_run(v, r, is_after);
+        struct tune_sample *sample = is_after ? &v->after : &v->before;
+        struct pp_report *report = NULL;
+        struct pp_err why;
+        tune_add_run(sample, r);
+        if (sample->n == 1 && pp_report_build(r->path, &report, &why) == PP_OK) {
+            *(is_after ? &v->stall_after : &v->stall_before) = report->verdict.exposed_share;
+            if (is_after) { /* its verdict and its work, held against those of FILE */
+                struct verify_work was, is;
+                v->bound_after = report->verdict.l0 && strcmp(report->verdict.l0, "not-input-bound") != 0;
+                verify_work_read(v->recorded, &was);
+                verify_work_read(report, &is);
+                v->differ = verify_work_compare(&was, &is, v->check);
+            }
+            pp_report_free(report);
+        }
         const struct tune_loader *l = tune_log_choose(&r->loaders, 0);
         if (is_after && v->after.n == 1 && l)
             v->loader = *l;
@@ -215,7 +170,22 @@ static pp_status run_all(struct verify *v, struct pp_err *err)
         return st;
     }
     if (st == PP_OK && v->outcome != JOB_FAILED && !v->o->before) {
-        if (!find_put_back(v))
+        /* What is put back: what FILE has otherwise; without workers nothing else counts. */
+        const struct pp_report_loader *l = verify_loader_of(v->recorded);
+        const double recorded[PP_KNOBS_TUNED] = {[PP_KNOB_NUM_WORKERS] = l->num_workers,
+                                                 [PP_KNOB_PREFETCH_FACTOR] = l->prefetch_factor,
+                                                 [PP_KNOB_PIN_MEMORY] = l->pin_memory,
+                                                 [PP_KNOB_PERSISTENT_WORKERS] = l->persistent_workers,
+                                                 [PP_KNOB_IN_ORDER] = l->in_order};
+        int n = 0;
+        for (int k = 0; k < PP_KNOBS_TUNED; k++) {
+            int was = isnan(recorded[k]) ? -1 : (int)recorded[k],
+                needs_workers = k != PP_KNOB_NUM_WORKERS && k != PP_KNOB_PIN_MEMORY;
+            int differs = was >= 0 && was != v->loader.value[k] && !(needs_workers && !(l->num_workers > 0));
+            v->put_back.value[k] = differs ? was : -1;
+            n += differs;
+        }
+        if (!n)
             return pp_fail(
                 err, PP_E_USAGE,
                 "the job makes its DataLoader with the arguments that %s has: make the change first (`pipeprobe "
@@ -358,6 +328,7 @@ static void print_json(const struct verify *v, FILE *out)
 static pp_status prepare(struct verify *v, char *const *program, char *dir, size_t size, struct pp_err *err)
 {
     const struct options *o = v->o;
+    char text[PP_ASK_TEXT], words[1024], time[32];
     pp_status st = pp_report_build(v->recording, &v->recorded, err);
     if (st == PP_OK && o->change && !(v->fix = pp_report_change(v->recorded, o->change, err)))
         st = err->code;
@@ -370,8 +341,16 @@ static pp_status prepare(struct verify *v, char *const *program, char *dir, size
         st = tune_check_job(program, err);
     if (st == PP_OK)
         st = job_dir_name(o->output, "verify", dir, size, err);
-    if (st == PP_OK)
-        st = ask_to_start(v, program, dir, err);
+    if (st == PP_OK) {
+        snprintf(
+            text, sizeof(text),
+            "pipeprobe verify starts this job at most %lld times, as it is and as it was, each for %s of steady "
+            "state:\n  %s\n  What the job writes it writes in every run. Recordings and output go to %s.\n",
+            (long long)o->most_runs, pp_text_duration(time, sizeof(time), (double)o->duration_ns),
+            pp_shell_words(program, words, sizeof(words)), dir);
+        st = pp_cli_ask("verify starts the job several times, and a job may write checkpoints", text, o->yes,
+                        1, err);
+    }
     v->job = (struct tune_job){.program = program,
                                .no_reads = o->no_reads,
                                .start_limit_ns = o->start_limit_ns,
