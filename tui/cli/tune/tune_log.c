@@ -191,57 +191,48 @@ const struct tune_loader *tune_log_choose(const struct tune_log *log, long numbe
 
 /* ---- arguments of a DataLoader ---- */
 
-static pp_status parse_pair(const char *pair, size_t length, struct tune_set *set, struct pp_err *err)
-{
-    char name[40];
-    const char *eq = memchr(pair, '=', length);
-    snprintf(name, sizeof(name), "%.*s", (int)(eq ? (size_t)(eq - pair) : length), pair);
-    int key = key_of(name, strlen(name));
-    if (key < 0) {
-        char all[TUNE_TEXT] = "";
-        const char *near = pp_knob_nearest(name);
-        for (int k = 0; k < PP_KNOBS_TUNED; k++)
-            snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", k ? ", " : "",
-                     pp_knob_rows[k].name);
-        if (near && key_of(near, strlen(near)) < 0)
-            near = NULL;
-        return pp_fail(err, PP_E_USAGE, "--try '%.*s': tune sets %s%s%s%s", (int)length, pair, all,
-                       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
-    }
-    const struct pp_knob *knob = &pp_knob_rows[key];
-    char text[24] = "";
-    int value = -1; /* the knob does not take it */
-    if (eq)
-        snprintf(text, sizeof(text), "%.*s", (int)(length - (size_t)(eq + 1 - pair)), eq + 1);
-    int n = knob->kind == PP_KNOB_SWITCH ? 0 : pp_knob_count(knob, text);
-    if (eq && knob->kind == PP_KNOB_SWITCH)
-        value = pp_knob_truth(knob, text);
-    else if (eq && n)
-        value = n == knob->zero ? 0 : n;
-    if (value < 0 && knob->kind == PP_KNOB_SWITCH)
-        return pp_fail(err, PP_E_USAGE, "--try '%.*s': %s is True or False (1 or 0)", (int)length, pair,
-                       knob->name);
-    if (value < 0)
-        return pp_fail(err, PP_E_USAGE, "--try '%.*s': %s is a whole number from %d to %.0f", (int)length,
-                       pair, knob->name, !knob->zero, knob->most);
-    set->value[key] = value;
-    return PP_OK;
-}
-
 pp_status tune_set_parse(const char *text, struct tune_set *set, struct pp_err *err)
 {
-    pp_status st = PP_OK;
     for (int k = 0; k < PP_KNOBS_TUNED; k++)
         set->value[k] = -1;
-    for (const char *p = text; st == PP_OK; p++) {
+    for (const char *p = text;; p++) {
+        char name[40], as_set[24] = "";
         p += strspn(p, " ");
         size_t length = strcspn(p, ",");
-        st = parse_pair(p, length, set, err);
+        const char *eq = memchr(p, '=', length);
+        snprintf(name, sizeof(name), "%.*s", (int)(eq ? (size_t)(eq - p) : length), p);
+        int key = key_of(name, strlen(name));
+        if (key < 0) {
+            char all[TUNE_TEXT] = "";
+            const char *near = pp_knob_nearest(name);
+            for (int k = 0; k < PP_KNOBS_TUNED; k++)
+                snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", k ? ", " : "",
+                         pp_knob_rows[k].name);
+            if (near && key_of(near, strlen(near)) < 0)
+                near = NULL;
+            return pp_fail(err, PP_E_USAGE, "--try '%.*s': tune sets %s%s%s%s", (int)length, p, all,
+                           near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+        }
+        const struct pp_knob *knob = &pp_knob_rows[key];
+        int value = -1; /* the knob does not take it */
+        if (eq)
+            snprintf(as_set, sizeof(as_set), "%.*s", (int)(length - (size_t)(eq + 1 - p)), eq + 1);
+        int n = knob->kind == PP_KNOB_SWITCH ? 0 : pp_knob_count(knob, as_set);
+        if (eq && knob->kind == PP_KNOB_SWITCH)
+            value = pp_knob_truth(knob, as_set);
+        else if (eq && n)
+            value = n == knob->zero ? 0 : n;
+        if (value < 0 && knob->kind == PP_KNOB_SWITCH)
+            return pp_fail(err, PP_E_USAGE, "--try '%.*s': %s is True or False (1 or 0)", (int)length, p,
+                           knob->name);
+        if (value < 0)
+            return pp_fail(err, PP_E_USAGE, "--try '%.*s': %s is a whole number from %d to %.0f", (int)length,
+                           p, knob->name, !knob->zero, knob->most);
+        set->value[key] = value;
         p += length;
         if (!*p)
-            break;
+            return PP_OK;
     }
-    return st;
 }
 
 int tune_set_of_change(const char *change, struct tune_set *set)

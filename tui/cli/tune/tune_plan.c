@@ -22,33 +22,31 @@ static const char *refusal(const struct tune_loader *l, const struct tune_set *s
     return NULL;
 }
 
-/* Takes out of set what the loader does not take or has already; *refused: why. 0: nothing is left. */
-static int fit(const struct tune_session *s, struct tune_set *set, FILE *notes, const char **refused)
-{
-    char value[16];
-    int left = 0;
-    *refused = NULL;
-    for (int k = 0; k < PP_KNOBS_TUNED; k++) {
-        if (set->value[k] < 0)
-            continue;
-        const char *why = refusal(s->loader, set, k);
-        *refused = why ? why : *refused;
-        if (!why && s->loader->value[k] == set->value[k])
-            why = "the job has it already";
-        if (why && notes)
-            fprintf(notes, "left out   %s=%s: %s\n", pp_knob_rows[k].name,
-                    tune_value(k, set->value[k], value, sizeof(value)), why);
-        if (why)
-            set->value[k] = -1;
-        left += !why;
-    }
-    return left;
-}
-
+/* Takes out of set what the loader does not take or has already; *refused: why. NULL: nothing is left, or it
+ * is there already. */
 static struct tune_candidate *add_candidate(struct tune_session *s, struct tune_set set, FILE *notes,
                                             const char **refused)
 {
-    if (s->candidates == TUNE_CANDIDATES_MAX || !fit(s, &set, notes, refused))
+    char value[16];
+    int left = 0;
+    if (s->candidates == TUNE_CANDIDATES_MAX)
+        return NULL;
+    *refused = NULL;
+    for (int k = 0; k < PP_KNOBS_TUNED; k++) {
+        if (set.value[k] < 0)
+            continue;
+        const char *why = refusal(s->loader, &set, k);
+        *refused = why ? why : *refused;
+        if (!why && s->loader->value[k] == set.value[k])
+            why = "the job has it already";
+        if (why && notes)
+            fprintf(notes, "left out   %s=%s: %s\n", pp_knob_rows[k].name,
+                    tune_value(k, set.value[k], value, sizeof(value)), why);
+        if (why)
+            set.value[k] = -1;
+        left += !why;
+    }
+    if (!left)
         return NULL;
     for (int i = 0; i < s->candidates; i++)
         if (tune_set_equal(&s->candidate[i].set, &set))
@@ -57,28 +55,6 @@ static struct tune_candidate *add_candidate(struct tune_session *s, struct tune_
     *c = (struct tune_candidate){.set = set, .predicted = {NAN, NAN, NAN}, .measured = {NAN, NAN, NAN}};
     tune_set_arguments(&set, c->words);
     return c;
-}
-
-/* ---- from the report ---- */
-
-static void add_fixes(struct tune_session *s, const struct pp_report *report, FILE *notes)
-{
-    char words[TUNE_TEXT], predicted[64];
-    const char *refused;
-    struct tune_set set;
-    for (size_t i = 0; i < report->verdict.n_fixes && s->candidates < TUNE_FIXES_MAX; i++) {
-        const struct pp_report_fix *f = &report->verdict.fixes[i];
-        if (!(f->gain >= WORTH_A_RUN) || !tune_set_of_change(f->set, &set))
-            continue;
-        struct tune_gain gain = {f->gain, f->low, f->high};
-        struct tune_candidate *c = add_candidate(s, set, notes, &refused);
-        if (c)
-            c->predicted = gain;
-        else if (refused && !s->left_out[0])
-            snprintf(s->left_out, sizeof(s->left_out), "%s is predicted to gain %s, but %s",
-                     tune_set_arguments(&set, words), tune_percent(&gain, predicted, sizeof(predicted)),
-                     refused);
-    }
 }
 
 /* ---- as asked ---- */
@@ -135,6 +111,7 @@ pp_status tune_plan(struct tune_session *s, const struct pp_opt_list *tries, FIL
     struct pp_report *report = NULL;
     struct tune_set set;
     const char *refused;
+    char words[TUNE_TEXT], predicted[64];
     pp_status st = pp_report_build(s->baseline.path, &report, err);
     if (st == PP_OK) {
         snprintf(s->verdict, sizeof(s->verdict), "%s",
@@ -146,8 +123,20 @@ pp_status tune_plan(struct tune_session *s, const struct pp_opt_list *tries, FIL
     }
     s->is_other = s->baseline.loaders.judged >= 0 &&
                   s->loader != &s->baseline.loaders.loader[s->baseline.loaders.judged];
-    if (st == PP_OK && !tries->n && !s->is_other)
-        add_fixes(s, report, notes);
+    size_t n = st == PP_OK && !tries->n && !s->is_other ? report->verdict.n_fixes : 0;
+    for (size_t i = 0; i < n && s->candidates < TUNE_FIXES_MAX; i++) {
+        const struct pp_report_fix *f = &report->verdict.fixes[i];
+        if (!(f->gain >= WORTH_A_RUN) || !tune_set_of_change(f->set, &set))
+            continue;
+        struct tune_gain gain = {f->gain, f->low, f->high};
+        struct tune_candidate *c = add_candidate(s, set, notes, &refused);
+        if (c)
+            c->predicted = gain;
+        else if (refused && !s->left_out[0])
+            snprintf(s->left_out, sizeof(s->left_out), "%s is predicted to gain %s, but %s",
+                     tune_set_arguments(&set, words), tune_percent(&gain, predicted, sizeof(predicted)),
+                     refused);
+    }
     for (int i = 0; i < tries->n && st == PP_OK; i++) {
         st = tune_set_parse(tries->item[i], &set, err);
         if (st == PP_OK)

@@ -173,27 +173,8 @@ static void last_words(const char *log, char *text, size_t size)
     free(plain);
 }
 
-/* Mean and scatter of the slices inside the window: pieces of one run, so they know nothing of what differs
- * between runs. */
-static double noise_of(const struct pp_report *report)
-{
-    double sum = 0, squares = 0;
-    size_t n = 0;
-    for (size_t i = 0; i < report->n_coarse; i++) {
-        const struct pp_report_slice *s = &report->coarse[i];
-        if (s->start_s < report->window_start_s || s->end_s > report->window_end_s ||
-            !(s->samples_per_s >= 0))
-            continue;
-        n++;
-        sum += s->samples_per_s;
-        squares += s->samples_per_s * s->samples_per_s;
-    }
-    if (n < 3 || !(sum > 0))
-        return NAN;
-    double mean = sum / (double)n, variance = (squares - sum * mean) / (double)(n - 1);
-    return sqrt(fmax(variance, 0) / (double)n) / mean;
-}
-
+/* The rate, and the noise by the mean and scatter of the slices inside the window: pieces of one run, so they
+ * know nothing of what differs between runs. */
 static void measure_run(struct tune_run *r)
 {
     char words[168];
@@ -223,9 +204,22 @@ static void measure_run(struct tune_run *r)
         if (at >= 0 && l->judged)
             r->loaders.judged = at;
     }
-    if (report && !r->why[0]) {
+    double sum = 0, squares = 0;
+    size_t n = 0;
+    for (size_t i = 0; report && i < report->n_coarse; i++) {
+        const struct pp_report_slice *s = &report->coarse[i];
+        if (s->start_s < report->window_start_s || s->end_s > report->window_end_s ||
+            !(s->samples_per_s >= 0))
+            continue;
+        n++;
+        sum += s->samples_per_s;
+        squares += s->samples_per_s * s->samples_per_s;
+    }
+    if (report && !r->why[0])
         r->rate = report->samples_per_s;
-        r->noise = noise_of(report);
+    if (report && !r->why[0] && n >= 3 && sum > 0) {
+        double mean = sum / (double)n, variance = (squares - sum * mean) / (double)(n - 1);
+        r->noise = sqrt(fmax(variance, 0) / (double)n) / mean;
     }
     pp_report_free(report);
 }
