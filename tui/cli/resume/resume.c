@@ -352,19 +352,6 @@ static pp_status plan_kills(struct session *s, struct pp_err *err)
                      s->control[0].rank[0].n);
 }
 
-static pp_status read_kill_at(struct session *s, struct pp_err *err)
-{
-    for (int i = 0; i < s->o->kill_at.n; i++) {
-        const char *text = s->o->kill_at.item[i];
-        char *end;
-        s->kill_at[i] = strtoull(text, &end, 10);
-        if (*end || *text < '0' || *text > '9' || s->kill_at[i] > UINT32_MAX)
-            return pp_fail(err, PP_E_USAGE, "--kill-at %s: the number of a batch is needed, below 2^32",
-                           text);
-    }
-    return PP_OK;
-}
-
 /* Of batch systems: what they start runs elsewhere, and later. */
 static const char *const queues[] = {"sbatch", "qsub", "bsub", "condor_submit", "kubectl"};
 
@@ -400,9 +387,14 @@ static pp_status test_job(const struct options *o, char *const *program, int *co
     struct session *s = calloc(1, sizeof(*s));
     struct pp_resume r = {0};
     pp_status st = s ? check_program(o, program, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory");
-    if (st == PP_OK) {
+    if (s)
         s->o = o;
-        st = read_kill_at(s, err);
+    for (int i = 0; st == PP_OK && i < o->kill_at.n; i++) {
+        const char *text = o->kill_at.item[i];
+        char *end;
+        s->kill_at[i] = strtoull(text, &end, 10);
+        if (*end || *text < '0' || *text > '9' || s->kill_at[i] > UINT32_MAX)
+            st = pp_fail(err, PP_E_USAGE, "--kill-at %s: the number of a batch is needed, below 2^32", text);
     }
     if (st == PP_OK)
         st = job_dir_name(o->output, "resume-test", dir, sizeof(dir), err);

@@ -9,41 +9,38 @@ struct reading {
     size_t room;
 };
 
-/* Of a digest (pipeprobe merge) all ranks; they stand in it for recordings that are elsewhere. */
-static pp_status add_digest(struct reading *g, const char *path, struct pp_err *err)
-{
-    struct pp_digest d = {0};
-    pp_status st = pp_digest_load(path, &d, err);
-    for (size_t i = 0; i < d.n_rows && st == PP_OK; i++) {
-        if (!pp_grow(&g->start->rank, &g->room, g->start->ranks + 1, sizeof(*g->start->rank))) {
-            st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %s", path);
-            break;
-        }
-        struct pp_resume_run *run = &g->start->rank[g->start->ranks++];
-        if (!pp_resume_unpack(d.rows[i].batches, d.rows[i].n_batches, run))
-            st = pp_fail(err, PP_E_USAGE,
-                         "%s has no hashes of the batches of rank %lld: %s. Name the recordings, or merge "
-                         "them when the job has ended",
-                         path, (long long)d.rows[i].rank,
-                         d.rows[i].running ? "its job ran still"
-                                           : "its samples are not known, or its batches are too many (some "
-                                             "30,000; fewer in a job of over 256 ranks)");
-        run->path = strdup(path);
-    }
-    pp_digest_free(&d);
-    return st;
-}
-
 static pp_status add_rank(void *ctx, const char *path, int named, struct pp_err *err)
 {
     struct reading *g = ctx;
-    if (pp_digest_is_file(path))
-        return add_digest(g, path, err);
+    struct pp_digest d = {0};
+    pp_status st = PP_OK;
+    if (pp_digest_is_file(path)) { /* all ranks; they stand in it for recordings that are elsewhere */
+        st = pp_digest_load(path, &d, err);
+        for (size_t i = 0; i < d.n_rows && st == PP_OK; i++) {
+            if (!pp_grow(&g->start->rank, &g->room, g->start->ranks + 1, sizeof(*g->start->rank))) {
+                st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %s", path);
+                break;
+            }
+            struct pp_resume_run *of_row = &g->start->rank[g->start->ranks++];
+            if (!pp_resume_unpack(d.rows[i].batches, d.rows[i].n_batches, of_row))
+                st = pp_fail(
+                    err, PP_E_USAGE,
+                    "%s has no hashes of the batches of rank %lld: %s. Name the recordings, or merge "
+                    "them when the job has ended",
+                    path, (long long)d.rows[i].rank,
+                    d.rows[i].running ? "its job ran still"
+                                      : "its samples are not known, or its batches are too many (some "
+                                        "30,000; fewer in a job of over 256 ranks)");
+            of_row->path = strdup(path);
+        }
+        pp_digest_free(&d);
+        return st;
+    }
     if (!pp_grow(&g->start->rank, &g->room, g->start->ranks + 1, sizeof(*g->start->rank)))
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for %s", path);
     struct pp_resume_run *run = &g->start->rank[g->start->ranks];
     run->hashing = 0;
-    pp_status st = pp_resume_read(path, run, err);
+    st = pp_resume_read(path, run, err);
     if (st == PP_OK) {
         run->path = strdup(path);
         g->start->ranks++;
