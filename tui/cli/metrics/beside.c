@@ -99,13 +99,17 @@ static int make_environment(struct environment *e, const struct metrics_opts *o)
     return 0;
 }
 
-/* Ctrl-C is for the run; the metrics of its end are still to be sent. */
-static int start_metrics(struct metrics_beside *b, const struct metrics_opts *o, const char *path)
+void metrics_beside_start(struct metrics_beside *b, const struct metrics_opts *o, const char *path,
+                          const char *label, int quiet)
 {
-    char interval[32], price[32];
+    char text[128], interval[32], price[32];
     struct environment environment;
+    /* Ctrl-C is for the run; the metrics of its end are still to be sent. */
     struct again a = {.out = AGAIN_NULL, .group = AGAIN_OWN_GROUP};
     int in[2] = {-1, -1}, out[2] = {-1, -1};
+    *b = (struct metrics_beside){.life = -1, .words = -1, .label = label, .quiet = quiet};
+    if (!metrics_opts_any(o))
+        return;
     snprintf(interval, sizeof(interval), "%llums", (unsigned long long)(o->interval_ns / 1000000));
     again_add(&a, "pipeprobe", "metrics", "--beside", "--metrics-interval", interval, NULL);
     for (int i = 0; i < o->labels.n; i++)
@@ -133,17 +137,6 @@ static int start_metrics(struct metrics_beside *b, const struct metrics_opts *o,
         close(out[1]);
     b->life = in[1];
     b->words = out[0];
-    return rc;
-}
-
-void metrics_beside_start(struct metrics_beside *b, const struct metrics_opts *o, const char *path,
-                          const char *label, int quiet)
-{
-    char text[128];
-    *b = (struct metrics_beside){.life = -1, .words = -1, .label = label, .quiet = quiet};
-    if (!metrics_opts_any(o))
-        return;
-    int rc = start_metrics(b, o, path);
     if (rc != 0) {
         snprintf(text, sizeof(text), "no metrics: their process cannot be started: %s", strerror(rc));
         put_words(b, text);

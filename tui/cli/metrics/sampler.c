@@ -131,33 +131,6 @@ void metrics_sampler_close(struct metrics_sampler *s)
     free(s);
 }
 
-/* 0, or -1 when writing failed. */
-static int write_format(const struct pp_metrics_view *v, enum pp_sink_format format, FILE *out)
-{
-    double utc_s = (double)pp_clock_of(CLOCK_REALTIME) / 1e9;
-    struct pp_metrics_view all = *v; /* curves and a run's page cost a server no series: they have all */
-    char *text;
-    size_t n = 0;
-    int failed = 0;
-    all.all = 1;
-    switch (format) {
-    case PP_SINK_PROMETHEUS: return pp_metrics_write(v, PP_METRICS_TEXT, out);
-    case PP_SINK_OPENMETRICS: return pp_metrics_write(v, PP_METRICS_OPENMETRICS, out);
-    case PP_SINK_MLFLOW_METRICS: return pp_metrics_mlflow(&all, utc_s, out);
-    case PP_SINK_MLFLOW_PARAMS: return pp_metrics_mlflow_params(v, out);
-    case PP_SINK_EVENTS_HEAD: pp_tfevents_begin(out, utc_s); break;
-    case PP_SINK_EVENTS: pp_tfevents_write(&all, utc_s, out); break;
-    case PP_SINK_OTLP_PROTOBUF:
-    case PP_SINK_OTLP_JSON:
-        text = pp_metrics_otlp(v, format == PP_SINK_OTLP_JSON, utc_s, &n);
-        failed = !text || fwrite(text, 1, n, out) != n;
-        free(text);
-        break;
-    case PP_SINK_PAGE: return -1; /* which is made of the file: page_of */
-    }
-    return failed || ferror(out) ? -1 : 0;
-}
-
 /* The report as it is shown by `report`: what a look brings has no intervals and no series. */
 static char *page_of(const char *path, size_t *n)
 {
@@ -185,8 +158,28 @@ char *metrics_sampler_text(struct metrics_sampler *s, enum pp_sink_format format
         return NULL;
     pthread_mutex_lock(&s->lock);
     read_newest(s);
-    struct pp_metrics_view v = view_of(s);
-    int failed = write_format(&v, format, out) != 0;
+    double utc_s = (double)pp_clock_of(CLOCK_REALTIME) / 1e9;
+    struct pp_metrics_view v = view_of(s), all = v;
+    char *otlp;
+    size_t otlp_n = 0;
+    int failed = 0;
+    all.all = 1; /* curves and a run's page cost a server no series: they have all */
+    switch (format) {
+    case PP_SINK_PROMETHEUS: failed = pp_metrics_write(&v, PP_METRICS_TEXT, out) != 0; break;
+    case PP_SINK_OPENMETRICS: failed = pp_metrics_write(&v, PP_METRICS_OPENMETRICS, out) != 0; break;
+    case PP_SINK_MLFLOW_METRICS: failed = pp_metrics_mlflow(&all, utc_s, out) != 0; break;
+    case PP_SINK_MLFLOW_PARAMS: failed = pp_metrics_mlflow_params(&v, out) != 0; break;
+    case PP_SINK_EVENTS_HEAD: pp_tfevents_begin(out, utc_s); break;
+    case PP_SINK_EVENTS: pp_tfevents_write(&all, utc_s, out); break;
+    case PP_SINK_OTLP_PROTOBUF:
+    case PP_SINK_OTLP_JSON:
+        otlp = pp_metrics_otlp(&v, format == PP_SINK_OTLP_JSON, utc_s, &otlp_n);
+        failed = !otlp || fwrite(otlp, 1, otlp_n, out) != otlp_n;
+        free(otlp);
+        break;
+    case PP_SINK_PAGE: break; /* which is made of the file: page_of */
+    }
+    failed |= ferror(out) != 0;
     pthread_mutex_unlock(&s->lock);
     if (fclose(out) != 0 || failed) {
         free(text);
