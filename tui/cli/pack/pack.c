@@ -110,28 +110,6 @@ static pp_status open_source(struct pack *p, struct pp_err *err)
     return st;
 }
 
-static pp_status make_partial(struct pack *p, struct pp_err *err)
-{
-    struct stat there;
-    size_t n = strlen(p->o->output);
-    while (n > 1 && p->o->output[n - 1] == '/')
-        n--;
-    p->output = strndup(p->o->output, n);
-    if (!p->output)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory");
-    if (lstat(p->output, &there) == 0)
-        return pp_fail(err, PP_E_EXISTS, "%s exists already: name a directory that does not", p->output);
-    if (asprintf(&p->partial, "%s.partial-XXXXXX", p->output) < 0)
-        return p->partial = NULL, pp_fail(err, PP_E_NO_MEMORY, "no memory");
-    if (!mkdtemp(p->partial)) {
-        int e = errno;
-        free(p->partial);
-        p->partial = NULL;
-        return pp_fail_errno(err, e, "cannot make a directory beside %s", p->output);
-    }
-    return PP_OK;
-}
-
 /* ---- write ---- */
 
 /* A sample, and what it is by its first bytes. */
@@ -235,9 +213,24 @@ static pp_status read_back(struct pack *p, struct pp_err *err)
 
 static pp_status pack_all(struct pack *p, struct pp_err *err)
 {
-    pp_status st = make_partial(p, err);
-    if (st == PP_OK)
-        st = open_source(p, err);
+    struct stat there;
+    size_t n = strlen(p->o->output);
+    while (n > 1 && p->o->output[n - 1] == '/')
+        n--;
+    p->output = strndup(p->o->output, n);
+    if (!p->output)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory");
+    if (lstat(p->output, &there) == 0)
+        return pp_fail(err, PP_E_EXISTS, "%s exists already: name a directory that does not", p->output);
+    if (asprintf(&p->partial, "%s.partial-XXXXXX", p->output) < 0)
+        return p->partial = NULL, pp_fail(err, PP_E_NO_MEMORY, "no memory");
+    if (!mkdtemp(p->partial)) {
+        int e = errno;
+        free(p->partial);
+        p->partial = NULL;
+        return pp_fail_errno(err, e, "cannot make a directory beside %s", p->output);
+    }
+    pp_status st = open_source(p, err);
     if (st == PP_OK)
         st = write_shards(p, err);
     if (st == PP_OK)

@@ -165,8 +165,4 @@ static pp_status mds_end(void *state, int failed, uint64_t *shards, struct pp_er
     return st;
 }
 
-const struct pack_format pack_mds = {.name = "mds",
-                                     .help = "MosaicML Streaming shards: .mds and index.json",
-                                     .begin = mds_begin,
-                                     .add = mds_add,
-                                     .end = mds_end};
+const struct pack_format pack_mds = {.begin = mds_begin, .add = mds_add, .end = mds_end};

@@ -108,5 +108,4 @@ static pp_status tar_end(void *state, int failed, uint64_t *shards, struct pp_er
     return failed ? PP_OK : st;
 }
 
-const struct pack_format pack_tar = {
-    .name = "tar", .help = "WebDataset shards: .tar", .begin = tar_begin, .add = tar_add, .end = tar_end};
+const struct pack_format pack_tar = {.begin = tar_begin, .add = tar_add, .end = tar_end};

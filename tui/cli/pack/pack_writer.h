@@ -21,7 +21,6 @@ struct pack_into {
 };
 
 struct pack_format {
-    const char *name, *help;
     /* *state is the format's; end frees it, also without add, and writes what is left if failed is 0. */
     pp_status (*begin)(const struct pack_into *into, void **state, struct pp_err *err);
     pp_status (*add)(void *state, const struct pack_sample *s, struct pp_err *err);
