@@ -294,27 +294,6 @@ struct job {
     struct pp_progress progress;
 };
 
-/* ---- where the recordings go ---- */
-
-static pp_status make_dir(struct job *j, struct pp_err *err)
-{
-    const char *tmp = getenv("TMPDIR");
-    size_t size = sizeof(j->dir);
-    int n = j->o->keep ? snprintf(j->dir, size, "%s", j->o->keep)
-                       : snprintf(j->dir, size, "%s/pipeprobe-ci-XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
-    if (n >= (int)size)
-        return pp_fail(err, PP_E_USAGE, "the directory's name is too long (%d bytes)", n);
-    int failed = j->o->keep ? mkdir(j->dir, 0777) != 0 && errno != EEXIST : mkdtemp(j->dir) == NULL;
-    if (failed) {
-        int e = errno;
-        char name[PATH_MAX];
-        snprintf(name, sizeof(name), "%s", j->dir);
-        j->dir[0] = '\0';
-        return pp_fail_errno(err, e, "cannot create the directory %s for the recordings", name);
-    }
-    return PP_OK;
-}
-
 /* ---- runs ---- */
 
 static struct pp_compare_side side_of(const struct job *j, enum pp_ci_side side)
@@ -395,7 +374,24 @@ static pp_status prepare(struct job *j, char **run_argv, int run_argc, struct pp
         st = gate_check_outputs(&o->gate, err);
     if (st == PP_OK && j->has_base && !j->two_sided)
         st = pp_baseline_read(o->baseline, &j->runs[PP_CI_BASE], NULL, err);
-    return st == PP_OK ? make_dir(j, err) : st;
+    if (st != PP_OK)
+        return st;
+    /* Where the recordings go. */
+    const char *tmp = getenv("TMPDIR");
+    char name[PATH_MAX];
+    int n = o->keep
+                ? snprintf(j->dir, sizeof(j->dir), "%s", o->keep)
+                : snprintf(j->dir, sizeof(j->dir), "%s/pipeprobe-ci-XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
+    if (n >= (int)sizeof(j->dir))
+        return pp_fail(err, PP_E_USAGE, "the directory's name is too long (%d bytes)", n);
+    int failed = o->keep ? mkdir(j->dir, 0777) != 0 && errno != EEXIST : mkdtemp(j->dir) == NULL;
+    if (failed) {
+        int e = errno;
+        snprintf(name, sizeof(name), "%s", j->dir);
+        j->dir[0] = '\0';
+        return pp_fail_errno(err, e, "cannot create the directory %s for the recordings", name);
+    }
+    return PP_OK;
 }
 
 /* One look, and a second one only when the first was inconclusive in a way that runs can settle. */
@@ -433,24 +429,6 @@ static pp_status measure(struct job *j, struct pp_err *err)
     return st == PP_OK ? compare_sides(j, err) : st;
 }
 
-/* Returns the exit code. */
-static int conclude(struct job *j, struct pp_err *err)
-{
-    const struct ci_opts *o = j->o;
-    int code = j->has_base ? pp_compare_exit_code(&j->result, o->gate.strict) : 0;
-    pp_status st = PP_OK;
-    if (j->has_base)
-        st = gate_write(&o->gate, &j->result, err);
-    else if (!o->quiet)
-        fprintf(stderr, "pipeprobe ci: no baseline %s, so nothing was compared (--lenient)\n", o->baseline);
-    if (st == PP_OK && o->update && (!j->has_base || j->result.answer == PP_NOT_REGRESSED))
-        st = ci_save_baseline(o, &j->runs[PP_CI_HEAD], err);
-    else if (st == PP_OK && o->update && !o->quiet)
-        fprintf(stderr, "pipeprobe ci: the baseline %s is unchanged: the answer is %s\n", o->baseline,
-                pp_answer_name(j->result.answer));
-    return st == PP_OK ? code : gate_fail(o->cmd, &o->gate, err);
-}
-
 /* run_argv: the words after --: options of run, or exec and a command line. Returns the exit code. */
 static int ci_run(const struct ci_opts *o, char **run_argv, int run_argc)
 {
@@ -466,7 +444,18 @@ static int ci_run(const struct ci_opts *o, char **run_argv, int run_argc)
     if (st == PP_OK)
         st = measure(j, &err);
     pp_progress_clear(&j->progress);
-    code = st == PP_OK ? conclude(j, &err) : gate_fail(o->cmd, &o->gate, &err);
+    code = st == PP_OK && j->has_base ? pp_compare_exit_code(&j->result, o->gate.strict) : 0;
+    if (st == PP_OK && !j->has_base && !o->quiet)
+        fprintf(stderr, "pipeprobe ci: no baseline %s, so nothing was compared (--lenient)\n", o->baseline);
+    if (st == PP_OK && j->has_base)
+        st = gate_write(&o->gate, &j->result, &err);
+    if (st == PP_OK && o->update && (!j->has_base || j->result.answer == PP_NOT_REGRESSED))
+        st = ci_save_baseline(o, &j->runs[PP_CI_HEAD], &err);
+    else if (st == PP_OK && o->update && !o->quiet)
+        fprintf(stderr, "pipeprobe ci: the baseline %s is unchanged: the answer is %s\n", o->baseline,
+                pp_answer_name(j->result.answer));
+    if (st != PP_OK)
+        code = gate_fail(o->cmd, &o->gate, &err);
     /* Only what was made here, and only where --keep was not given. */
     char pattern[PATH_MAX];
     glob_t g;
