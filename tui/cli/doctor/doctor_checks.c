@@ -67,13 +67,6 @@ static void look_sqlite(struct pp_finding *f)
     found(f, sqlite3_libversion_number() >= 3037000 ? PP_YES : PP_NO, "SQLite %s", sqlite3_libversion());
 }
 
-static void look_http(struct pp_finding *f)
-{
-    char text[200];
-    int yes = pp_http_available(text, sizeof(text));
-    found(f, yes ? PP_YES : PP_NO, "%s", text);
-}
-
 static void look_codecs(struct pp_finding *f)
 {
     struct pp_err snappy = {0}, lz4 = {0};
@@ -84,13 +77,6 @@ static void look_codecs(struct pp_finding *f)
         found(f, PP_NO, "%s%s%s not installed (Debian: libsnappy1v5, liblz4-1)",
               st == PP_OK ? "" : "libsnappy.so.1", st != PP_OK && other != PP_OK ? ", " : "",
               other == PP_OK ? "" : "liblz4.so.1");
-}
-
-static void look_hdf5(struct pp_finding *f)
-{
-    char text[200];
-    int yes = pp_hdf5_available(text, sizeof(text));
-    found(f, yes ? PP_YES : PP_NO, "%s", text);
 }
 
 /* Where they lie, where they cannot be tried. */
@@ -109,22 +95,6 @@ static void look_hooks(struct pp_finding *f)
                     "make wheel or the archive of make portable"
                   : "built without Python.h; apt-get install python3-dev and build again");
     }
-}
-
-static void look_sink(struct pp_finding *f, const struct pp_sink_kind *kind, const char *library)
-{
-    const char *missing = kind->missing();
-    found(f, missing ? PP_NO : PP_YES, "%s", missing ? missing : library);
-}
-
-static void look_endpoint(struct pp_finding *f)
-{
-    look_sink(f, &pp_sink_http, "libmicrohttpd");
-}
-
-static void look_push(struct pp_finding *f)
-{
-    look_sink(f, &pp_sink_push, "libcurl");
 }
 
 /* ---- CPUs and memory ---- */
@@ -317,15 +287,26 @@ const struct pp_check pp_checks[] = {
     {NULL, "WebP decoding", look_webp, "WebP images are decoded", "WebP images are errors of their samples"},
     {NULL, "recordings", look_sqlite, "recordings are read and written",
      "STRICT tables need SQLite 3.37: recordings cannot be written"},
-    {NULL, "remote data", look_http, "data sets are read from http://, https:// and s3:// too",
-     "data sets are read from file systems alone"},
+    {.name = "remote data",
+     .available = pp_http_available,
+     .with = "data sets are read from http://, https:// and s3:// too",
+     .without = "data sets are read from file systems alone"},
     {NULL, "Parquet codecs", look_codecs, "Parquet files are read with any of them",
      "Parquet files are read unless compressed by what is missing"},
-    {NULL, "HDF5", look_hdf5, "HDF5 files are read", "HDF5 files are refused"},
-    {NULL, "metrics endpoint", look_endpoint, "--metrics serves Prometheus",
-     "--metrics is not available; --metrics-textfile is"},
-    {NULL, "metrics push", look_push, "--metrics-push, --otlp and --mlflow send to servers",
-     "--metrics-push, --otlp and --mlflow are not available"},
+    {.name = "HDF5",
+     .available = pp_hdf5_available,
+     .with = "HDF5 files are read",
+     .without = "HDF5 files are refused"},
+    {.name = "metrics endpoint",
+     .sink = &pp_sink_http,
+     .library = "libmicrohttpd",
+     .with = "--metrics serves Prometheus",
+     .without = "--metrics is not available; --metrics-textfile is"},
+    {.name = "metrics push",
+     .sink = &pp_sink_push,
+     .library = "libcurl",
+     .with = "--metrics-push, --otlp and --mlflow send to servers",
+     .without = "--metrics-push, --otlp and --mlflow are not available"},
     {NULL, "AVX2", look_avx2, "resize and normalise use it",
      "resize and normalise use portable code: same bits, slower"},
     {NULL, "all CPUs usable", look_cpus, "workers can use every CPU of the machine",
@@ -366,11 +347,16 @@ const size_t pp_checks_n = sizeof(pp_checks) / sizeof(pp_checks[0]);
 void pp_check_run(const struct pp_check *c, struct pp_finding *f)
 {
     const struct pp_collector *row = c->collector;
+    const char *missing = c->sink ? c->sink->missing() : NULL;
     *f = (struct pp_finding){.name = row ? row->name : c->name};
     if (row && !row->available)
         snprintf(f->value, sizeof(f->value), "%s", row->found);
     if (row)
         f->answer = !row->available || row->available(f->value, sizeof(f->value)) ? PP_YES : PP_NO;
+    else if (c->available)
+        f->answer = c->available(f->value, sizeof(f->value)) ? PP_YES : PP_NO;
+    else if (c->sink)
+        found(f, missing ? PP_NO : PP_YES, "%s", missing ? missing : c->library);
     else
         c->look(f);
     f->meaning = f->answer == PP_YES  ? row ? row->with : c->with

@@ -7,6 +7,7 @@
 #include <pipeprobe/status.h>
 
 struct pp_collector;
+struct pp_sink_kind;
 struct pp_topology;
 
 enum pp_answer { PP_NO, PP_YES, PP_CANNOT_TELL };
@@ -24,6 +25,11 @@ struct pp_check {
     const char *name;
     void (*look)(struct pp_finding *f);
     const char *with, *without; /* what it means to have it, or not */
+    /* In place of look: whether it is there, and what was found or why not; or a sink that needs a library.
+     */
+    int (*available)(char *text, size_t size);
+    const struct pp_sink_kind *sink;
+    const char *library;
 };
 extern const struct pp_check pp_checks[];
 extern const size_t pp_checks_n;
