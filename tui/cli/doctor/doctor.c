@@ -255,9 +255,9 @@ void pp_look_nvjpeg(struct pp_finding *f)
                  n.version % 1000, pp_nvjpeg_backend_name(c->backend), c->passed_over);
 }
 
-static void answer(struct pp_finding *f, int yes)
+enum pp_answer pp_answer_of_reach(int yes)
 {
-    f->answer = yes > 0 ? PP_YES : yes == 0 ? PP_NO : PP_CANNOT_TELL;
+    return yes > 0 ? PP_YES : yes == 0 ? PP_NO : PP_CANNOT_TELL;
 }
 
 void pp_look_container(struct pp_finding *f)
@@ -265,23 +265,11 @@ void pp_look_container(struct pp_finding *f)
     struct pp_reach_root here = pp_reach_here();
     struct pp_nvjpeg_found n;
     struct pp_err err;
-    answer(f, pp_reach_capabilities(&here, f->value, sizeof(f->value)));
+    f->answer = pp_answer_of_reach(pp_reach_capabilities(&here, f->value, sizeof(f->value)));
     /* A machine may give its containers the whole driver, whatever they name. */
     if (f->answer == PP_NO && pp_nvjpeg_look(1, &n, &err) == PP_OK && n.choice.engines) {
         f->answer = PP_YES;
         snprintf(f->value, sizeof(f->value), "NVIDIA_DRIVER_CAPABILITIES=%.60s, and the JPEG engines answer",
                  here.capabilities && *here.capabilities ? here.capabilities : "compute,utility");
     }
-}
-
-void pp_look_mig(struct pp_finding *f)
-{
-    struct pp_reach_root here = pp_reach_here();
-    answer(f, pp_reach_mig(&here, f->value, sizeof(f->value)));
-}
-
-void pp_look_cufile(struct pp_finding *f)
-{
-    struct pp_reach_root here = pp_reach_here();
-    answer(f, pp_reach_cufile(&here, f->value, sizeof(f->value)));
 }

@@ -7,6 +7,7 @@
 #include <pipeprobe/status.h>
 
 struct pp_collector;
+struct pp_reach_root;
 struct pp_sink_kind;
 struct pp_topology;
 
@@ -25,9 +26,10 @@ struct pp_check {
     const char *name;
     void (*look)(struct pp_finding *f);
     const char *with, *without; /* what it means to have it, or not */
-    /* In place of look: whether it is there, and what was found or why not; or a sink that needs a library.
-     */
+    /* In place of look: whether it is there, and what was found or why not; what of a GPU is within reach,
+     * -1: that cannot be told; or a sink that needs a library. */
     int (*available)(char *text, size_t size);
+    int (*reach)(const struct pp_reach_root *root, char *text, size_t size);
     const struct pp_sink_kind *sink;
     const char *library;
 };
@@ -39,8 +41,7 @@ void pp_describe_numa(const struct pp_topology *t, struct pp_finding *f);
 void pp_look_numa(struct pp_finding *f);
 void pp_look_nvjpeg(struct pp_finding *f);
 void pp_look_container(struct pp_finding *f);
-void pp_look_mig(struct pp_finding *f);
-void pp_look_cufile(struct pp_finding *f);
+enum pp_answer pp_answer_of_reach(int yes); /* -1: it cannot be told */
 
 /* Checks of doctor_exec.c: what `pipeprobe exec -- python3 train.py` needs, found by doing it: a DataLoader
  * of that Python with one worker reads a file, under exec. One probe per process, made when the first row
