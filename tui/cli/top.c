@@ -88,15 +88,6 @@ static pp_status show(const struct options *o, const struct pp_dash_opts *d, con
     return what->lines(d, stdout, err);
 }
 
-/* A directory with the recordings of two ranks at least. */
-static int has_ranks(const char *what)
-{
-    struct pp_job *j = pp_is_directory(what) ? pp_job_open(what) : NULL;
-    int several = j && pp_job_ranks(j) >= 2;
-    pp_job_close(j);
-    return several;
-}
-
 static int run(int argc, char **argv)
 {
     static const enum pp_glyph_set sets[] = {[GLYPHS_BLOCK] = PP_GLYPHS_BLOCK,
@@ -114,7 +105,7 @@ static int run(int argc, char **argv)
     if (code >= 0)
         return code;
     setlocale(LC_CTYPE, ""); /* what the terminal can show */
-    if (n == 1 && has_ranks(operands[0]))
+    if (n == 1 && pp_is_directory(operands[0]) && pp_job_is(operands[0]))
         what = &ranks;
     else
         st = pp_choose_recording(operands, n, path, sizeof(path), &err);

@@ -151,11 +151,6 @@ static void refresh(struct pp_job *j, unsigned window_s)
     qsort(j->rows, j->n, sizeof(*j->rows), worst_first);
 }
 
-size_t pp_job_ranks(const struct pp_job *j)
-{
-    return j->n;
-}
-
 /* Whether any of them runs. */
 static int any_runs(const struct pp_job *j)
 {
@@ -165,7 +160,8 @@ static int any_runs(const struct pp_job *j)
     return 0;
 }
 
-struct pp_job *pp_job_open(const char *dir)
+/* The recordings of ranks in dir. NULL: no memory. */
+static struct pp_job *open_job(const char *dir)
 {
     struct pp_job *j = calloc(1, sizeof(*j));
     if (!j || !(j->dir = strdup(dir))) {
@@ -176,7 +172,7 @@ struct pp_job *pp_job_open(const char *dir)
     return j;
 }
 
-void pp_job_close(struct pp_job *j)
+static void close_job(struct pp_job *j)
 {
     if (!j)
         return;
@@ -186,6 +182,14 @@ void pp_job_close(struct pp_job *j)
     }
     free(j->dir);
     free(j);
+}
+
+int pp_job_is(const char *dir)
+{
+    struct pp_job *j = open_job(dir);
+    int several = j && j->n >= 2;
+    close_job(j);
+    return several;
 }
 
 /* ---- the rows on a grid, as a document, as lines, and on the terminal ---- */
@@ -279,7 +283,7 @@ static int put_log(const struct view *v, FILE *out)
 
 static pp_status open_view(struct view *v, const struct pp_dash_opts *o, struct pp_err *err)
 {
-    *v = (struct view){.o = o, .job = pp_job_open(o->path)};
+    *v = (struct view){.o = o, .job = open_job(o->path)};
     if (!v->job)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the ranks in %s", o->path);
     refresh(v->job, pp_windows[o->window]);
@@ -288,7 +292,7 @@ static pp_status open_view(struct view *v, const struct pp_dash_opts *o, struct 
 
 static void close_view(struct view *v)
 {
-    pp_job_close(v->job);
+    close_job(v->job);
     pp_grid_free(&v->grid);
 }
 

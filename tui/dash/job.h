@@ -12,12 +12,8 @@
 
 enum { PP_JOB_RANKS = 256 }; /* of a directory; more of them are counted, and not shown */
 
-struct pp_job;
-
-/* The recordings of ranks in dir. NULL: no memory. */
-struct pp_job *pp_job_open(const char *dir);
-void pp_job_close(struct pp_job *j);         /* NULL is fine */
-size_t pp_job_ranks(const struct pp_job *j); /* how many are shown */
+/* Whether dir has the recordings of two ranks at least. */
+int pp_job_is(const char *dir);
 
 /* o->path is the directory; view and at_ns do not count. */
 pp_status pp_job_screen(const struct pp_dash_opts *o, struct pp_err *err);
