@@ -73,7 +73,7 @@ void pp_panel_workers(const struct pp_canvas *c)
     pp_rows_of(c->s, c->m, &rows);
     int room = c->box.rows - 2, selected = c->s->selected[c->s->view],
         top = pp_list_top(selected, rows.n, room);
-    pp_heading(c, "Workers by %s: %d%s", pp_sort_name(c->s->sort), rows.n,
+    pp_heading(c, "Workers by %s: %d%s", pp_sort_names[c->s->sort % PP_SORTS], rows.n,
                rows.n > room ? ", some not shown" : "");
     int sort = c->s->sort % PP_SORTS, last = NAME;
     const char *arrow = c->s->invert ? "^" : "v";

@@ -19,29 +19,6 @@ struct pp_predictor {
     uint64_t read_ns;      /* 0: not read */
 };
 
-static pp_status read_costs(struct pp_predictor *p, struct pp_err *err)
-{
-    struct pp_source source;
-    struct pp_timeline timeline = {0};
-    if (p->read_ns && pp_now_ns() - p->read_ns < COSTS_AGE_NS)
-        return PP_OK;
-    pp_costs_free(&p->costs);
-    memset(&p->costs, 0, sizeof(p->costs));
-    p->read_ns = 0;
-    pp_status status = pp_source_open(p->path, &source, err);
-    if (status == PP_OK)
-        status = pp_timeline_build(&source, &timeline, err);
-    if (status == PP_OK)
-        status = pp_costs_read(&source, &timeline, &p->costs, err);
-    if (status == PP_OK)
-        status = pp_whatif_calibrate(&p->costs, err);
-    pp_timeline_free(&timeline);
-    pp_source_close(&source);
-    if (status == PP_OK)
-        p->read_ns = pp_now_ns();
-    return status;
-}
-
 static void *predict_main(void *arg)
 {
     struct pp_predictor *p = arg;
@@ -59,7 +36,23 @@ static void *predict_main(void *arg)
         pthread_mutex_unlock(&p->lock);
         struct pp_knobs knobs = pp_knobs_none();
         char words[sizeof(a.set)], *rest = words, *word;
-        pp_status status = read_costs(p, &err);
+        pp_status status = PP_OK;
+        if (!p->read_ns || pp_now_ns() - p->read_ns >= COSTS_AGE_NS) {
+            struct pp_source source;
+            struct pp_timeline timeline = {0};
+            pp_costs_free(&p->costs);
+            memset(&p->costs, 0, sizeof(p->costs));
+            status = pp_source_open(p->path, &source, &err);
+            if (status == PP_OK)
+                status = pp_timeline_build(&source, &timeline, &err);
+            if (status == PP_OK)
+                status = pp_costs_read(&source, &timeline, &p->costs, &err);
+            if (status == PP_OK)
+                status = pp_whatif_calibrate(&p->costs, &err);
+            pp_timeline_free(&timeline);
+            pp_source_close(&source);
+            p->read_ns = status == PP_OK ? pp_now_ns() : 0;
+        }
         if (status != PP_OK) {
             a.status = status;
         } else {

@@ -1,12 +1,7 @@
 #include "tui/dash/rows.h"
 
-static const char *const sort_names[PP_SORTS] = {"name",     "samples/s", "busy",          "waiting",
-                                                 "CPU wait", "errors",    "age of sample", "longest"};
-
-const char *pp_sort_name(int sort)
-{
-    return sort_names[sort % PP_SORTS];
-}
+const char *const pp_sort_names[PP_SORTS] = {"name",     "samples/s", "busy",          "waiting",
+                                             "CPU wait", "errors",    "age of sample", "longest"};
 
 static double sort_key(const struct pp_live_worker *w, int sort)
 {

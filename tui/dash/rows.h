@@ -29,4 +29,4 @@ enum pp_sort {
     PP_SORT_LONGEST,
     PP_SORTS
 };
-const char *pp_sort_name(int sort);
+extern const char *const pp_sort_names[PP_SORTS];
