@@ -6,7 +6,6 @@
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/topic.h"
 #include <ctype.h>
-#include <sqlite3.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -101,15 +100,6 @@ int pp_cli_parse_job(const struct pp_command *cmd, struct pp_opt_set *set, int a
 }
 
 /* ---- help ---- */
-
-/* main.c has the program's own, so that a new commit compiles nothing else. */
-__attribute__((weak)) const char pp_commit[] = "";
-
-void pp_help_version(FILE *out)
-{
-    fprintf(out, "pipeprobe %s (%s%s%sSQLite %s)\n", PP_VERSION, *pp_commit ? "commit " : "", pp_commit,
-            *pp_commit ? ", " : "", sqlite3_libversion());
-}
 
 #define HEADING(name, heading) heading,
 static const char *const headings[] = {PP_COMMANDS(HEADING)};

@@ -99,11 +99,10 @@ int pp_cli_program_at(struct pp_opt_set *set, int argc, char **argv);
  * would do nothing, silently. Returns how many there were. */
 int pp_cli_mistyped(const struct pp_command *const *commands, char *const *environment, FILE *out);
 
-/* What --help and --version print. commands is main.c's table, ended by NULL. all: every option, grouped;
+/* What --help prints. commands is main.c's table, ended by NULL. all: every option, grouped;
  * else what most people need, on one screen. */
 void pp_help_all(const struct pp_command *const *commands, FILE *out);
 void pp_help_command(const struct pp_command *cmd, FILE *out, int all);
-void pp_help_version(FILE *out);
 
 /* The words (ending with NULL) with blanks between them, as somebody can paste them into a shell: each quoted
  * where a POSIX shell would take it for something else, cut at size with "...". A word with control

@@ -7,7 +7,10 @@
 #include "probe/base/heap.h"
 #include "probe/base/io.h"
 #include <fcntl.h>
+#include <sqlite3.h>
 #include <unistd.h>
+
+static const char commit[] = PP_COMMIT; /* here, so that a new commit compiles nothing else */
 
 #define PP_COMMAND_ROW(name, heading) &pp_cmd_##name,
 static const struct pp_command *const commands[] = {PP_COMMANDS(PP_COMMAND_ROW) NULL};
@@ -81,14 +84,12 @@ static int dispatch(int argc, char **argv)
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         return help(NULL, 0);
     if (strcmp(name, "version") == 0 || strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
-        pp_help_version(stdout);
+        printf("pipeprobe %s (%s%s%sSQLite %s)\n", PP_VERSION, *commit ? "commit " : "", commit,
+               *commit ? ", " : "", sqlite3_libversion());
         return 0;
     }
     return unknown(name);
 }
-
-extern const char pp_commit[]; /* cli.c has one that says nothing, for programs without this file */
-const char pp_commit[] = PP_COMMIT;
 
 int main(int argc, char **argv)
 {
