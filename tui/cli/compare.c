@@ -22,36 +22,15 @@ static const struct pp_opt opts[] = {
 };
 /* clang-format on */
 
-/* JSON may also be a trace: what opens recordings says what to do with one. */
-static pp_status load_side(const char *operand, struct pp_runs *runs, struct pp_err *err)
-{
-    return pp_baseline_is(operand) && !pp_import_trace_format(operand)
-               ? pp_baseline_read(operand, runs, NULL, err)
-               : pp_runs_load(&operand, 1, runs, err);
-}
-
 /* The runs that a page draws, one of each side: of several that with the median rate. */
 struct drawn {
-    struct pp_report *base, *head;
+    struct pp_report *report[2];
 };
 
 static int put_page(void *of, const struct pp_compare *c, FILE *out)
 {
     const struct drawn *d = of;
-    return pp_compare_html(c, d->base, d->head, out);
-}
-
-static pp_status draw_side(const char *operand, const struct pp_runs *runs, double median,
-                           struct pp_report **out, struct pp_err *err)
-{
-    size_t nearest = 0;
-    if (pp_baseline_is(operand) && !pp_import_trace_format(operand)) /* no spans are in it */
-        return PP_OK;
-    for (size_t i = 1; i < runs->n; i++)
-        if (fabs(runs->run[i].metric[PP_CMP_SAMPLES_PER_S] - median) <
-            fabs(runs->run[nearest].metric[PP_CMP_SAMPLES_PER_S] - median))
-            nearest = i;
-    return pp_report_build(runs->run[nearest].path, out, err);
+    return pp_compare_html(c, d->report[0], d->report[1], out);
 }
 
 static int run(int argc, char **argv)
@@ -60,11 +39,11 @@ static int run(int argc, char **argv)
     struct options o = {.gate = {.page = put_page, .page_of = &drawn}};
     struct pp_opt_set set = {.table = opts, .fields = &o};
     struct pp_err err = {0};
-    struct pp_runs base = {0}, head = {0};
+    struct pp_runs runs[2] = {0};
     struct pp_compare c = {0};
     struct pp_compare_opts settings;
     const char *allow[40], **operands = (const char **)argv;
-    int n, code = pp_cli_parse(&pp_cmd_compare, &set, argc, argv, operands, &n);
+    int n, is_baseline[2] = {0, 0}, code = pp_cli_parse(&pp_cmd_compare, &set, argc, argv, operands, &n);
     pp_status st = PP_OK;
     if (code >= 0)
         return code;
@@ -82,27 +61,35 @@ static int run(int argc, char **argv)
     settings.paired = o.paired;
     if (st == PP_OK)
         st = gate_check_outputs(&o.gate, &err);
+    for (int i = 0; i < 2 && st == PP_OK; i++) {
+        /* JSON may also be a trace: what opens recordings says what to do with one. */
+        is_baseline[i] = pp_baseline_is(operands[i]) && !pp_import_trace_format(operands[i]);
+        st = is_baseline[i] ? pp_baseline_read(operands[i], &runs[i], NULL, &err)
+                            : pp_runs_load(&operands[i], 1, &runs[i], &err);
+    }
     if (st == PP_OK)
-        st = load_side(operands[0], &base, &err);
-    if (st == PP_OK)
-        st = load_side(operands[1], &head, &err);
-    if (st == PP_OK)
-        st = pp_compare_build(&(struct pp_compare_side){operands[0], &base},
-                              &(struct pp_compare_side){operands[1], &head}, &settings, &c, &err);
-    if (st == PP_OK && o.gate.output && pp_ends_in(o.gate.output, ".html")) {
+        st = pp_compare_build(&(struct pp_compare_side){operands[0], &runs[0]},
+                              &(struct pp_compare_side){operands[1], &runs[1]}, &settings, &c, &err);
+    int draws = o.gate.output && pp_ends_in(o.gate.output, ".html");
+    for (int i = 0; i < 2 && st == PP_OK && draws; i++) {
         const struct pp_compare_metric *rate = &c.metric[PP_CMP_SAMPLES_PER_S];
-        st = draw_side(operands[0], &base, rate->base_median, &drawn.base, &err);
-        if (st == PP_OK)
-            st = draw_side(operands[1], &head, rate->head_median, &drawn.head, &err);
+        double median = i ? rate->head_median : rate->base_median;
+        size_t nearest = 0;
+        for (size_t k = 1; k < runs[i].n; k++)
+            if (fabs(runs[i].run[k].metric[PP_CMP_SAMPLES_PER_S] - median) <
+                fabs(runs[i].run[nearest].metric[PP_CMP_SAMPLES_PER_S] - median))
+                nearest = k;
+        if (!is_baseline[i]) /* no spans are in one */
+            st = pp_report_build(runs[i].run[nearest].path, &drawn.report[i], &err);
     }
     if (st == PP_OK)
         st = gate_write(&o.gate, &c, &err);
     code = st == PP_OK ? pp_compare_exit_code(&c, o.gate.strict) : gate_fail(&pp_cmd_compare, &o.gate, &err);
-    pp_report_free(drawn.base);
-    pp_report_free(drawn.head);
     pp_compare_free(&c);
-    pp_runs_free(&base);
-    pp_runs_free(&head);
+    for (int i = 0; i < 2; i++) {
+        pp_report_free(drawn.report[i]);
+        pp_runs_free(&runs[i]);
+    }
     return code;
 }
 

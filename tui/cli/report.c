@@ -52,31 +52,6 @@ static const struct {
                 {".csv", CSV}, {".txt", TEXT},  {".text", TEXT}, {".log", TEXT}};
 enum { SUFFIXES = sizeof(suffixes) / sizeof(*suffixes) };
 
-/* A suffix that is no format is a wish that cannot be met, not text under another name. */
-static pp_status choose_format(struct options *o, const char *input, struct pp_err *err)
-{
-    const char *name = o->output ? basename(o->output) : "", *dot = strrchr(name, '.');
-    int wished = AUTO; /* by the suffix, where there is one; that of /dev/stdout is no wish */
-    size_t known = 0;
-    while (dot && known < SUFFIXES && strcasecmp(dot, suffixes[known].end) != 0)
-        known++;
-    if (dot && dot != name)
-        wished = known < SUFFIXES ? suffixes[known].format : strncmp(o->output, "/dev/", 5) == 0 ? AUTO : -1;
-    if (o->json)
-        o->format = JSON;
-    else if (o->format == AUTO && wished < 0)
-        return pp_fail(
-            err, PP_E_USAGE,
-            "--output %s: a report is not written as %s; the suffixes are .txt, .md, .html, .json and .csv, or give "
-            "--format",
-            o->output, dot);
-    else if (o->format == AUTO)
-        o->format = wished;
-    if (o->output && strcmp(o->output, input) == 0)
-        return pp_fail(err, PP_E_USAGE, "--output %s is the recording itself", o->output);
-    return pp_output_check(o->output, o->force, err);
-}
-
 struct shown {
     const struct options *o;
     const struct pp_report *report;
@@ -104,9 +79,27 @@ static pp_status act(void *fields, const char **operands, int n, int *code, stru
     struct options *o = fields;
     struct pp_report *report = NULL;
     char path[4096];
+    /* By the suffix, where there is one; that of /dev/stdout is no wish. A suffix that is no format is a wish
+     * that cannot be met, not text under another name. */
+    const char *name = o->output ? basename(o->output) : "", *dot = strrchr(name, '.');
+    int wished = AUTO;
+    size_t known = 0;
+    while (dot && known < SUFFIXES && strcasecmp(dot, suffixes[known].end) != 0)
+        known++;
+    if (dot && dot != name)
+        wished = known < SUFFIXES ? suffixes[known].format : strncmp(o->output, "/dev/", 5) == 0 ? AUTO : -1;
     pp_status st = pp_choose_recording(operands, n, path, sizeof(path), err);
+    if (st == PP_OK && !o->json && o->format == AUTO && wished < 0)
+        st = pp_fail(
+            err, PP_E_USAGE,
+            "--output %s: a report is not written as %s; the suffixes are .txt, .md, .html, .json and .csv, or give "
+            "--format",
+            o->output, dot);
+    o->format = o->json ? JSON : o->format == AUTO ? wished : o->format;
+    if (st == PP_OK && o->output && strcmp(o->output, path) == 0)
+        st = pp_fail(err, PP_E_USAGE, "--output %s is the recording itself", o->output);
     if (st == PP_OK)
-        st = choose_format(o, path, err);
+        st = pp_output_check(o->output, o->force, err);
     if (st == PP_OK)
         st = pp_report_of_file(path, o->loader, &report, err);
     if (st == PP_OK)
