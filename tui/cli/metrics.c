@@ -161,26 +161,6 @@ static void note_losses(struct sending *s, int last)
 
 /* ---- the time between ---- */
 
-/* Until the next text is due; 1: the end. Beside another command, that one ends our standard input. */
-static int wait_for_next(const struct sending *s)
-{
-    uint64_t until = pp_now_ns() + s->o->m.interval_ns;
-    int beside = s->o->beside;
-    for (;;) {
-        struct pollfd fd = {.fd = beside ? STDIN_FILENO : -1, .events = POLLIN};
-        uint64_t now = pp_now_ns();
-        char byte;
-        if (interrupt_asked())
-            return 1;
-        if (now >= until)
-            return 0;
-        uint64_t left_ms = (until - now) / 1000000 + 1;
-        int n = poll(&fd, 1, left_ms < 1000 ? (int)left_ms : 1000);
-        if (n > 0 && read(STDIN_FILENO, &byte, 1) <= 0)
-            return 1;
-    }
-}
-
 static void live_on(struct sending *s)
 {
     int ended = 0;
@@ -189,7 +169,20 @@ static void live_on(struct sending *s)
     while (!ended && s->n_open) {
         send_texts(s, 0);
         note_losses(s, 0);
-        ended = wait_for_next(s);
+        /* Until the next text is due, or the end: beside another command, that one ends our standard input.
+         */
+        uint64_t until = pp_now_ns() + s->o->m.interval_ns;
+        for (uint64_t now = pp_now_ns(); !(ended = interrupt_asked() != 0) && now < until;
+             now = pp_now_ns()) {
+            struct pollfd fd = {.fd = s->o->beside ? STDIN_FILENO : -1, .events = POLLIN};
+            uint64_t left_ms = (until - now) / 1000000 + 1;
+            char byte;
+            int n = poll(&fd, 1, left_ms < 1000 ? (int)left_ms : 1000);
+            if (n > 0 && read(STDIN_FILENO, &byte, 1) <= 0) {
+                ended = 1;
+                break;
+            }
+        }
         if (!s->o->beside && !ended && !s->n_push) {
             size_t n;
             free(metrics_sampler_text(s->sampler, PP_SINK_PROMETHEUS, &n)); /* looks at the file */

@@ -177,43 +177,37 @@ static pp_status open_order(struct plan *p, const struct plan_opts *o, struct pp
 
 /* ---- print ---- */
 
-/* printf would cost several times what drawing the index does, which shows in a plan of 1e9 lines. */
-static void print_line(struct plan *p, uint64_t index)
-{
-    char digits[24], *end = digits + sizeof(digits), *begin = end - 1;
-    const uint64_t asked = index;
-    *begin = p->dataset ? '\t' : '\n';
-    do
-        *--begin = (char)('0' + index % 10);
-    while (index /= 10);
-    fwrite_unlocked(begin, 1, (size_t)(end - begin), stdout);
-    if (!p->dataset)
-        return;
-    const char *path = pp_dataset_path(p->dataset, asked, p->path, sizeof(p->path));
-    char *plain = pp_text_is_plain(path) ? NULL : pp_text_plain(path);
-    fputs_unlocked(plain ? plain : path, stdout);
-    putc_unlocked('\n', stdout);
-    free(plain);
-}
-
 /* As lines, or as items of json. Stops early once stdout has failed, which the caller finds out. */
 static void print_samples(struct plan *p, struct pp_json *json)
 {
     uint64_t index[BLOCK];
+    char digits[24], *end = digits + sizeof(digits);
     while (p->at < p->end && !ferror(stdout)) {
         size_t count = p->end - p->at < BLOCK ? (size_t)(p->end - p->at) : BLOCK;
         pp_order_fill(p->order, p->at, index, count);
         for (size_t i = 0; i < count; i++) {
-            if (!json) {
-                print_line(p, index[i]);
+            const char *path = p->dataset ? pp_dataset_path(p->dataset, index[i], p->path, sizeof(p->path))
+                                          : NULL;
+            if (json) {
+                pp_json_object(json);
+                pp_json_put_uint(json, "index", index[i]);
+                if (path)
+                    pp_json_put_str(json, "path", path);
+                pp_json_object_end(json);
                 continue;
             }
-            pp_json_object(json);
-            pp_json_put_uint(json, "index", index[i]);
-            if (p->dataset)
-                pp_json_put_str(json, "path",
-                                pp_dataset_path(p->dataset, index[i], p->path, sizeof(p->path)));
-            pp_json_object_end(json);
+            /* printf would cost several times what drawing the index does, which shows in a plan of 1e9
+             * lines. */
+            char *begin = end - 1, *plain = path && !pp_text_is_plain(path) ? pp_text_plain(path) : NULL;
+            *begin = path ? '\t' : '\n';
+            for (uint64_t rest = index[i], first = 1; first || rest; rest /= 10, first = 0)
+                *--begin = (char)('0' + rest % 10);
+            fwrite_unlocked(begin, 1, (size_t)(end - begin), stdout);
+            if (path) {
+                fputs_unlocked(plain ? plain : path, stdout);
+                putc_unlocked('\n', stdout);
+            }
+            free(plain);
         }
         p->at += count;
     }

@@ -6,6 +6,7 @@
 #include "probe/base/pace.h"
 #include "report/build/build.h"
 #include "report/render/render.h"
+#include "tui/cli/cli.h"
 #include "tui/dash/verdict.h"
 
 #include <pthread.h>
@@ -237,12 +238,9 @@ const struct metrics_export_format metrics_export_formats[] = {
 
 const struct metrics_export_format *metrics_export_by_suffix(const char *path)
 {
-    size_t n = strlen(path);
-    for (const struct metrics_export_format *f = metrics_export_formats; f->name; f++) {
-        size_t m = strlen(f->suffix);
-        if (n > m && strcmp(path + n - m, f->suffix) == 0)
+    for (const struct metrics_export_format *f = metrics_export_formats; f->name; f++)
+        if (pp_ends_in(path, f->suffix))
             return f;
-    }
     return NULL;
 }
 
