@@ -29,19 +29,8 @@ static pp_status add_name(struct names *f, const char *dir, const char *name, st
     return PP_OK;
 }
 
-static int is_rank_file(const char *path)
-{
-    return pp_ends_in(path, ".sqlite") || pp_ends_in(path, DIGEST);
-}
-
-static int is_trace(const char *path)
-{
-    return pp_import_trace_format(path) != NULL;
-}
-
-/* Of a directory what is one of those: it holds other files too. */
-static pp_status add_directory(struct names *f, const char *dir, int (*is_one)(const char *path),
-                               struct pp_err *err)
+/* Of a directory the traces, or the recordings and digests: it holds other files too. */
+static pp_status add_directory(struct names *f, const char *dir, int traces, struct pp_err *err)
 {
     DIR *d = opendir(dir);
     pp_status st = d ? PP_OK : pp_fail_errno(err, errno, "reading the directory %s failed", dir);
@@ -49,7 +38,9 @@ static pp_status add_directory(struct names *f, const char *dir, int (*is_one)(c
         if (e->d_name[0] == '.')
             continue;
         st = add_name(f, dir, e->d_name, err);
-        if (st == PP_OK && !is_one(f->path[f->n - 1]))
+        const char *path = st == PP_OK ? f->path[f->n - 1] : NULL;
+        if (path && !(traces ? pp_import_trace_format(path) != NULL
+                             : pp_ends_in(path, ".sqlite") || pp_ends_in(path, DIGEST)))
             free(f->path[--f->n]);
     }
     if (d)
@@ -94,8 +85,7 @@ pp_status pp_rank_files_each(const char *const *operands, int n, pp_rank_file_fn
     for (int i = 0; st == PP_OK && i < n; i++) {
         struct names f = {0};
         int is_dir = pp_is_directory(operands[i]);
-        st = is_dir ? add_directory(&f, operands[i], is_rank_file, err)
-                    : add_name(&f, NULL, operands[i], err);
+        st = is_dir ? add_directory(&f, operands[i], 0, err) : add_name(&f, NULL, operands[i], err);
         if (st == PP_OK && !f.n)
             st = pp_fail(err, PP_E_USAGE, "%s holds no recording (*.sqlite) and no digest (*.digest)",
                          operands[i]);
@@ -243,7 +233,7 @@ pp_status import_files_find(const char *const *operands, int n, struct import_tr
     *n_out = 0;
     for (int i = 0; i < n && st == PP_OK; i++) {
         size_t before = f.n;
-        st = pp_is_directory(operands[i]) ? add_directory(&f, operands[i], is_trace, err)
+        st = pp_is_directory(operands[i]) ? add_directory(&f, operands[i], 1, err)
                                           : add_name(&f, NULL, operands[i], err);
         if (st == PP_OK && f.n == before)
             st = pp_fail(

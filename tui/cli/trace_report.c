@@ -125,20 +125,10 @@ int pp_traces_only(const char *const *operands, int n)
     return only;
 }
 
-static int begins_as_sqlite(const char *path)
-{
-    static const char magic[] = "SQLite format 3";
-    char head[sizeof(magic)] = "";
-    FILE *f = fopen(path, "rb");
-    int whole = !f ||
-                fread(head, 1, sizeof(head), f) == sizeof(head); /* what cannot be read, the reader says */
-    if (f)
-        fclose(f);
-    return !f || (whole && memcmp(head, magic, sizeof(magic)) == 0);
-}
-
 pp_status pp_trace_before_reading(const char *path, struct pp_missing *missing, struct pp_err *err)
 {
+    static const char magic[] = "SQLite format 3";
+    char head[sizeof(magic)];
     struct stat info;
     struct pp_err why;
     const struct pp_importer *format;
@@ -148,7 +138,12 @@ pp_status pp_trace_before_reading(const char *path, struct pp_missing *missing, 
     pp_status trace = pp_import_format(path, &format, &why);
     if (trace == PP_E_CORRUPT)
         return pp_fail(err, PP_E_CORRUPT, "%s", why.text);
-    if (trace == PP_E_UNSUPPORTED && !begins_as_sqlite(path))
+    FILE *f = trace == PP_E_UNSUPPORTED ? fopen(path, "rb") : NULL; /* what cannot be read, the reader says */
+    int is_other = f &&
+                   (fread(head, 1, sizeof(head), f) != sizeof(head) || memcmp(head, magic, sizeof(magic)));
+    if (f)
+        fclose(f);
+    if (is_other)
         return pp_fail(
             err, PP_E_CORRUPT,
             "%s is neither a recording of pipeprobe, which is an SQLite file, nor a trace of a format "
