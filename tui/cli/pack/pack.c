@@ -86,30 +86,6 @@ static pp_status go_on(struct pack *p, const char *what, uint64_t done, struct p
     return PP_OK;
 }
 
-/* ---- open ---- */
-
-static pp_status open_source(struct pack *p, struct pp_err *err)
-{
-    const struct pp_dataset_opts d = {.spec = p->source};
-    const char *warning;
-    struct pp_sampler_opts s = {.kind = p->o->shuffle ? PP_SAMPLER_RANDOM : PP_SAMPLER_SEQUENTIAL,
-                                .seed = (uint64_t)p->o->seed};
-    pp_status st = pp_dataset_open(&d, &p->dataset, err);
-    if (st != PP_OK)
-        return st;
-    if (pp_dataset_content(p->dataset) != PP_CONTENT_IMAGE)
-        return pp_fail(err, PP_E_USAGE, "%s holds no images, and pack is for images", p->source);
-    for (size_t i = 0; !p->o->quiet && (warning = pp_dataset_warning(p->dataset, i)); i++)
-        pp_cli_note("warning", warning);
-    s.n = pp_dataset_len(p->dataset);
-    st = pp_sampler_create(&s, &p->sampler, err);
-    if (st == PP_OK)
-        st = pp_order_create(p->sampler, 0, &p->order, err);
-    if (st == PP_OK && !(p->kept = calloc(s.n, sizeof(*p->kept))))
-        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %llu samples", (unsigned long long)s.n);
-    return st;
-}
-
 /* ---- write ---- */
 
 /* A sample, and what it is by its first bytes. */
@@ -230,7 +206,24 @@ static pp_status pack_all(struct pack *p, struct pp_err *err)
         p->partial = NULL;
         return pp_fail_errno(err, e, "cannot make a directory beside %s", p->output);
     }
-    pp_status st = open_source(p, err);
+    /* What is packed, and in which order. */
+    const struct pp_dataset_opts d = {.spec = p->source};
+    const char *warning;
+    struct pp_sampler_opts s = {.kind = p->o->shuffle ? PP_SAMPLER_RANDOM : PP_SAMPLER_SEQUENTIAL,
+                                .seed = (uint64_t)p->o->seed};
+    pp_status st = pp_dataset_open(&d, &p->dataset, err);
+    if (st != PP_OK)
+        return st;
+    if (pp_dataset_content(p->dataset) != PP_CONTENT_IMAGE)
+        return pp_fail(err, PP_E_USAGE, "%s holds no images, and pack is for images", p->source);
+    for (size_t i = 0; !p->o->quiet && (warning = pp_dataset_warning(p->dataset, i)); i++)
+        pp_cli_note("warning", warning);
+    s.n = pp_dataset_len(p->dataset);
+    st = pp_sampler_create(&s, &p->sampler, err);
+    if (st == PP_OK)
+        st = pp_order_create(p->sampler, 0, &p->order, err);
+    if (st == PP_OK && !(p->kept = calloc(s.n, sizeof(*p->kept))))
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %llu samples", (unsigned long long)s.n);
     if (st == PP_OK)
         st = write_shards(p, err);
     if (st == PP_OK)

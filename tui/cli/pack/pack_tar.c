@@ -20,11 +20,6 @@ struct tar {
     uint64_t shards, bytes; /* bytes: of the one at hand */
 };
 
-static pp_status fail_write(const struct tar *t, struct pp_err *err)
-{
-    return pp_fail_errno(err, errno ? errno : EIO, "cannot write %s", t->path);
-}
-
 static pp_status tar_begin(const struct pack_into *into, void **state, struct pp_err *err)
 {
     struct tar *t = calloc(1, sizeof(*t));
@@ -44,7 +39,7 @@ static pp_status close_shard(struct tar *t, struct pp_err *err)
     int failed = fwrite(zeros, 1, sizeof(zeros), t->file) != sizeof(zeros);
     failed |= fclose(t->file) != 0;
     t->file = NULL;
-    return failed ? fail_write(t, err) : PP_OK;
+    return failed ? pp_fail_errno(err, errno ? errno : EIO, "cannot write %s", t->path) : PP_OK;
 }
 
 static pp_status add_member(struct tar *t, const char *name, const void *data, size_t size,
@@ -69,7 +64,7 @@ static pp_status add_member(struct tar *t, const char *name, const void *data, s
     t->bytes += sizeof(h) + size + padding;
     if (fwrite(&h, 1, sizeof(h), t->file) != sizeof(h) || fwrite(data, 1, size, t->file) != size ||
         fwrite(zeros, 1, padding, t->file) != padding)
-        return fail_write(t, err);
+        return pp_fail_errno(err, errno ? errno : EIO, "cannot write %s", t->path);
     return PP_OK;
 }
 
@@ -83,7 +78,7 @@ static pp_status tar_add(void *state, const struct pack_sample *s, struct pp_err
         t->bytes = 0;
         t->file = fopen(t->path, "wxe");
         if (!t->file)
-            return fail_write(t, err);
+            return pp_fail_errno(err, errno ? errno : EIO, "cannot write %s", t->path);
         t->shards++;
     }
     if (st == PP_OK && s->label >= 0) {
