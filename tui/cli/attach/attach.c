@@ -259,7 +259,7 @@ static void print_answer(const struct attach_rows *r, const struct attach_enter 
     const struct pp_page page = {.out = stdout,
                                  .columns = pp_cli_columns(stdout),
                                  .color = pp_cli_use_color(PP_COLOR_AUTO, stdout)};
-    char took[32];
+    char took[32], hint[400];
     const char *from = e->state == ATTACH_INSIDE ? "recorded and watched" : "watched from outside";
     printf("process %lld, %s for %s (%u looks)%s\n\n", (long long)r->pid, from,
            pp_text_duration(took, sizeof(took), 1e9 * r->watched_s), r->looks, there ? "" : "; it has ended");
@@ -298,7 +298,10 @@ static void print_answer(const struct attach_rows *r, const struct attach_enter 
         st = pp_looks_judge(&seen, stacks->role, stacks->threads, r->watched_s, &err);
     int is_verdict = st == PP_OK && attach_print_looks(&seen, r, m, &page);
     if (!is_verdict)
-        attach_print_hint(&w, m, st == PP_OK ? NULL : err.text, &page);
+        pp_page_text(&page, PP_TONE_STRONG, "Hint:", ATTACH_INDENT, 0,
+                     attach_hint(&w, m, hint, sizeof(hint)));
+    if (!is_verdict && st != PP_OK) /* its stacks tell nothing */
+        pp_page_text(&page, PP_TONE_PLAIN, "No verdict:", ATTACH_INDENT, 0, err.text);
     attach_print_rest(r, gpu, is_verdict, *e->why.text ? e->why.text : NULL, &page);
     pp_looks_free(&seen);
 }

@@ -18,24 +18,10 @@
 #define NAP_MS 20
 #define ANSWER_MAX 512
 
-/* ---- whose files ---- */
-
-/* What root makes for another user's job is that user's: its processes write into the session. Asking alone
+/* ---- whose files ----
+ *
+ * What root makes for another user's job is that user's: its processes write into the session. Asking alone
  * needs root, for this thread alone. */
-static pp_status become_owner(struct attach_enter *e, int64_t pid, struct pp_err *err)
-{
-    char path[64];
-    struct stat st;
-    snprintf(path, sizeof(path), "/proc/%lld", (long long)pid);
-    if (geteuid() != 0 || stat(path, &st) != 0 || st.st_uid == 0)
-        return PP_OK;
-    const struct passwd *user = getpwuid(st.st_uid);
-    int groups = user ? initgroups(user->pw_name, st.st_gid) : setgroups(0, NULL);
-    if (groups != 0 || setegid(st.st_gid) != 0 || seteuid(st.st_uid) != 0)
-        return pp_fail_errno(err, errno, "cannot become user %u, whose job it is", (unsigned)st.st_uid);
-    e->user = st.st_uid;
-    return PP_OK;
-}
 
 static void as_root(const struct attach_enter *e, int on)
 {
@@ -271,14 +257,23 @@ pp_status attach_enter_begin(struct attach_enter *e, const struct attach_rows *r
 {
     struct pp_python python;
     struct pp_err *err = &e->why;
+    struct stat owner;
+    char path[64];
     pp_err_clear(err);
+    snprintf(path, sizeof(path), "/proc/%lld", (long long)r->pid);
     e->state = ATTACH_OUTSIDE;
     pp_status st = pp_python_find(r->pid, &python, err);
     pp_python_close(&python); /* it is found anew when it is asked */
     if (st == PP_OK)
         st = find_hooks(e, r->pid, err);
-    if (st == PP_OK)
-        st = become_owner(e, r->pid, err);
+    if (st == PP_OK && geteuid() == 0 && stat(path, &owner) == 0 && owner.st_uid != 0) { /* become it */
+        const struct passwd *user = getpwuid(owner.st_uid);
+        int groups = user ? initgroups(user->pw_name, owner.st_gid) : setgroups(0, NULL);
+        if (groups != 0 || setegid(owner.st_gid) != 0 || seteuid(owner.st_uid) != 0)
+            st = pp_fail_errno(err, errno, "cannot become user %u, whose job it is", (unsigned)owner.st_uid);
+        else
+            e->user = owner.st_uid;
+    }
     if (st == PP_OK)
         st = make_recording(e, r, o, err);
     if (st == PP_OK && !ask_one(e, r->pid, err))

@@ -111,25 +111,9 @@ char *attach_hint(const struct attach_workers *w, const struct attach_machine *m
     return text;
 }
 
-void attach_print_hint(const struct attach_workers *w, const struct attach_machine *m, const char *why,
-                       const struct pp_page *page)
-{
-    char hint[400];
-    pp_page_text(page, PP_TONE_STRONG, "Hint:", ATTACH_INDENT, 0, attach_hint(w, m, hint, sizeof(hint)));
-    if (why)
-        pp_page_text(page, PP_TONE_PLAIN, "No verdict:", ATTACH_INDENT, 0, why);
-}
-
 /* ---- the verdict by stacks ---- */
 
 #define ENOUGH_LOOKS 50 /* at a line, to be named */
-
-/* The line that takes most of the making of batches; NULL: none was seen often enough. */
-static const struct pp_op *hottest_op(const struct pp_ops *ops)
-{
-    const struct pp_op *op = ops->n_ops ? &ops->ops[0] : NULL;
-    return op && op->n >= ENOUGH_LOOKS ? op : NULL;
-}
 
 static void set_facts(double number[PP_LOOKS_FACT_COUNT], const struct pp_looks *seen,
                       const struct attach_rows *r, const struct attach_machine *m)
@@ -161,25 +145,6 @@ static void set_facts(double number[PP_LOOKS_FACT_COUNT], const struct pp_looks 
     number[PP_LOOKS_FACT_DELAY] = w.delay;
 }
 
-static void print_line(const struct pp_ops *ops, int waits, const struct pp_page *page)
-{
-    char text[400];
-    const struct pp_op *op = hottest_op(ops);
-    const struct pp_op_step *step = ops->n_steps ? &ops->steps[0] : NULL;
-    if (waits && op && op->place) {
-        snprintf(text, sizeof(text),
-                 "%s, %s, has %.0f %% of the making of batches (%.0f to %.0f %%), %.0f %% of that on a CPU.",
-                 op->place, op->name, 100 * op->share, 100 * op->share_low, 100 * op->share_high,
-                 100 * op->cpu / op->n);
-        pp_page_text(page, PP_TONE_PLAIN, "Line:", ATTACH_INDENT, 0, text);
-    } else if (!waits && step && step->n >= ENOUGH_LOOKS) {
-        snprintf(text, sizeof(text),
-                 "%s%s%s has %.0f %% of the looks at the training thread outside of the DataLoader.",
-                 step->place, step->callee ? ", " : "", step->callee ? step->callee : "", 100 * step->share);
-        pp_page_text(page, PP_TONE_PLAIN, "Line:", ATTACH_INDENT, 0, text);
-    }
-}
-
 int attach_print_looks(const struct pp_looks *seen, const struct attach_rows *r,
                        const struct attach_machine *m, const struct pp_page *page)
 {
@@ -187,7 +152,10 @@ int attach_print_looks(const struct pp_looks *seen, const struct attach_rows *r,
     const char *words[PP_LOOKS_FACT_COUNT] = {NULL};
     char text[900], class[32] = "";
     struct pp_arena arena = {0};
-    const struct pp_op *op = hottest_op(&seen->ops);
+    enum { LINE = 400 };
+    /* The line that takes most of the making of batches, where it was seen often enough. */
+    const struct pp_op *op = seen->ops.n_ops && seen->ops.ops[0].n >= ENOUGH_LOOKS ? &seen->ops.ops[0] : NULL;
+    const struct pp_op_step *step = seen->ops.n_steps ? &seen->ops.steps[0] : NULL;
     const struct pp_values v = {pp_looks_facts, PP_LOOKS_FACT_COUNT, number, words};
     set_facts(number, seen, r, m);
     words[PP_LOOKS_FACT_OWNER] = op ? op->name : "the making of samples";
@@ -213,7 +181,20 @@ int attach_print_looks(const struct pp_looks *seen, const struct attach_rows *r,
                      rule->l2 ? rule->l2 : "", rule->l2 ? ")" : "");
         pp_page_text(page, rule->says == PP_SAYS_SO ? PP_TONE_BAD : PP_TONE_PLAIN, "Cause:", ATTACH_INDENT, 0,
                      text);
-        print_line(&seen->ops, rule->says == PP_SAYS_SO, page);
+        *text = '\0';
+        if (rule->says == PP_SAYS_SO && op && op->place)
+            snprintf(
+                text, LINE,
+                "%s, %s, has %.0f %% of the making of batches (%.0f to %.0f %%), %.0f %% of that on a CPU.",
+                op->place, op->name, 100 * op->share, 100 * op->share_low, 100 * op->share_high,
+                100 * op->cpu / op->n);
+        else if (rule->says != PP_SAYS_SO && step && step->n >= ENOUGH_LOOKS)
+            snprintf(text, LINE,
+                     "%s%s%s has %.0f %% of the looks at the training thread outside of the DataLoader.",
+                     step->place, step->callee ? ", " : "", step->callee ? step->callee : "",
+                     100 * step->share);
+        if (*text)
+            pp_page_text(page, PP_TONE_PLAIN, "Line:", ATTACH_INDENT, 0, text);
         const char *advice = rule->says == PP_SAYS_SO
                                  ? pp_rules_fill(pp_remedies[rule->remedy].sentence, &v, &arena)
                                  : NULL;

@@ -134,9 +134,6 @@ int attach_print_looks(const struct pp_looks *seen, const struct attach_rows *r,
                        const struct attach_machine *m, const struct pp_page *page);
 /* One sentence into text. */
 char *attach_hint(const struct attach_workers *w, const struct attach_machine *m, char *text, size_t size);
-/* That sentence; why: its stacks tell nothing; NULL: said already. */
-void attach_print_hint(const struct attach_workers *w, const struct attach_machine *m, const char *why,
-                       const struct pp_page *page);
 /* Of a GPU that was looked at. */
 void attach_print_gpu(const struct attach_gpu *gpu, const struct pp_page *page);
 /* What is not known this way, and the command that would tell: the job's own, under pipeprobe exec. why: what
