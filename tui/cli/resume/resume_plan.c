@@ -31,33 +31,6 @@ static void put_point(const struct pp_resume_run *a, struct resume_point *point,
     snprintf(p->how, sizeof(p->how), "%s", how);
 }
 
-/* The epoch that is looked into: the second one, where there is one with a save in it. */
-static void put_chosen(const struct pp_resume_run *a, struct resume_point *point, size_t *n)
-{
-    size_t first = save_near(a, 0, a->n, 0);
-    if (!a->iterations || !first)
-        return;
-    size_t half = a->iteration[0].n / 2;
-    put_point(a, point, n, half > first + 1 ? half : first + 1, 0, "in the middle of epoch 0");
-    size_t e = a->iterations > 1 && a->iteration[1].n > 2 * BEHIND_SAVE ? 1 : 0;
-    size_t begins = a->iteration[e].first, ends = epoch_end(a, e), middle = begins + (ends - begins) / 2;
-    size_t save = save_near(a, begins, ends - BEHIND_SAVE - 1 > begins ? ends - BEHIND_SAVE - 1 : ends,
-                            middle);
-    if (!save) /* saves at ends of epochs alone */
-        save = middle;
-    put_point(a, point, n, save + BEHIND_SAVE, 0,
-              e ? "in epoch 1, behind a save" : "in epoch 0, behind a save");
-    for (size_t i = 0; i < a->saves; i++)
-        if (e && a->save[i].batches == begins) {
-            put_point(a, point, n, begins + 1, 0, "behind the save at the end of epoch 0");
-            break;
-        }
-    if (resume_plan_again(a, save))
-        put_point(a, point, n, save + BEHIND_SAVE, 1, "in a resumed run of the same epoch again");
-    if (save_near(a, save, a->n, save))
-        put_point(a, point, n, save_near(a, save, a->n, save) - 1, 0, "at a save");
-}
-
 size_t resume_plan(const struct pp_resume_run *a, const uint64_t *kill_at, size_t n_at, size_t random,
                    uint64_t seed, struct resume_point point[RESUME_POINTS_MAX])
 {
@@ -67,8 +40,28 @@ size_t resume_plan(const struct pp_resume_run *a, const uint64_t *kill_at, size_
         last = epoch_end(a, a->iterations - 2);
     for (size_t i = 0; i < n_at; i++)
         put_point(a, point, &n, (size_t)kill_at[i], 0, "where it was asked for");
-    if (!n_at)
-        put_chosen(a, point, &n);
+    if (!n_at && a->iterations && first) {
+        /* The epoch that is looked into: the second one, where there is one with a save in it. */
+        size_t half = a->iteration[0].n / 2;
+        put_point(a, point, &n, half > first + 1 ? half : first + 1, 0, "in the middle of epoch 0");
+        size_t e = a->iterations > 1 && a->iteration[1].n > 2 * BEHIND_SAVE ? 1 : 0;
+        size_t begins = a->iteration[e].first, ends = epoch_end(a, e), middle = begins + (ends - begins) / 2;
+        size_t save = save_near(a, begins, ends - BEHIND_SAVE - 1 > begins ? ends - BEHIND_SAVE - 1 : ends,
+                                middle);
+        if (!save) /* saves at ends of epochs alone */
+            save = middle;
+        put_point(a, point, &n, save + BEHIND_SAVE, 0,
+                  e ? "in epoch 1, behind a save" : "in epoch 0, behind a save");
+        for (size_t i = 0; i < a->saves; i++)
+            if (e && a->save[i].batches == begins) {
+                put_point(a, point, &n, begins + 1, 0, "behind the save at the end of epoch 0");
+                break;
+            }
+        if (resume_plan_again(a, save))
+            put_point(a, point, &n, save + BEHIND_SAVE, 1, "in a resumed run of the same epoch again");
+        if (save_near(a, save, a->n, save))
+            put_point(a, point, &n, save_near(a, save, a->n, save) - 1, 0, "at a save");
+    }
     for (size_t i = 0; i < random && first && last > first + 2; i++) {
         seed = pp_resume_mix(seed);
         put_point(a, point, &n, first + 1 + seed % (last - first - 2), 0, "at a random batch");

@@ -290,17 +290,6 @@ static int failed(int code)
     return code != 0 && code != 3 && code != 130;
 }
 
-static int sum_of_codes(const struct crew *k)
-{
-    int inconclusive = 0;
-    for (int r = 0; r < k->n; r++) {
-        if (failed(k->code[r]))
-            return k->code[r] < 0 ? 4 : k->code[r];
-        inconclusive |= k->code[r] == 3;
-    }
-    return interrupt_asked() ? 130 : inconclusive ? 3 : 0;
-}
-
 /* Of their recordings; a rank whose recording cannot be read has a line without one. */
 static pp_status print_ranks(struct crew *k, struct pp_err *err)
 {
@@ -371,7 +360,15 @@ int run_ranks(const struct pp_command *cmd, const struct run_request *asked)
     st = print_ranks(k, &err);
     if (st != PP_OK)
         pp_cli_fail(cmd, &err);
-    code = sum_of_codes(k);
+    /* That of the first rank that failed. */
+    int inconclusive = 0;
+    code = 0;
+    for (int r = 0; r < k->n && !code; r++) {
+        code = !failed(k->code[r]) ? 0 : k->code[r] < 0 ? 4 : k->code[r];
+        inconclusive |= k->code[r] == 3;
+    }
+    if (!code)
+        code = interrupt_asked() ? 130 : inconclusive ? 3 : 0;
 out:
     if (k && k->private_dir[0]) {
         unlink(k->meeting); /* of ranks that were all killed */

@@ -5,28 +5,12 @@
 
 #define WORTH_A_RUN 0.03
 
-/* ---- what the loader takes ---- */
-
-/* Known before anything is run; the hooks in the job have the last word. NULL: nothing speaks against it. */
-static const char *refusal(const struct tune_loader *l, const struct tune_set *set, int key)
-{
-    int workers = set->value[PP_KNOB_NUM_WORKERS] >= 0 ? set->value[PP_KNOB_NUM_WORKERS]
-                                                       : l->value[PP_KNOB_NUM_WORKERS];
-    if (key == PP_KNOB_NUM_WORKERS && l->iterable && !l->sharded && l->value[PP_KNOB_NUM_WORKERS] < 2)
-        return "its IterableDataset does not call get_worker_info: each worker would give every sample";
-    if (key == PP_KNOB_IN_ORDER && !l->has_in_order)
-        return "the job's torch has no in_order (2.6 and later have)";
-    if ((key == PP_KNOB_PREFETCH_FACTOR || key == PP_KNOB_PERSISTENT_WORKERS || key == PP_KNOB_IN_ORDER) &&
-        workers < 1)
-        return "it needs num_workers > 0";
-    return NULL;
-}
-
 /* Takes out of set what the loader does not take or has already; *refused: why. NULL: nothing is left, or it
  * is there already. */
 static struct tune_candidate *add_candidate(struct tune_session *s, struct tune_set set, FILE *notes,
                                             const char **refused)
 {
+    const struct tune_loader *l = s->loader;
     char value[16];
     int left = 0;
     if (s->candidates == TUNE_CANDIDATES_MAX)
@@ -35,9 +19,18 @@ static struct tune_candidate *add_candidate(struct tune_session *s, struct tune_
     for (int k = 0; k < PP_KNOBS_TUNED; k++) {
         if (set.value[k] < 0)
             continue;
-        const char *why = refusal(s->loader, &set, k);
+        /* Known before anything is run; the hooks in the job have the last word. */
+        const char *why = NULL;
+        if (k == PP_KNOB_NUM_WORKERS && l->iterable && !l->sharded && l->value[PP_KNOB_NUM_WORKERS] < 2)
+            why = "its IterableDataset does not call get_worker_info: each worker would give every sample";
+        else if (k == PP_KNOB_IN_ORDER && !l->has_in_order)
+            why = "the job's torch has no in_order (2.6 and later have)";
+        else if ((k == PP_KNOB_PREFETCH_FACTOR || k == PP_KNOB_PERSISTENT_WORKERS || k == PP_KNOB_IN_ORDER) &&
+                 (set.value[PP_KNOB_NUM_WORKERS] >= 0 ? set.value[PP_KNOB_NUM_WORKERS]
+                                                      : l->value[PP_KNOB_NUM_WORKERS]) < 1)
+            why = "it needs num_workers > 0";
         *refused = why ? why : *refused;
-        if (!why && s->loader->value[k] == set.value[k])
+        if (!why && l->value[k] == set.value[k])
             why = "the job has it already";
         if (why && notes)
             fprintf(notes, "left out   %s=%s: %s\n", pp_knob_rows[k].name,
