@@ -105,26 +105,6 @@ static pp_status choose_format(const struct options *o, struct target *to, struc
                      "no format given: use --to, or -o with the format's suffix; 'pipeprobe export --help' lists them");
 }
 
-/* run.sqlite -> run.csv; as nsys, whose suffix is the recording's own, run.nsys.sqlite. The caller frees
- * *out. */
-static pp_status choose_output(const struct options *o, const char *input, const struct target *to,
-                               char **out, struct pp_err *err)
-{
-    int n = o->output ? asprintf(out, "%s", o->output)
-                      : asprintf(out, "%.*s%s%s", pp_stem(input), input,
-                                 to->spans == &pp_export_nsys ? ".nsys" : "",
-                                 to->spans     ? to->spans->suffixes[0]
-                                 : to->metrics ? to->metrics->suffix
-                                               : OTLP_SUFFIX);
-    if (n < 0) {
-        *out = NULL;
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the arguments");
-    }
-    if (to->spans == &pp_export_nsys && !pp_ends_in(*out, ".sqlite") && strcmp(*out, "-") != 0)
-        return pp_fail(err, PP_E_USAGE, "-o %s: nsys opens only names that end in .sqlite", *out);
-    return PP_OK;
-}
-
 /* ---- the recordings of several ranks as one source on one clock ---- */
 
 enum { MOST_RANKS = 256 };
@@ -218,38 +198,6 @@ static void note_damaged(uint64_t chunks)
                                 "chunks of the recording are"));
 }
 
-static void note_done(const struct pp_source *source, const struct pp_exporter *to, const char *out,
-                      const struct pp_export_result *r)
-{
-    char text[32];
-    int to_stdout = strcmp(out, "-") == 0;
-    fprintf(stderr, "%s spans to %s\n", pp_text_count(text, sizeof(text), (double)r->spans),
-            to_stdout ? "standard output" : out);
-    if (r->gpu_rows)
-        fprintf(stderr, "%s rows of GPU activity with them\n",
-                pp_text_count(text, sizeof(text), (double)r->gpu_rows));
-    if (r->requests)
-        fprintf(stderr, "%s to storage with them\n",
-                pp_text_counted(text, sizeof(text), (double)r->requests, "request", "requests"));
-    struct pp_err err;
-    source->each_loss(source->ctx, note_loss, NULL, &err);
-    note_damaged(r->damaged_chunks);
-    if (to->next && !to_stdout) {
-        fputs("next: ", stderr);
-        fprintf(stderr, to->next, out);
-        fputc('\n', stderr);
-    }
-    if (to == &pp_export_nsys) {
-        /* nsys stats X.nsys-rep reads a sibling X.sqlite, however old either is. */
-        char *report = NULL;
-        if (asprintf(&report, "%.*s.nsys-rep", (int)(strlen(out) - strlen(".sqlite")), out) < 0)
-            return;
-        if (access(report, F_OK) == 0)
-            fprintf(stderr, "note: 'nsys stats %s' will read the export %s from now on\n", report, out);
-        free(report);
-    }
-}
-
 /* One recording, or those of several ranks on one clock. */
 static pp_status export_spans(const char *const *inputs, int n, const struct pp_exporter *to, const char *out,
                               const struct options *o, struct pp_err *err)
@@ -267,8 +215,34 @@ static pp_status export_spans(const char *const *inputs, int n, const struct pp_
     pp_progress_begin(&progress, o->quiet);
     st = pp_export(&source, to, &eo, &result, err);
     pp_progress_clear(&progress);
-    if (st == PP_OK && !o->quiet)
-        note_done(&source, to, out, &result);
+    if (st != PP_OK || o->quiet)
+        goto out;
+    char text[32];
+    int to_stdout = strcmp(out, "-") == 0;
+    fprintf(stderr, "%s spans to %s\n", pp_text_count(text, sizeof(text), (double)result.spans),
+            to_stdout ? "standard output" : out);
+    if (result.gpu_rows)
+        fprintf(stderr, "%s rows of GPU activity with them\n",
+                pp_text_count(text, sizeof(text), (double)result.gpu_rows));
+    if (result.requests)
+        fprintf(stderr, "%s to storage with them\n",
+                pp_text_counted(text, sizeof(text), (double)result.requests, "request", "requests"));
+    struct pp_err ignored;
+    source.each_loss(source.ctx, note_loss, NULL, &ignored);
+    note_damaged(result.damaged_chunks);
+    if (to->next && !to_stdout) {
+        fputs("next: ", stderr);
+        fprintf(stderr, to->next, out);
+        fputc('\n', stderr);
+    }
+    /* nsys stats X.nsys-rep reads a sibling X.sqlite, however old either is. */
+    char *report = NULL;
+    if (to == &pp_export_nsys &&
+        asprintf(&report, "%.*s.nsys-rep", (int)(strlen(out) - strlen(".sqlite")), out) >= 0) {
+        if (access(report, F_OK) == 0)
+            fprintf(stderr, "note: 'nsys stats %s' will read the export %s from now on\n", report, out);
+        free(report);
+    }
 out:
     if (ranks)
         pp_source_unjoin(&ranks->joined);
@@ -342,26 +316,6 @@ static int send_body(void *ctx, const char *body, size_t n, size_t spans)
     return interrupt_asked();
 }
 
-static pp_status send_to_server(const struct pp_source *source, struct sending *s,
-                                struct pp_otlp_traces_opts *to, struct pp_otlp_traces_result *r,
-                                struct pp_err *err)
-{
-    pp_status st = pp_otlp_settings_read(s->out, "traces", &s->settings, err);
-    if (st == PP_OK) {
-        struct pp_http_opts http = pp_otlp_client_opts(&s->settings);
-        http.stop = is_interrupted;
-        http.ctx = s;
-        st = pp_client_open(&http, &s->client, err);
-    }
-    to->is_json = s->settings.is_json;
-    if (st == PP_OK)
-        st = pp_otlp_traces(source, to, send_body, s, r, err);
-    if (st == PP_OK && s->lost + s->rejected)
-        st = pp_fail(err, PP_E_SYSTEM, "%llu of %llu spans were not taken: %s",
-                     (unsigned long long)(s->lost + s->rejected), (unsigned long long)s->spans, s->why);
-    return st;
-}
-
 static int write_body(void *ctx, const char *body, size_t n, size_t spans)
 {
     struct sending *s = ctx;
@@ -370,33 +324,39 @@ static int write_body(void *ctx, const char *body, size_t n, size_t spans)
     return s->failed || interrupt_asked();
 }
 
-static pp_status write_to_file(const struct pp_source *source, struct sending *s,
-                               struct pp_otlp_traces_opts *to, struct pp_otlp_traces_result *r,
-                               struct pp_err *err)
-{
-    pp_status st = pp_place_open(&s->place, s->out, source->path, s->o->force, 1, err);
-    to->is_json = 1;
-    if (st == PP_OK)
-        st = pp_otlp_traces(source, to, write_body, s, r, err);
-    if (s->failed)
-        st = pp_fail_errno(err, s->failed, "writing %s failed", s->out);
-    if (st == PP_OK)
-        st = pp_place_commit(&s->place, err);
-    pp_place_discard(&s->place);
-    return st;
-}
-
 static pp_status export_traces(const char *input, const char *out, const struct options *o,
                                struct pp_err *err)
 {
     struct pp_source source;
     struct sending s = {.o = o, .out = out};
     struct pp_otlp_traces_result r;
-    struct pp_otlp_traces_opts to = {.max_bytes = o->max_bytes};
+    struct pp_otlp_traces_opts to = {.max_bytes = o->max_bytes, .is_json = 1};
     int to_url = is_url(out);
     pp_status st = pp_source_open_threads(input, &source, err);
-    if (st == PP_OK)
-        st = (to_url ? send_to_server : write_to_file)(&source, &s, &to, &r, err);
+    if (st == PP_OK && to_url) {
+        st = pp_otlp_settings_read(out, "traces", &s.settings, err);
+        if (st == PP_OK) {
+            struct pp_http_opts http = pp_otlp_client_opts(&s.settings);
+            http.stop = is_interrupted;
+            http.ctx = &s;
+            st = pp_client_open(&http, &s.client, err);
+        }
+        to.is_json = s.settings.is_json;
+        if (st == PP_OK)
+            st = pp_otlp_traces(&source, &to, send_body, &s, &r, err);
+        if (st == PP_OK && s.lost + s.rejected)
+            st = pp_fail(err, PP_E_SYSTEM, "%llu of %llu spans were not taken: %s",
+                         (unsigned long long)(s.lost + s.rejected), (unsigned long long)s.spans, s.why);
+    } else if (st == PP_OK) {
+        st = pp_place_open(&s.place, out, source.path, o->force, 1, err);
+        if (st == PP_OK)
+            st = pp_otlp_traces(&source, &to, write_body, &s, &r, err);
+        if (s.failed)
+            st = pp_fail_errno(err, s.failed, "writing %s failed", out);
+        if (st == PP_OK)
+            st = pp_place_commit(&s.place, err);
+        pp_place_discard(&s.place);
+    }
     if (st == PP_OK && !o->quiet) {
         char spans[32], batches[32], left[32], bytes[32], where[256];
         pp_text_no_secrets(where, sizeof(where), to_url ? s.settings.url : s.out);
@@ -446,8 +406,17 @@ static pp_status act(void *fields, const char **operands, int n, int *code, stru
         for (int k = 0; st == PP_OK && k < i; k++)
             if (strcmp(operands[i], operands[k]) == 0)
                 st = pp_fail(err, PP_E_USAGE, "%s is named twice", operands[i]);
-    if (st == PP_OK)
-        st = choose_output(o, operands[0], &to, &out, err);
+    /* run.sqlite -> run.csv; as nsys, whose suffix is the recording's own, run.nsys.sqlite. */
+    int is_nsys = to.spans == &pp_export_nsys;
+    const char *suffix = to.spans ? to.spans->suffixes[0] : to.metrics ? to.metrics->suffix : OTLP_SUFFIX;
+    if (st == PP_OK && (o->output ? asprintf(&out, "%s", o->output)
+                                  : asprintf(&out, "%.*s%s%s", pp_stem(operands[0]), operands[0],
+                                             is_nsys ? ".nsys" : "", suffix)) < 0) {
+        out = NULL;
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the arguments");
+    }
+    if (st == PP_OK && is_nsys && !pp_ends_in(out, ".sqlite") && strcmp(out, "-") != 0)
+        st = pp_fail(err, PP_E_USAGE, "-o %s: nsys opens only names that end in .sqlite", out);
     if (st == PP_OK && to.metrics) {
         int events = to.metrics->kind == METRICS_AS_EVENTS,
             at_the_end = to.metrics->kind == METRICS_AT_THE_END;

@@ -177,23 +177,39 @@ static pp_status open_order(struct plan *p, const struct plan_opts *o, struct pp
 
 /* ---- print ---- */
 
-/* As lines, or as items of json. Stops early once stdout has failed, which the caller finds out. */
-static void print_samples(struct plan *p, struct pp_json *json)
+/* As lines, or as a document. Stops early once stdout has failed, which the caller finds out. */
+static void print_samples(struct plan *p, const struct plan_opts *o)
 {
     uint64_t index[BLOCK];
     char digits[24], *end = digits + sizeof(digits);
+    struct pp_json j;
+    if (o->json) {
+        pp_json_begin(&j, stdout, 0);
+        pp_json_object(&j);
+        pp_json_put_str(&j, "schema", "pipeprobe.plan/1");
+        pp_json_put_str(&j, "sampler", pp_sampler_kind_name((enum pp_sampler_kind)o->sampler));
+        pp_json_put_uint(&j, "n", p->n);
+        pp_json_put_int(&j, "seed", o->seed);
+        pp_json_put_int(&j, "epoch", o->epoch);
+        pp_json_put_int(&j, "rank", o->rank);
+        pp_json_put_int(&j, "world_size", o->world_size);
+        pp_json_put_bool(&j, "drop_last", o->drop_last);
+        pp_json_put_uint(&j, "rank_samples", pp_sampler_len(p->sampler));
+        pp_json_put_uint(&j, "start", p->at);
+        pp_json_put_array(&j, "samples");
+    }
     while (p->at < p->end && !ferror(stdout)) {
         size_t count = p->end - p->at < BLOCK ? (size_t)(p->end - p->at) : BLOCK;
         pp_order_fill(p->order, p->at, index, count);
         for (size_t i = 0; i < count; i++) {
             const char *path = p->dataset ? pp_dataset_path(p->dataset, index[i], p->path, sizeof(p->path))
                                           : NULL;
-            if (json) {
-                pp_json_object(json);
-                pp_json_put_uint(json, "index", index[i]);
+            if (o->json) {
+                pp_json_object(&j);
+                pp_json_put_uint(&j, "index", index[i]);
                 if (path)
-                    pp_json_put_str(json, "path", path);
-                pp_json_object_end(json);
+                    pp_json_put_str(&j, "path", path);
+                pp_json_object_end(&j);
                 continue;
             }
             /* printf would cost several times what drawing the index does, which shows in a plan of 1e9
@@ -211,28 +227,11 @@ static void print_samples(struct plan *p, struct pp_json *json)
         }
         p->at += count;
     }
-}
-
-static void print_json(struct plan *p, const struct plan_opts *o)
-{
-    struct pp_json j;
-    pp_json_begin(&j, stdout, 0);
-    pp_json_object(&j);
-    pp_json_put_str(&j, "schema", "pipeprobe.plan/1");
-    pp_json_put_str(&j, "sampler", pp_sampler_kind_name((enum pp_sampler_kind)o->sampler));
-    pp_json_put_uint(&j, "n", p->n);
-    pp_json_put_int(&j, "seed", o->seed);
-    pp_json_put_int(&j, "epoch", o->epoch);
-    pp_json_put_int(&j, "rank", o->rank);
-    pp_json_put_int(&j, "world_size", o->world_size);
-    pp_json_put_bool(&j, "drop_last", o->drop_last);
-    pp_json_put_uint(&j, "rank_samples", pp_sampler_len(p->sampler));
-    pp_json_put_uint(&j, "start", p->at);
-    pp_json_put_array(&j, "samples");
-    print_samples(p, &j);
-    pp_json_array_end(&j);
-    pp_json_object_end(&j);
-    pp_json_end(&j);
+    if (o->json) {
+        pp_json_array_end(&j);
+        pp_json_object_end(&j);
+        pp_json_end(&j);
+    }
 }
 
 /* ---- --stream ---- */
@@ -372,10 +371,7 @@ static int plan_main(int argc, char **argv)
         /* A reader that has seen enough (`| head`) closes the pipe: that is no failure. */
         signal(SIGPIPE, SIG_IGN);
         errno = 0;
-        if (o.json)
-            print_json(p, &o);
-        else
-            print_samples(p, NULL);
+        print_samples(p, &o);
         if ((!ferror(stdout) && fflush(stdout) == 0) || errno == EPIPE)
             st = PP_OK;
         else
