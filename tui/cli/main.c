@@ -61,36 +61,6 @@ static int help(const char *name, int all)
     return 0;
 }
 
-static int dispatch(int argc, char **argv)
-{
-    const char *name = argc > 1 ? argv[1] : "help";
-    const struct pp_command *c = find_command(name);
-    if (c && c != &pp_cmd_drain) /* which programs start, not people */
-        pp_cli_mistyped(commands, environ, stderr);
-    if (c)
-        return c == &pp_cmd_whatif || c == &pp_cmd_explain ? pp_cli_run_lines(c, argc - 1, argv + 1)
-                                                           : pp_cli_run(c, argc - 1, argv + 1);
-    if (strcmp(name, "help") == 0) { /* help, help COMMAND, help TOPIC, help COMMAND --all, in any order */
-        const char *of = NULL;
-        int all = 0;
-        for (int i = 2; i < argc; i++) {
-            if (strcmp(argv[i], "--all") == 0 || strcmp(argv[i], "--help-all") == 0)
-                all = 1;
-            else if (strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0 && !of)
-                of = argv[i];
-        }
-        return help(of, all);
-    }
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
-        return help(NULL, 0);
-    if (strcmp(name, "version") == 0 || strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
-        printf("pipeprobe %s (%s%s%sSQLite %s)\n", PP_VERSION, *commit ? "commit " : "", commit,
-               *commit ? ", " : "", sqlite3_libversion());
-        return 0;
-    }
-    return unknown(name);
-}
-
 int main(int argc, char **argv)
 {
     /* A closed standard stream would give its number to the next file that is opened, and a report would be
@@ -106,7 +76,33 @@ int main(int argc, char **argv)
     pp_reader_set_before(pp_trace_before_reading); /* whatever command opens it first */
     pp_recover_set_files(exec_files_recover);
     pp_opts_sections(config_sections);
-    int code = dispatch(argc, argv);
+    const char *name = argc > 1 ? argv[1] : "help";
+    const struct pp_command *c = find_command(name);
+    int code = 0;
+    if (c && c != &pp_cmd_drain) /* which programs start, not people */
+        pp_cli_mistyped(commands, environ, stderr);
+    if (c == &pp_cmd_whatif || c == &pp_cmd_explain) {
+        code = pp_cli_run_lines(c, argc - 1, argv + 1);
+    } else if (c) {
+        code = pp_cli_run(c, argc - 1, argv + 1);
+    } else if (strcmp(name, "help") == 0) { /* help COMMAND, help TOPIC, help COMMAND --all, in any order */
+        const char *of = NULL;
+        int all = 0;
+        for (int i = 2; i < argc; i++) {
+            if (strcmp(argv[i], "--all") == 0 || strcmp(argv[i], "--help-all") == 0)
+                all = 1;
+            else if (strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0 && !of)
+                of = argv[i];
+        }
+        code = help(of, all);
+    } else if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        code = help(NULL, 0);
+    } else if (strcmp(name, "version") == 0 || strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+        printf("pipeprobe %s (%s%s%sSQLite %s)\n", PP_VERSION, *commit ? "commit " : "", commit,
+               *commit ? ", " : "", sqlite3_libversion());
+    } else {
+        code = unknown(name);
+    }
     if (code == 0 && fflush(stdout) != 0 && errno != EPIPE) { /* a reader that leaves has what it wanted */
         fputs("pipeprobe: writing to standard output failed\n", stderr);
         code = pp_status_exit_code(PP_E_IO);
