@@ -49,8 +49,6 @@ struct file {
 
 struct follow {
     const struct options *o;
-    const char *const *operands; /* recordings and directories of them, which are listed at every look */
-    int n_operands;
     struct file *file;
     size_t n, room;
     struct stat output; /* which is none of the files; st_ino 0: it is not there */
@@ -210,34 +208,27 @@ static pp_status wait_until(struct follow *g, uint64_t until_ns, struct pp_err *
     return st;
 }
 
-/* A directory is looked through again: a rank may have begun. */
-static pp_status find_files(struct follow *g, int first, struct pp_err *err)
-{
-    pp_status st = PP_OK;
-    struct stat info;
-    if (first && !g->o->beside && !g->n_operands)
-        return pp_fail(err, PP_E_USAGE, "no recordings given: name the directory that they are in");
-    for (int i = 0; st == PP_OK && !g->o->beside && i < g->n_operands; i++) {
-        const char *operand = g->operands[i];
-        if (stat(operand, &info) != 0)
-            st = first ? pp_fail_errno(err, errno, "reading %s failed", operand) : PP_OK;
-        else if ((st = pp_rank_files_each(&operand, 1, add_file, g, err)) == PP_E_USAGE)
-            st = PP_OK; /* an empty directory: a rank is going to begin */
-    }
-    return st;
-}
-
-/* Signals end it after a last look; beside another command, its end. PP_E_USAGE: nothing of a rank came. */
+/* operands: recordings and directories of them. Signals end it after a last look; beside another command, its
+ * end. PP_E_USAGE: nothing of a rank came. */
 static pp_status follow_ranks(const struct options *o, const char *const *operands, int n, struct pp_err *err)
 {
-    struct follow g = {.o = o, .operands = operands, .n_operands = n};
+    struct follow g = {.o = o};
     int first = 1, ended = 0;
     interrupt_catch(o->beside ? INTERRUPT_BESIDE : INTERRUPT_WAKES, NULL);
     interrupt_ignore_pipe();
     pp_status st = PP_OK, written = PP_OK;
     while (st == PP_OK && !ended) {
         uint64_t began = pp_now_ns(), cpu = pp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
-        st = find_files(&g, first, err);
+        struct stat info;
+        if (first && !o->beside && !n)
+            st = pp_fail(err, PP_E_USAGE, "no recordings given: name the directory that they are in");
+        /* A directory is looked through again: a rank may have begun. */
+        for (int i = 0; st == PP_OK && !o->beside && i < n; i++) {
+            if (stat(operands[i], &info) != 0)
+                st = first ? pp_fail_errno(err, errno, "reading %s failed", operands[i]) : PP_OK;
+            else if ((st = pp_rank_files_each(&operands[i], 1, add_file, &g, err)) == PP_E_USAGE)
+                st = PP_OK; /* an empty directory: a rank is going to begin */
+        }
         if (st == PP_OK)
             st = read_files(&g, 0, err);
         if (st == PP_OK)

@@ -31,29 +31,6 @@ static int of_many(const struct pp_identity *rank)
     return rank && rank->launcher && rank->world_size > 1;
 }
 
-/* When the process that started this one began: the launcher, which all ranks of a machine have in common. 0:
- * not known. */
-static time_t launcher_started(void)
-{
-    char path[64], line[1024];
-    unsigned long long ticks = 0, boot = 0;
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)getppid());
-    FILE *in = fopen(path, "re");
-    const char *at = in && fgets(line, sizeof(line), in) ? strrchr(line, ')') : NULL;
-    for (int field = 2; at && field < 22; field++) /* proc(5): starttime is the 22nd; the name is the 2nd */
-        at = strchr(at + 1, ' ');
-    if (at)
-        sscanf(at, "%llu", &ticks);
-    if (in)
-        fclose(in);
-    in = fopen("/proc/stat", "re");
-    while (in && !boot && fgets(line, sizeof(line), in))
-        sscanf(line, "btime %llu", &boot);
-    if (in)
-        fclose(in);
-    return ticks && boot ? (time_t)(boot + ticks / (unsigned long long)sysconf(_SC_CLK_TCK)) : 0;
-}
-
 static int ends_in_slash(const char *path)
 {
     size_t n = strlen(path);
@@ -88,8 +65,27 @@ static pp_status ranked_name(const char *output, const struct pp_identity *rank,
     }
     snprintf(job, sizeof(job), "%.64s", rank->job);
     if (!*rank->job) {
-        time_t began = launcher_started();
-        stamp_of(began ? began : time(NULL), job, sizeof(job));
+        /* When the process that started this one began: the launcher, which all ranks of a machine have in
+         * common. */
+        char line[1024];
+        unsigned long long ticks = 0, boot = 0;
+        snprintf(line, sizeof(line), "/proc/%d/stat", (int)getppid());
+        FILE *in = fopen(line, "re");
+        const char *at = in && fgets(line, sizeof(line), in) ? strrchr(line, ')') : NULL;
+        for (int field = 2; at && field < 22; field++) /* proc(5): starttime is the 22nd, the name the 2nd */
+            at = strchr(at + 1, ' ');
+        if (at)
+            sscanf(at, "%llu", &ticks);
+        if (in)
+            fclose(in);
+        in = fopen("/proc/stat", "re");
+        while (in && !boot && fgets(line, sizeof(line), in))
+            sscanf(line, "btime %llu", &boot);
+        if (in)
+            fclose(in);
+        int known = ticks && boot;
+        stamp_of(known ? (time_t)(boot + ticks / (unsigned long long)sysconf(_SC_CLK_TCK)) : time(NULL), job,
+                 sizeof(job));
     }
     for (char *c = job; *c;
          c++) /* what a launcher calls a job may be anything; it is part of a file name here */

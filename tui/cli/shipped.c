@@ -42,25 +42,6 @@ pp_status pp_shipped_find(const char *what, const char *variable, const struct p
 
 /* ---- maps ---- */
 
-/* A file of that name wins over a shipped map, which is NAME.map beside the installed program, or in the
- * source tree that it was built in. */
-static pp_status find_map(const char *name, char *path, size_t size, struct pp_err *err)
-{
-    const char *dir = getenv("PIPEPROBE_MAPS");
-    char file[NAME_MAX + 1];
-    if (strchr(name, '/') || access(name, F_OK) == 0) {
-        snprintf(path, size, "%s", name);
-        return PP_OK;
-    }
-    if (dir && (size_t)snprintf(path, size, "%s/%s.map", dir, name) < size && access(path, R_OK) == 0)
-        return PP_OK;
-    if ((size_t)snprintf(file, sizeof(file), "%s.map", name) < sizeof(file) &&
-        pp_shipped_find("map", NULL, &pp_shipped_maps, file, path, NULL) == PP_OK)
-        return PP_OK;
-    return pp_fail(err, PP_E_NOT_FOUND,
-                   "map not found: %s is neither a file nor a shipped map (dali, pytorch)", name);
-}
-
 static pp_status append_file(char **text, size_t *n, const char *path, struct pp_err *err)
 {
     struct pp_io_file file = {.limit = 16 << 20};
@@ -88,7 +69,18 @@ pp_status range_maps_read(const struct pp_opt_list *maps, char **text, size_t *r
     *rows = 0;
     pp_status st = m && *text ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the maps");
     for (int i = 0; i < maps->n && st == PP_OK; i++) {
-        st = find_map(maps->item[i], path, sizeof(path), err);
+        /* A file of that name wins over a shipped map, which is NAME.map beside the installed program, or in
+         * the source tree that it was built in. */
+        const char *name = maps->item[i], *dir = getenv("PIPEPROBE_MAPS");
+        char file[NAME_MAX + 1];
+        if (strchr(name, '/') || access(name, F_OK) == 0)
+            snprintf(path, sizeof(path), "%s", name);
+        else if (!(dir && (size_t)snprintf(path, sizeof(path), "%s/%s.map", dir, name) < sizeof(path) &&
+                   access(path, R_OK) == 0) &&
+                 !((size_t)snprintf(file, sizeof(file), "%s.map", name) < sizeof(file) &&
+                   pp_shipped_find("map", NULL, &pp_shipped_maps, file, path, NULL) == PP_OK))
+            st = pp_fail(err, PP_E_NOT_FOUND,
+                         "map not found: %s is neither a file nor a shipped map (dali, pytorch)", name);
         if (st == PP_OK)
             st = pp_namemap_add_file(m, path, err);
         if (st == PP_OK)

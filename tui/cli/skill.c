@@ -36,29 +36,34 @@ static pp_status read_file(const char *file, struct pp_io_file *f, struct pp_err
     return st == PP_OK ? pp_io_read_file(AT_FDCWD, path, f, err) : st;
 }
 
-static pp_status make_folder(const char *path, struct pp_err *err)
+static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
-    return mkdir(path, 0777) == 0 || errno == EEXIST ? PP_OK
-                                                     : pp_fail_errno(err, errno, "cannot make %s", path);
-}
-
-static pp_status install(const struct options *o, struct pp_err *err)
-{
-    char folder[PATH_MAX], below[PATH_MAX + 16];
-    if ((size_t)snprintf(folder, sizeof(folder), "%s/pipeprobe", o->install) >= sizeof(folder))
+    const struct options *o = fields;
+    struct pp_io_file f = {0};
+    char folder[2][PATH_MAX], path[PATH_MAX];
+    if (n)
+        return pp_fail(err, PP_E_USAGE, "skill takes no %s; --install DIR copies the folder", operands[0]);
+    if (!o->install) {
+        pp_status st = read_file(files[0], &f, err);
+        if (st == PP_OK && (fwrite(f.buf, 1, f.size, stdout) != f.size || fflush(stdout) != 0))
+            st = pp_fail_errno(err, errno, "cannot write to standard output");
+        free(f.buf);
+        return st;
+    }
+    if ((size_t)snprintf(folder[0], PATH_MAX, "%s/pipeprobe", o->install) >= PATH_MAX ||
+        (size_t)snprintf(folder[1], PATH_MAX, "%s/references", folder[0]) >= PATH_MAX)
         return pp_fail(err, PP_E_USAGE, "--install: the path is too long");
-    snprintf(below, sizeof(below), "%s/references", folder);
     pp_status st = access(o->install, F_OK) == 0
-                       ? make_folder(folder, err)
+                       ? PP_OK
                        : pp_fail(err, PP_E_NOT_FOUND,
                                  "--install %s: there is no such directory; make it first", o->install);
-    if (st == PP_OK)
-        st = make_folder(below, err);
+    for (int i = 0; st == PP_OK && i < 2; i++)
+        if (mkdir(folder[i], 0777) != 0 && errno != EEXIST)
+            st = pp_fail_errno(err, errno, "cannot make %s", folder[i]);
     for (size_t i = 0; st == PP_OK && i < sizeof(files) / sizeof(*files); i++) {
-        char path[PATH_MAX];
-        struct pp_io_file f = {0};
+        f = (struct pp_io_file){0};
         st = read_file(files[i], &f, err);
-        if (st == PP_OK && (size_t)snprintf(path, sizeof(path), "%s/%s", folder, files[i]) >= sizeof(path))
+        if (st == PP_OK && (size_t)snprintf(path, sizeof(path), "%s/%s", folder[0], files[i]) >= sizeof(path))
             st = pp_fail(err, PP_E_USAGE, "--install: the path is too long");
         int fd = st == PP_OK
                      ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (o->force ? O_TRUNC : O_EXCL), 0666)
@@ -71,21 +76,7 @@ static pp_status install(const struct options *o, struct pp_err *err)
         free(f.buf);
     }
     if (st == PP_OK)
-        pp_cli_note("installed", folder);
-    return st;
-}
-
-static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
-{
-    const struct options *o = fields;
-    struct pp_io_file f = {0};
-    pp_status st = n ? pp_fail(err, PP_E_USAGE, "skill takes no %s; --install DIR copies the folder",
-                               operands[0])
-                   : o->install ? install(o, err)
-                                : read_file(files[0], &f, err);
-    if (st == PP_OK && !o->install && (fwrite(f.buf, 1, f.size, stdout) != f.size || fflush(stdout) != 0))
-        st = pp_fail_errno(err, errno, "cannot write to standard output");
-    free(f.buf);
+        pp_cli_note("installed", folder[0]);
     return st;
 }
 
