@@ -85,6 +85,27 @@ static void stored_already(void *ctx, const struct pp_loaders_file *f)
 {
 }
 
+static void take_state(struct pp_store *store, int64_t pid, const struct pp_order_block *b,
+                       const uint8_t *behind)
+{
+    struct pp_state_times times;
+    const char *text[PP_STATE_TEXTS], *at = (const char *)behind + sizeof(times);
+    memcpy(&times, behind, sizeof(times));
+    for (int i = 0; i < PP_STATE_TEXTS; i++, at += strlen(at) + 1)
+        text[i] = i < 2 || *at ? at : NULL;
+    pp_store_state(store, &(struct pp_state_row){.pid = pid,
+                                                 .t_ns = times.t_ns,
+                                                 .dur_ns = times.dur_ns,
+                                                 .action = text[0],
+                                                 .via = text[1],
+                                                 .path = text[2],
+                                                 .place = text[3],
+                                                 .value = text[4],
+                                                 .iterations = b->loader,
+                                                 .batch = b->first_batch,
+                                                 .step = b->flags});
+}
+
 static void take_block(void *ctx, int64_t pid, const struct pp_order_block *b, const uint8_t *behind)
 {
     struct pp_store *store = ((const struct taking *)ctx)->store;
@@ -119,25 +140,7 @@ static void take_block(void *ctx, int64_t pid, const struct pp_order_block *b, c
             pp_store_use(store, &u);
         break;
     }
-    case PP_STATE_MAGIC: {
-        struct pp_state_times times;
-        const char *text[PP_STATE_TEXTS], *at = key + sizeof(times);
-        memcpy(&times, behind, sizeof(times));
-        for (int i = 0; i < PP_STATE_TEXTS; i++, at += strlen(at) + 1)
-            text[i] = i < 2 || *at ? at : NULL;
-        pp_store_state(store, &(struct pp_state_row){.pid = pid,
-                                                     .t_ns = times.t_ns,
-                                                     .dur_ns = times.dur_ns,
-                                                     .action = text[0],
-                                                     .via = text[1],
-                                                     .path = text[2],
-                                                     .place = text[3],
-                                                     .value = text[4],
-                                                     .iterations = b->loader,
-                                                     .batch = b->first_batch,
-                                                     .step = b->flags});
-        break;
-    }
+    case PP_STATE_MAGIC: take_state(store, pid, b, behind); break;
     case PP_FACT_MAGIC:
         pp_store_fact(store, &(struct pp_fact_row){.pid = pid,
                                                    .loader = b->loader,
