@@ -30,38 +30,6 @@ struct exec_ranks {
     struct pp_err trouble; /* the first */
 };
 
-/* ---- one rank ---- */
-
-static pp_status add_rank(struct exec_ranks *x, const struct pp_identity *id, int64_t pid,
-                          struct exec_record **out, struct pp_err *err)
-{
-    const struct exec_ranks_opts *o = &x->opts;
-    struct exec_record *r = x->n < EXEC_RANKS_MAX ? calloc(1, sizeof(*r)) : NULL;
-    if (!r)
-        return pp_fail(err, PP_E_NO_MEMORY, "there is no room for more than %zu ranks", x->n);
-    r->rank = *id;
-    r->gpu_records = o->above->gpu_records;
-    r->lines_hz = o->above->lines_hz;
-    /* Under the launcher all ranks have one parent, which began when exec did: a job without a name is called
-     * as exec's own recording is. */
-    const char *output = o->output || *id->job ? o->output : x->names;
-    pp_status st = exec_record_create(r, output, o->force, o->ring_spans, o->map_text, err);
-    if (st == PP_OK) {
-        o->config(o->ctx, pp_recording_store(r->recording));
-        st = pp_recording_start(r->recording, o->command_line, err);
-        if (st != PP_OK)
-            exec_record_abandon(r);
-    }
-    if (st != PP_OK) {
-        free(r);
-        return st;
-    }
-    o->begun(o->ctx, r->path);
-    x->process[x->n] = pid > 0 && pid <= INT32_MAX ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : -1;
-    *out = x->rank[x->n++] = r;
-    return PP_OK;
-}
-
 /* ---- answering ---- */
 
 /* One that can have no recording of its own is told exec's, so that it does not wait. */
@@ -80,7 +48,35 @@ static void answer_rank(void *ctx, const struct pp_rank_file *f)
         pp_rank_key(&x->rank[i]->rank, other, sizeof(other));
         r = strcmp(key, other) == 0 ? x->rank[i] : NULL;
     }
-    pp_status st = r ? PP_OK : add_rank(x, &id, f->pid, &r, &err);
+    int is_new = !r;
+    pp_status st = PP_OK;
+    if (is_new && (x->n == EXEC_RANKS_MAX || !(r = calloc(1, sizeof(*r)))))
+        st = pp_fail(&err, PP_E_NO_MEMORY, "there is no room for more than %zu ranks", x->n);
+    if (is_new && st == PP_OK) {
+        const struct exec_ranks_opts *o = &x->opts;
+        /* Under the launcher all ranks have one parent, which began when exec did: a job without a name is
+         * called as exec's own recording is. */
+        const char *output = o->output || *id.job ? o->output : x->names;
+        r->rank = id;
+        r->gpu_records = o->above->gpu_records;
+        r->lines_hz = o->above->lines_hz;
+        st = exec_record_create(r, output, o->force, o->ring_spans, o->map_text, &err);
+        if (st == PP_OK) {
+            o->config(o->ctx, pp_recording_store(r->recording));
+            st = pp_recording_start(r->recording, o->command_line, &err);
+            if (st != PP_OK)
+                exec_record_abandon(r);
+        }
+        if (st == PP_OK) {
+            o->begun(o->ctx, r->path);
+            x->process[x->n] = f->pid > 0 && f->pid <= INT32_MAX
+                                   ? (int)syscall(SYS_pidfd_open, (pid_t)f->pid, 0)
+                                   : -1;
+            x->rank[x->n++] = r;
+        } else {
+            free(r);
+        }
+    }
     if (st == PP_OK && !realpath(pp_recording_rings_dir(r->recording), own))
         st = pp_fail(&err, PP_E_SYSTEM, "the session directory %s was removed",
                      pp_recording_rings_dir(r->recording));

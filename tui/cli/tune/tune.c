@@ -180,44 +180,12 @@ static int was_measured(const struct tune_session *s)
     return n;
 }
 
-/* which: of the candidates; their number: the baseline again. */
-static pp_status run_one(struct tune_session *s, const struct options *o, int which, int number,
-                         struct pp_err *err)
-{
-    char name[TUNE_TEXT + 16], words[TUNE_TEXT] = "baseline", text[600];
-    struct tune_candidate *c = which < s->candidates ? &s->candidate[which] : NULL;
-    struct tune_run *r = calloc(1, sizeof(*r));
-    /* It failed in a round before; or there is nothing yet to compare a baseline with. */
-    if (c ? c->why[0] != 0 : !was_measured(s)) {
-        free(r);
-        return PP_OK;
-    }
-    if (c)
-        tune_set_words(&c->set, words);
-    for (char *p = words; *p; p++)
-        *p = *p == '=' ? '-' : *p == ',' ? '_' : *p;
-    snprintf(name, sizeof(name), "%02d-%s", number, words);
-    note(o, "running", name);
-    const struct tune_ask ask = {name, o->proof_ns, c ? &c->set : NULL, s->loader};
-    pp_status st = r ? tune_run_make(&s->job, &ask, r, err)
-                     : pp_fail(err, PP_E_NO_MEMORY, "no memory for a run");
-    if (st == PP_OK && c)
-        add_candidate_run(s, c, r);
-    else if (st == PP_OK && !isnan(r->rate))
-        tune_add_run(&s->base, r);
-    const char *why = st == PP_OK ? (c ? c->why : r->why) : "";
-    snprintf(text, sizeof(text), "%s: %s", name, why);
-    if (why[0] && !interrupt_asked())
-        note(o, "failed", text);
-    free(r);
-    return st;
-}
-
-/* Rounds in alternating order: what drifts steadily hits all alike. */
+/* Rounds in alternating order: what drifts steadily hits all alike. In each the candidates, and the baseline
+ * again. */
 static pp_status run_rounds(struct tune_session *s, const struct options *o, struct pp_err *err)
 {
-    char predicted[64], text[320];
-    int number = 2;
+    char predicted[64], text[600];
+    int number = 1;
     pp_status st = PP_OK;
     for (int i = 0; i < s->candidates; i++) {
         snprintf(text, sizeof(text), "%s, predicted %s", s->candidate[i].words,
@@ -225,8 +193,34 @@ static pp_status run_rounds(struct tune_session *s, const struct options *o, str
         note(o, "to prove", text);
     }
     for (int64_t round = 0; round < o->repeats && s->candidates; round++)
-        for (int i = 0; i <= s->candidates && st == PP_OK && !interrupt_asked(); i++)
-            st = run_one(s, o, round % 2 ? s->candidates - i : i, number++, err);
+        for (int i = 0; i <= s->candidates && st == PP_OK && !interrupt_asked(); i++) {
+            int which = round % 2 ? s->candidates - i : i;
+            char name[TUNE_TEXT + 16], words[TUNE_TEXT] = "baseline";
+            struct tune_candidate *c = which < s->candidates ? &s->candidate[which] : NULL;
+            number++;
+            /* It failed in a round before; or there is nothing yet to compare a baseline with. */
+            if (c ? c->why[0] != 0 : !was_measured(s))
+                continue;
+            if (c)
+                tune_set_words(&c->set, words);
+            for (char *p = words; *p; p++)
+                *p = *p == '=' ? '-' : *p == ',' ? '_' : *p;
+            snprintf(name, sizeof(name), "%02d-%s", number, words);
+            note(o, "running", name);
+            const struct tune_ask ask = {name, o->proof_ns, c ? &c->set : NULL, s->loader};
+            struct tune_run *r = calloc(1, sizeof(*r));
+            st = r ? tune_run_make(&s->job, &ask, r, err)
+                   : pp_fail(err, PP_E_NO_MEMORY, "no memory for a run");
+            if (st == PP_OK && c)
+                add_candidate_run(s, c, r);
+            else if (st == PP_OK && !isnan(r->rate))
+                tune_add_run(&s->base, r);
+            const char *why = st == PP_OK ? (c ? c->why : r->why) : "";
+            snprintf(text, sizeof(text), "%s: %s", name, why);
+            if (why[0] && !interrupt_asked())
+                note(o, "failed", text);
+            free(r);
+        }
     if (st == PP_OK && interrupt_asked())
         st = pp_fail(err, PP_E_INTERRUPTED, "interrupted; what was recorded is in %s", s->job.dir);
     return st;

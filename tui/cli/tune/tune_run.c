@@ -22,32 +22,6 @@ enum {
 static const uint64_t EXEC_ENDS_NS = UINT64_C(180) *
                                      1000000000; /* to finish the file of a job that is gone */
 
-/* ---- starting ---- */
-
-/* exec --quiet --output PATH [--no-reads] -- PROGRAM... It is a session and group of its own, so that all of
- * it can be reached and none of it waits for the terminal, and ends with us. */
-static pp_status start_exec(const struct tune_job *job, const struct tune_run *r, const char *override,
-                            pid_t *pid, struct pp_err *err)
-{
-    size_t n = 0;
-    int log = pp_io_open(r->log, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0644);
-    struct again a = {.in = AGAIN_NULL, .out = log, .errors = log, .group = AGAIN_OWN_SESSION};
-    while (job->program[n])
-        n++;
-    again_add(&a, "pipeprobe", "exec", "--quiet", "--output", r->path, NULL);
-    if (job->no_reads)
-        again_add(&a, "--no-reads", NULL);
-    again_add(&a, "--", NULL);
-    again_add_all(&a, job->program, n);
-    if (log < 0 || setenv("PIPEPROBE_OVERRIDE", override, 1) != 0)
-        a.failed = errno;
-    int e = again_start(&a, pid);
-    unsetenv("PIPEPROBE_OVERRIDE");
-    if (log >= 0)
-        close(log);
-    return e ? pp_fail_errno(err, e, "cannot start a run of %s", job->program[0]) : PP_OK;
-}
-
 /* ---- to its end ---- */
 
 /* What the processes are sent, one after the other; exec itself gets none but the first, and finishes the
@@ -277,10 +251,30 @@ pp_status tune_run_make(const struct tune_job *job, const struct tune_ask *ask, 
     if (n < 0)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory");
     int fd = pp_io_open(notes, O_WRONLY | O_CREAT | O_EXCL, 0644); /* which the job's hooks write */
-    pp_status st = fd >= 0 ? start_exec(job, r, override, &exec, err)
-                           : pp_fail_errno(err, errno, "cannot make %s", notes);
+    pp_status st = fd >= 0 ? PP_OK : pp_fail_errno(err, errno, "cannot make %s", notes);
     if (fd >= 0)
         close(fd);
+    if (st == PP_OK) {
+        /* exec --quiet --output PATH [--no-reads] -- PROGRAM... It is a session and group of its own, so that
+         * all of it can be reached and none of it waits for the terminal, and ends with us. */
+        size_t words_n = 0;
+        int log = pp_io_open(r->log, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0644);
+        struct again a = {.in = AGAIN_NULL, .out = log, .errors = log, .group = AGAIN_OWN_SESSION};
+        while (job->program[words_n])
+            words_n++;
+        again_add(&a, "pipeprobe", "exec", "--quiet", "--output", r->path, NULL);
+        if (job->no_reads)
+            again_add(&a, "--no-reads", NULL);
+        again_add(&a, "--", NULL);
+        again_add_all(&a, job->program, words_n);
+        if (log < 0 || setenv("PIPEPROBE_OVERRIDE", override, 1) != 0)
+            a.failed = errno;
+        int e = again_start(&a, &exec);
+        unsetenv("PIPEPROBE_OVERRIDE");
+        if (log >= 0)
+            close(log);
+        st = e ? pp_fail_errno(err, e, "cannot start a run of %s", job->program[0]) : PP_OK;
+    }
     free(override);
     if (st != PP_OK)
         return st;
