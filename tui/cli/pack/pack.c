@@ -88,44 +88,40 @@ static pp_status go_on(struct pack *p, const char *what, uint64_t done, struct p
 
 /* ---- write ---- */
 
-/* A sample, and what it is by its first bytes. */
-static pp_status read_sample(struct pack *p, uint64_t index, const char **kind, struct pp_err *err)
+static pp_status write_shards(struct pack *p, struct pp_err *err)
 {
     static const struct {
         const char *kind, *bytes;
         size_t size;
     } magic[] = {{"jpg", "\xff\xd8\xff", 3}, {"png", "\x89PNG\r\n\x1a\n", 8}};
-    const struct pp_sample *s = &p->sample;
-    char path[PATH_MAX];
-    pp_status st = pp_dataset_read(p->dataset, index, &p->sample, err);
-    if (st != PP_OK)
-        return st;
-    *kind = s->size >= 12 && memcmp(s->data, "RIFF", 4) == 0 && memcmp(s->data + 8, "WEBP", 4) == 0 ? "webp"
-                                                                                                    : NULL;
-    for (size_t i = 0; i < sizeof(magic) / sizeof(*magic); i++)
-        if (s->size >= magic[i].size && memcmp(s->data, magic[i].bytes, magic[i].size) == 0)
-            *kind = magic[i].kind;
-    return *kind
-               ? PP_OK
-               : pp_fail(err, PP_E_UNSUPPORTED, "%s is neither JPEG, PNG nor WebP, which shards are read for",
-                         pp_dataset_path(p->dataset, index, path, sizeof(path)));
-}
-
-static pp_status write_shards(struct pack *p, struct pp_err *err)
-{
-    void *writer = NULL;
     const struct pack_format *f = writers[p->o->format];
-    const struct pack_into into = {.dir = p->partial, .shard_bytes = p->o->shard_bytes};
+    struct pack_into *writer = calloc(1, f->state_bytes);
     uint64_t n = pp_sampler_len(p->sampler);
-    pp_status st = f->begin(&into, &writer, err), ended;
-    if (st != PP_OK)
-        return st;
+    pp_status st = PP_OK, ended;
+    if (!writer)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to write shards");
+    *writer = (struct pack_into){.dir = p->partial, .shard_bytes = p->o->shard_bytes};
     for (uint64_t i = 0; st == PP_OK && i < n; i++) {
         const char *kind = NULL;
         struct pp_err why = {0};
         if ((st = go_on(p, "packing", i, err)) != PP_OK)
             break;
-        st = read_sample(p, pp_order_at(p->order, i), &kind, &why);
+        /* A sample, and what it is by its first bytes. */
+        uint64_t index = pp_order_at(p->order, i);
+        char path[PATH_MAX];
+        const uint8_t *data;
+        st = pp_dataset_read(p->dataset, index, &p->sample, &why);
+        data = p->sample.data;
+        if (st == PP_OK && p->sample.size >= 12 && memcmp(data, "RIFF", 4) == 0 &&
+            memcmp(data + 8, "WEBP", 4) == 0)
+            kind = "webp";
+        for (size_t k = 0; st == PP_OK && k < sizeof(magic) / sizeof(*magic); k++)
+            if (p->sample.size >= magic[k].size && memcmp(data, magic[k].bytes, magic[k].size) == 0)
+                kind = magic[k].kind;
+        if (st == PP_OK && !kind)
+            st = pp_fail(&why, PP_E_UNSUPPORTED,
+                         "%s is neither JPEG, PNG nor WebP, which shards are read for",
+                         pp_dataset_path(p->dataset, index, path, sizeof(path)));
         if (st != PP_OK && p->o->skip_errors && st != PP_E_NO_MEMORY) {
             p->left_out++;
             st = PP_OK;
@@ -149,6 +145,7 @@ static pp_status write_shards(struct pack *p, struct pp_err *err)
         st = pp_fail(err, PP_E_EMPTY, "no sample of %s can be packed: all %llu are left out", p->source,
                      (unsigned long long)p->left_out);
     ended = f->end(writer, st != PP_OK, &p->shards, err);
+    free(writer);
     return st != PP_OK ? st : ended;
 }
 

@@ -26,18 +26,6 @@ struct mds {
     size_t shards, shard_cap;
 };
 
-static pp_status mds_begin(const struct pack_into *into, void **state, struct pp_err *err)
-{
-    struct mds *m = calloc(1, sizeof(*m));
-    if (!m)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to write shards");
-    m->into = *into;
-    if (m->into.shard_bytes > MOST_BYTES)
-        m->into.shard_bytes = MOST_BYTES;
-    *state = m;
-    return PP_OK;
-}
-
 static void put_columns(struct pp_json *j, const struct mds *m)
 {
     pp_json_put_array(j, "column_names"), pp_json_str(j, "image"), pp_json_str(j, "label");
@@ -161,8 +149,7 @@ static pp_status mds_end(void *state, int failed, uint64_t *shards, struct pp_er
     free(m->data);
     free(m->at);
     free(m->shard);
-    free(m);
     return st;
 }
 
-const struct pack_format pack_mds = {.begin = mds_begin, .add = mds_add, .end = mds_end};
+const struct pack_format pack_mds = {.state_bytes = sizeof(struct mds), .add = mds_add, .end = mds_end};

@@ -20,16 +20,6 @@ struct tar {
     uint64_t shards, bytes; /* bytes: of the one at hand */
 };
 
-static pp_status tar_begin(const struct pack_into *into, void **state, struct pp_err *err)
-{
-    struct tar *t = calloc(1, sizeof(*t));
-    if (!t)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to write shards");
-    t->into = *into;
-    *state = t;
-    return PP_OK;
-}
-
 /* Two blocks of zeros end an archive. */
 static pp_status close_shard(struct tar *t, struct pp_err *err)
 {
@@ -99,8 +89,7 @@ static pp_status tar_end(void *state, int failed, uint64_t *shards, struct pp_er
     struct tar *t = state;
     pp_status st = close_shard(t, failed ? NULL : err);
     *shards = t->shards;
-    free(t);
     return failed ? PP_OK : st;
 }
 
-const struct pack_format pack_tar = {.begin = tar_begin, .add = tar_add, .end = tar_end};
+const struct pack_format pack_tar = {.state_bytes = sizeof(struct tar), .add = tar_add, .end = tar_end};

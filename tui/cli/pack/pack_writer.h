@@ -21,8 +21,9 @@ struct pack_into {
 };
 
 struct pack_format {
-    /* *state is the format's; end frees it, also without add, and writes what is left if failed is 0. */
-    pp_status (*begin)(const struct pack_into *into, void **state, struct pp_err *err);
+    /* state: so many bytes, beginning with a struct pack_into, all 0 behind it. end is called also without
+     * add, and writes what is left if failed is 0; the caller frees. */
+    size_t state_bytes;
     pp_status (*add)(void *state, const struct pack_sample *s, struct pp_err *err);
     pp_status (*end)(void *state, int failed, uint64_t *shards, struct pp_err *err);
 };
