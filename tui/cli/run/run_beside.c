@@ -44,30 +44,13 @@ static const char *difference(const struct pp_report *a, const struct pp_report 
     return NULL;
 }
 
-/* NAN: too little was measured. */
-static double ratio_of(const struct pp_report *torch, const struct pp_report *own)
-{
-    int short_code = pp_status_exit_code(PP_E_INCONCLUSIVE);
-    return torch->samples_per_s > 0 && pp_report_exit_code(torch) != short_code &&
-                   pp_report_exit_code(own) != short_code
-               ? own->samples_per_s / torch->samples_per_s
-               : NAN;
-}
-
-/* Both keep up with the step: then its rate is compared with itself. */
-static int step_bound(const struct pp_report *torch, const struct pp_report *own)
-{
-    return torch->data_wait_share < LITTLE_WAIT && own->data_wait_share < LITTLE_WAIT;
-}
-
 /* ---- text ---- */
 
 static void print_text(const struct run_beside *b, const struct pp_report *torch, const struct pp_report *own,
-                       FILE *out)
+                       double ratio, int step_bound, FILE *out)
 {
     char rate[2][32], step[32], wait[2][32], bytes[2][32];
     const char *key;
-    double ratio = own ? ratio_of(torch, own) : NAN;
     fprintf(out, "PyTorch DataLoader %s samples/s",
             pp_text_rate(rate[0], sizeof(rate[0]), torch->samples_per_s));
     if (own)
@@ -76,7 +59,7 @@ static void print_text(const struct run_beside *b, const struct pp_report *torch
         fputs("\n", out);
     else if (isnan(ratio))
         fputs("too little was measured to compare them; run longer\n", out);
-    else if (step_bound(torch, own))
+    else if (step_bound)
         fputs("the step sets both rates; leave out --step-ms to compare the loaders\n", out);
     else if (ratio >= 1.05)
         fprintf(out, "%.1f times is left in software\n", ratio);
@@ -136,7 +119,13 @@ pp_status run_beside_print(const struct run_beside *b, int json, FILE *out, stru
     if (st == PP_OK && b->own_path)
         st = pp_report_build(b->own_path, &own, err);
     if (st == PP_OK) {
-        int failed = 0;
+        int failed = 0, step_bound = 0, short_code = pp_status_exit_code(PP_E_INCONCLUSIVE);
+        double ratio = NAN; /* too little was measured */
+        if (own && torch->samples_per_s > 0 && pp_report_exit_code(torch) != short_code &&
+            pp_report_exit_code(own) != short_code)
+            ratio = own->samples_per_s / torch->samples_per_s;
+        if (own) /* both keep up with the step: then its rate is compared with itself */
+            step_bound = torch->data_wait_share < LITTLE_WAIT && own->data_wait_share < LITTLE_WAIT;
         errno = 0;
         if (json) {
             struct pp_json j;
@@ -144,8 +133,8 @@ pp_status run_beside_print(const struct run_beside *b, int json, FILE *out, stru
             pp_json_begin(&j, out, 2);
             pp_json_object(&j);
             pp_json_put_str(&j, "schema", "pipeprobe.loaders/1");
-            pp_json_put_num(&j, "ratio", own ? ratio_of(torch, own) : NAN);
-            pp_json_put_bool(&j, "step_bound", own && step_bound(torch, own));
+            pp_json_put_num(&j, "ratio", ratio);
+            pp_json_put_bool(&j, "step_bound", step_bound);
             pp_json_put_num(&j, "step_ns", atof(config_of(torch, "step_ns")));
             pp_json_put_str(&j, "versions", b->versions);
             put_side(&j, "pytorch", b->torch_path, torch, b->torch_storage_bytes);
@@ -157,7 +146,7 @@ pp_status run_beside_print(const struct run_beside *b, int json, FILE *out, stru
             pp_json_object_end(&j);
             failed = pp_json_end(&j) != 0;
         } else {
-            print_text(b, torch, own, out);
+            print_text(b, torch, own, ratio, step_bound, out);
         }
         if ((failed || fflush(out) != 0) && errno != EPIPE)
             st = pp_fail(err, PP_E_IO, "writing to stdout failed");

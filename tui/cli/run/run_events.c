@@ -50,26 +50,6 @@ static void on_note(void *ctx, const char *text)
                                                            .reason = text});
 }
 
-/* "  HANG: pp-worker-1 in read for 12.0 s": the worker that is longest in one piece of work; "": none. */
-static void put_hang(const struct run_events *ev, uint64_t now_ns, char *buf, size_t size)
-{
-    uint32_t threads = ev->session ? pp_session_threads(ev->session) : 0;
-    uint64_t longest = HANG_NS;
-    char t[32];
-    buf[0] = '\0';
-    for (uint32_t i = 0; i < threads; i++) {
-        struct pp_span open;
-        struct pp_ring_info info;
-        if (!pp_ring_open_now(ev->session, i, now_ns, &open) || open.phase < PP_PHASE_READ ||
-            open.phase > PP_PHASE_COLLATE || open.dur_ns < longest)
-            continue;
-        longest = open.dur_ns;
-        pp_session_ring_info(ev->session, i, &info);
-        snprintf(buf, size, "HANG: %s in %s for %s", info.name, pp_phase_info(open.phase)->name,
-                 pp_text_duration(t, sizeof(t), (double)open.dur_ns));
-    }
-}
-
 static int on_tick(void *ctx, const struct pp_loader_progress *p)
 {
     struct run_events *ev = ctx;
@@ -105,7 +85,21 @@ static int on_tick(void *ctx, const struct pp_loader_progress *p)
              pp_text_rate(t, sizeof(t), (double)p->samples / elapsed * 1e9));
     snprintf(epoch, sizeof(epoch), "epoch %llu", (unsigned long long)p->epoch);
     snprintf(batch, sizeof(batch), "batch %llu", (unsigned long long)p->batches);
-    put_hang(ev, pp_now_ns(), hang, sizeof(hang));
+    /* "HANG: pp-worker-1 in read for 12.0 s": the worker that is longest in one piece of work; "": none. */
+    uint32_t threads = ev->session ? pp_session_threads(ev->session) : 0;
+    uint64_t now_ns = pp_now_ns(), longest = HANG_NS;
+    hang[0] = '\0';
+    for (uint32_t i = 0; i < threads; i++) {
+        struct pp_span open;
+        struct pp_ring_info info;
+        if (!pp_ring_open_now(ev->session, i, now_ns, &open) || open.phase < PP_PHASE_READ ||
+            open.phase > PP_PHASE_COLLATE || open.dur_ns < longest)
+            continue;
+        longest = open.dur_ns;
+        pp_session_ring_info(ev->session, i, &info);
+        snprintf(hang, sizeof(hang), "HANG: %s in %s for %s", info.name, pp_phase_info(open.phase)->name,
+                 pp_text_duration(t, sizeof(t), (double)open.dur_ns));
+    }
     pp_progress_parts(&ev->progress,
                       /* XProf's words for the stall so far. */
                       (const char *const[]){rate, left_text, hang, wait, errors,

@@ -318,24 +318,6 @@ static pp_status check_pair(const struct pp_opt_set *set, const char *option, co
     return pp_fail(err, PP_E_USAGE, "--%s goes with --%s; give both, or leave it out", option, needs);
 }
 
-/* Options that need another one, such as --shuffle-buffer without --stream. */
-static pp_status check_pairs(const struct pp_opt_set *set, struct pp_err *err)
-{
-    static const struct {
-        const char *option, *needs;
-    } rows[] = {{"prove-rounds", "prove"}, {"keep-proof", "prove"},   {"cache-bytes", "cache"},
-                {"cache-policy", "cache"}, {"lease-expiry", "lease"}, {"nvjpeg-backend", "decode"}};
-    const struct pp_dataset_format *f;
-    pp_status st = PP_OK;
-    for (size_t i = 0; st == PP_OK && (f = pp_dataset_format_at(i)); i++)
-        for (const struct pp_opt *o = f->stream_opts; st == PP_OK && o && o->name; o++)
-            if (o != f->stream_opts)
-                st = check_pair(set, o->name, f->stream_opts->name, err);
-    for (size_t i = 0; st == PP_OK && i < sizeof(rows) / sizeof(*rows); i++)
-        st = check_pair(set, rows[i].option, rows[i].needs, err);
-    return st;
-}
-
 int run_opts_read(struct run_request *asked, const struct pp_command *cmd, int argc, char **argv)
 {
     struct pp_err err;
@@ -498,7 +480,18 @@ pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int o
                                       : "epochs");
     if (!o->record && metrics_opts_any(&o->metrics))
         return pp_fail(err, PP_E_USAGE, "metrics are those of the recording: leave out --no-record");
-    st = check_pairs(set, err);
+    /* Options that need another one, such as --shuffle-buffer without --stream. */
+    static const struct {
+        const char *option, *needs;
+    } rows[] = {{"prove-rounds", "prove"}, {"keep-proof", "prove"},   {"cache-bytes", "cache"},
+                {"cache-policy", "cache"}, {"lease-expiry", "lease"}, {"nvjpeg-backend", "decode"}};
+    const struct pp_dataset_format *f;
+    for (size_t i = 0; st == PP_OK && (f = pp_dataset_format_at(i)); i++)
+        for (const struct pp_opt *opt = f->stream_opts; st == PP_OK && opt && opt->name; opt++)
+            if (opt != f->stream_opts)
+                st = check_pair(set, opt->name, f->stream_opts->name, err);
+    for (size_t i = 0; st == PP_OK && i < sizeof(rows) / sizeof(*rows); i++)
+        st = check_pair(set, rows[i].option, rows[i].needs, err);
     if (st == PP_OK)
         st = metrics_opts_check(&o->metrics, err);
     if (st == PP_OK)
