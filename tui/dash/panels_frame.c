@@ -33,22 +33,6 @@ const char *pp_state_text(const struct pp_dash_state *s, const struct pp_dash_mo
 
 enum { PARTS = 10 };
 
-/* "GPU 42 %, 3.00 GiB, PCIe 1.91 MiB/s": of what NVML tells. */
-static void put_gpu(const struct pp_live_snapshot *snap, char *buf, size_t size)
-{
-    char a[PP_CELL];
-    size_t at = (size_t)snprintf(buf, size, "GPU");
-    if (!isnan(snap->gpu[PP_LIVE_GPU_UTILIZATION]))
-        at += (size_t)snprintf(buf + at, size - at, " %.0f %%,", snap->gpu[PP_LIVE_GPU_UTILIZATION]);
-    if (!isnan(snap->gpu[PP_LIVE_GPU_MEMORY]))
-        at += (size_t)snprintf(buf + at, size - at, " %s,",
-                               pp_text_bytes(a, sizeof(a), snap->gpu[PP_LIVE_GPU_MEMORY]));
-    if (!isnan(snap->gpu[PP_LIVE_GPU_PCIE_RX]))
-        at += (size_t)snprintf(buf + at, size - at, " PCIe %s/s,",
-                               pp_text_bytes(a, sizeof(a), snap->gpu[PP_LIVE_GPU_PCIE_RX]));
-    buf[at - (buf[at - 1] == ',')] = '\0';
-}
-
 /* The parts of a status line, the most important first; brief: for the narrowest screens. */
 static int status_parts(const struct pp_dash_state *s, const struct pp_dash_model *m, int brief,
                         char part[PARTS][96])
@@ -89,8 +73,19 @@ static int status_parts(const struct pp_dash_state *s, const struct pp_dash_mode
     int has_gpu = 0;
     for (int i = 0; i < PP_LIVE_GPUS; i++)
         has_gpu |= !isnan(snap->gpu[i]);
-    if (has_gpu)
-        put_gpu(snap, part[n++], 96);
+    if (has_gpu) { /* "GPU 42 %, 3.00 GiB, PCIe 1.91 MiB/s": of what NVML tells */
+        char *buf = part[n++];
+        size_t at = (size_t)snprintf(buf, 96, "GPU");
+        if (!isnan(snap->gpu[PP_LIVE_GPU_UTILIZATION]))
+            at += (size_t)snprintf(buf + at, 96 - at, " %.0f %%,", snap->gpu[PP_LIVE_GPU_UTILIZATION]);
+        if (!isnan(snap->gpu[PP_LIVE_GPU_MEMORY]))
+            at += (size_t)snprintf(buf + at, 96 - at, " %s,",
+                                   pp_text_bytes(a, sizeof(a), snap->gpu[PP_LIVE_GPU_MEMORY]));
+        if (!isnan(snap->gpu[PP_LIVE_GPU_PCIE_RX]))
+            at += (size_t)snprintf(buf + at, 96 - at, " PCIe %s/s,",
+                                   pp_text_bytes(a, sizeof(a), snap->gpu[PP_LIVE_GPU_PCIE_RX]));
+        buf[at - (buf[at - 1] == ',')] = '\0';
+    }
     if (snap->dropped)
         snprintf(part[n++], 96, "spans lost %s", pp_text_count(a, sizeof(a), (double)snap->dropped));
     snprintf(part[n++], 96, "%.80s", base && base[1] ? base + 1 : m->path);
@@ -239,25 +234,6 @@ struct lines {
     enum pp_style tone;
 };
 
-static enum pp_style tone_of(const struct pp_report *r)
-{
-    const char *level = r ? r->verdict.level : NULL;
-    if (!level)
-        return PP_STYLE_STRONG;
-    return strcmp(level, "not") == 0      ? PP_STYLE_GOOD
-           : strcmp(level, "highly") == 0 ? PP_STYLE_BAD
-                                          : PP_STYLE_WARN;
-}
-
-static void next_of(const struct pp_report *r, char *buf)
-{
-    if (!r || !r->verdict.next_step)
-        return;
-    const char *sure = r->verdict.headline ? NULL : r->verdict.certainty; /* else the headline says it */
-    snprintf(buf, TEXT, "Do: %s%s%s%s", r->verdict.next_step, sure ? " (" : "", sure ? sure : "",
-             sure ? ")" : "");
-}
-
 static void say_stalled(const struct pp_live_snapshot *s, struct lines *out)
 {
     char wait[PP_CELL], age[PP_CELL];
@@ -287,34 +263,33 @@ static void say_stalled(const struct pp_live_snapshot *s, struct lines *out)
         "Do: Check that sample and its storage: a mount that does not answer, a damaged or very large file, a lock.");
 }
 
-/* The trainer has batches still: what hangs will hold it up. */
-static void say_hung(const struct pp_live_snapshot *s, struct lines *out)
-{
-    const struct pp_live_worker *w = &s->workers[s->hung_worker];
-    char age[PP_CELL], since[PP_CELL];
-    out->tone = PP_STYLE_BAD;
-    snprintf(out->first, TEXT, "HANG: %s hangs in %s since %s (%s)%s%s", w->name,
-             pp_phase_info(s->hung_phase)->name, pp_clock_of_run(since, s, s->hung_since_ns),
-             pp_text_duration(age, sizeof(age), s->hung_ns), w->path ? ", with " : "",
-             w->path ? w->path : "");
-    snprintf(
-        out->next, TEXT,
-        "Do: Check that sample and its storage: a mount that does not answer, a very large file, a lock.");
-}
-
 static void add(char *buf, const char *before, const char *what, const char *after)
 {
     size_t at = strlen(buf);
     snprintf(buf + at, TEXT - at, "%s%s%s", before, what, after);
 }
 
-/* "STORAGE-BOUND (latency), waits for data 61 %, likely; num_workers=8: +140 %", and the cause in words.
- * Without a cause the sentence is all. The number is the advice's, as in the report. */
-static void put_verdict_lines(const char *lead, const struct pp_report *r, struct lines *out)
+/* "STORAGE-BOUND (latency), waits for data 61 %, likely; num_workers=8: +140 %", the cause in words, and what
+ * to do. Without a cause the sentence is all. The number is the advice's, as in the report. r NULL: there is
+ * none yet; begun: it has seen batches. */
+static void say_verdict(const char *lead, const struct pp_report *r, int begun, struct lines *out)
 {
-    const struct pp_report_verdict *v = &r->verdict;
-    const struct pp_report_fix *fix = v->action.fix;
+    const struct pp_report_verdict *v = r ? &r->verdict : NULL;
+    const struct pp_report_fix *fix = v ? v->action.fix : NULL;
     char gain[64], waits[256];
+    out->tone = !v || !v->level                   ? PP_STYLE_STRONG
+                : strcmp(v->level, "not") == 0    ? PP_STYLE_GOOD
+                : strcmp(v->level, "highly") == 0 ? PP_STYLE_BAD
+                                                  : PP_STYLE_WARN;
+    if (begun && v->next_step) {
+        const char *sure = v->headline ? NULL : v->certainty; /* else the headline says it */
+        snprintf(out->next, TEXT, "Do: %s%s%s%s", v->next_step, sure ? " (" : "", sure ? sure : "",
+                 sure ? ")" : "");
+    }
+    if (!begun || !v->sentence) {
+        snprintf(out->first, TEXT, "No verdict yet: waiting for the first batches");
+        return;
+    }
     if (!v->headline || !v->cause) {
         snprintf(out->first, TEXT, "%s%s", lead, v->sentence);
         return;
@@ -340,11 +315,22 @@ static void put_verdict_lines(const char *lead, const struct pp_report *r, struc
 
 static void compose(const struct pp_dash_state *s, const struct pp_dash_model *m, struct lines *out)
 {
-    *out = (struct lines){.tone = tone_of(m->report)};
+    *out = (struct lines){.head = ""};
     if (m->snap->stalled_ns >= STALLED_NS) {
         say_stalled(m->snap, out);
     } else if (m->snap->hung_worker >= 0) {
-        say_hung(m->snap, out);
+        /* The trainer has batches still: what hangs will hold it up. */
+        const struct pp_live_worker *w = &m->snap->workers[m->snap->hung_worker];
+        char age[PP_CELL], since[PP_CELL];
+        out->tone = PP_STYLE_BAD;
+        snprintf(out->first, TEXT, "HANG: %s hangs in %s since %s (%s)%s%s", w->name,
+                 pp_phase_info(m->snap->hung_phase)->name,
+                 pp_clock_of_run(since, m->snap, m->snap->hung_since_ns),
+                 pp_text_duration(age, sizeof(age), m->snap->hung_ns), w->path ? ", with " : "",
+                 w->path ? w->path : "");
+        snprintf(
+            out->next, TEXT,
+            "Do: Check that sample and its storage: a mount that does not answer, a very large file, a lock.");
     } else if (s->mode == PP_MODE_FOLLOW && m->snap->state != PP_LIVE_RUNNING && m->report &&
                m->report->ended) {
         out->tone = PP_STYLE_BAD;
@@ -369,22 +355,13 @@ static void compose(const struct pp_dash_state *s, const struct pp_dash_model *m
         pp_clock_of_run(from, m->snap, m->moment_from_ns);
         pp_clock_of_run(to, m->snap, m->moment_to_ns);
         snprintf(lead, sizeof(lead), "%s to %s: ", from, to);
-        put_verdict_lines(lead, m->moment, out);
-        out->tone = tone_of(m->moment);
-        next_of(m->moment, out->next);
+        say_verdict(lead, m->moment, 1, out);
+    } else { /* what is newest, and an ended run's whole, need no word for it */
+        say_verdict(s->mode == PP_MODE_FOLLOW           ? ""
+                    : m->snap->state == PP_LIVE_RUNNING ? "Whole run so far: "
+                                                        : "Whole run: ",
+                    m->report, m->report && (m->snap->state != PP_LIVE_RUNNING || m->report->batches), out);
     }
-    if (out->first[0])
-        return;
-    int begun = m->report && (m->snap->state != PP_LIVE_RUNNING || m->report->batches);
-    if (begun && m->report->verdict.sentence)
-        put_verdict_lines(s->mode == PP_MODE_FOLLOW           ? ""
-                          : m->snap->state == PP_LIVE_RUNNING ? "Whole run so far: "
-                                                              : "Whole run: ",
-                          m->report, out); /* what is newest, and an ended run's whole, need no word for it */
-    else
-        snprintf(out->first, TEXT, "No verdict yet: waiting for the first batches");
-    if (begun || !m->report)
-        next_of(m->report, out->next);
 }
 
 void pp_line_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size)
