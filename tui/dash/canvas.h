@@ -111,8 +111,5 @@ struct pp_glyphs {
 };
 extern const struct pp_glyphs pp_glyph_sets[PP_GLYPH_SETS];
 
-/* Two values, 0..4 dots high each, as a UTF-8 braille cell. */
-const char *pp_glyph_braille(int left, int right, char buf[4]);
-
 /* The set for the locale that is in force (setlocale): blocks where it is UTF-8, plain ASCII elsewhere. */
 enum pp_glyph_set pp_glyphs_of_locale(void);

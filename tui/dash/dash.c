@@ -198,43 +198,37 @@ out:
 
 /* ---- on the terminal ---- */
 
-static void write_dump(struct dash *d, const char *name, int json, struct pp_err *err)
-{
-    FILE *out = fopen(name, "w");
-    struct dash copy = *d;
-    struct pp_dash_opts o = *d->o;
-    if (!out) {
-        pp_fail_errno(err, errno, "cannot write %s", name);
-        return;
-    }
-    o.rows = d->grid.rows;
-    o.cols = d->grid.cols;
-    copy.o = &o;
-    copy.grid = (struct pp_grid){0};
-    write_frame(&copy, json, 0, out, err);
-    pp_grid_free(&copy.grid);
-    if (fclose(out) != 0)
-        pp_fail_errno(err, errno, "cannot write %s", name);
-}
-
 /* Beside where the user stands, named by the time. */
 static void dump(struct dash *d)
 {
-    char base[48], text[56], json[56];
+    char base[48], name[56];
     struct pp_err err = {.code = PP_OK};
     struct tm tm;
     time_t now = time(NULL);
     strftime(base, sizeof(base), "pipeprobe-top-%Y%m%d-%H%M%S", localtime_r(&now, &tm));
-    snprintf(text, sizeof(text), "%s.txt", base);
-    snprintf(json, sizeof(json), "%s.json", base);
     d->state.message[0] = '\0';
-    write_dump(d, text, 0, &err);
-    if (err.code == PP_OK)
-        write_dump(d, json, 1, &err);
+    for (int json = 0; json < 2 && err.code == PP_OK; json++) {
+        snprintf(name, sizeof(name), "%s.%s", base, json ? "json" : "txt");
+        FILE *out = fopen(name, "w");
+        struct dash copy = *d;
+        struct pp_dash_opts o = *d->o;
+        if (!out) {
+            pp_fail_errno(&err, errno, "cannot write %s", name);
+            break;
+        }
+        o.rows = d->grid.rows;
+        o.cols = d->grid.cols;
+        copy.o = &o;
+        copy.grid = (struct pp_grid){0};
+        write_frame(&copy, json, 0, out, &err);
+        pp_grid_free(&copy.grid);
+        if (fclose(out) != 0)
+            pp_fail_errno(&err, errno, "cannot write %s", name);
+    }
     if (err.code)
         snprintf(d->state.message, sizeof(d->state.message), "%.90s", err.text);
     else
-        snprintf(d->state.message, sizeof(d->state.message), "wrote %s and .json", text);
+        snprintf(d->state.message, sizeof(d->state.message), "wrote %s.txt and .json", base);
 }
 
 /* Until the user quits or a signal comes. A frame is drawn after each key, and four times a second. */

@@ -2,6 +2,7 @@
 #include "tui/dash/panel.h"
 
 #include "probe/base/text.h"
+#include "probe/base/utf8.h"
 
 /* ---- pipeline ---- */
 
@@ -228,6 +229,9 @@ static int level(double v, int row, int rows, int levels)
 static void curve(const struct pp_canvas *c, int row, int rows, int wide, enum pp_style style, const float *v,
                   double full)
 {
+    /* Unicode, Braille Patterns: dots 7 3 2 1 stand on the left, 8 6 5 4 on the right, from the bottom up. */
+    static const unsigned char up_left[] = {0, 0x40, 0x44, 0x46, 0x47},
+                               up_right[] = {0, 0x80, 0xa0, 0xb0, 0xb8};
     size_t n = c->m->snap->n_series;
     int per_cell = c->glyphs->braille && wide == 1 ? 2 : 1, cols = c->box.cols - LABEL;
     for (int col = 0; col < cols; col++)
@@ -236,10 +240,10 @@ static void curve(const struct pp_canvas *c, int row, int rows, int wide, enum p
             long right = (long)n - 1 - (long)((cols - 1 - col) / wide) * per_cell,
                  left = right - per_cell + 1;
             double a = left >= 0 ? v[left] / full : 0, b = right >= 0 ? v[right] / full : 0;
-            const char *mark = c->glyphs->braille
-                                   ? pp_glyph_braille(level(a, r, rows, 4), level(b, r, rows, 4), cell)
-                                   : c->glyphs->spark[level(b, r, rows, 8)];
-            pp_grid_put(c->grid, &c->box, row + rows - 1 - r, LABEL + col, style, mark);
+            int dots = 0x2800 + up_left[level(a, r, rows, 4)] + up_right[level(b, r, rows, 4)];
+            cell[pp_utf8_put((uint32_t)dots, cell)] = '\0';
+            pp_grid_put(c->grid, &c->box, row + rows - 1 - r, LABEL + col, style,
+                        c->glyphs->braille ? cell : c->glyphs->spark[level(b, r, rows, 8)]);
         }
 }
 

@@ -152,20 +152,6 @@ void pp_panel_worker(const struct pp_canvas *c)
 
 /* ---- batch ---- */
 
-static const char *name_of(const struct pp_live_snapshot *snap, const struct pp_live_bar *b)
-{
-    for (size_t i = 0; i < snap->n_workers; i++)
-        if (snap->workers[i].thread == b->thread)
-            return snap->workers[i].name;
-    switch (b->phase) {
-    case PP_PHASE_H2D:
-    case PP_PHASE_PIN:
-    case PP_PHASE_GET_WAIT:
-    case PP_PHASE_PUT_WAIT: return "copy lane";
-    default: return "trainer";
-    }
-}
-
 static void draw_bar(const struct pp_canvas *c, int row, const struct pp_live_bar *b)
 {
     /* A letter per phase: the picture can be read without colour. */
@@ -238,9 +224,19 @@ void pp_panel_batch(const struct pp_canvas *c)
             row++;
         if (row == n && n < sizeof(threads) / sizeof(*threads)) {
             threads[n++] = s->bars[i].thread;
+            const char *name = NULL;
+            for (size_t k = 0; k < s->n_workers && !name; k++)
+                if (s->workers[k].thread == s->bars[i].thread)
+                    name = s->workers[k].name;
+            pp_phase p = s->bars[i].phase;
+            if (!name)
+                name = p == PP_PHASE_H2D || p == PP_PHASE_PIN || p == PP_PHASE_GET_WAIT ||
+                               p == PP_PHASE_PUT_WAIT
+                           ? "copy lane"
+                           : "trainer";
             pp_put(c, (int)row < room ? (int)row + 1 : -1, 0,
                    s->bars[i].thread == slowest ? PP_STYLE_STRONG : PP_STYLE_PLAIN, "%c %.*s",
-                   s->bars[i].thread == slowest ? '>' : ' ', NAME - 1, name_of(s, &s->bars[i]));
+                   s->bars[i].thread == slowest ? '>' : ' ', NAME - 1, name);
         }
         if (row < n && (int)row < room)
             draw_bar(c, (int)row + 1, &s->bars[i]);
