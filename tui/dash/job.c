@@ -28,6 +28,7 @@ struct pp_job {
     char *dir;
     struct file file[PP_JOB_RANKS];
     size_t n, not_shown;
+    int runs;                      /* any of them */
     struct row rows[PP_JOB_RANKS]; /* in the order of the view; paths are the files' */
 };
 
@@ -131,6 +132,7 @@ static void refresh(struct pp_job *j, unsigned window_s)
     struct pp_err err;
     struct pp_live_snapshot s;
     look_for_files(j);
+    j->runs = 0;
     for (size_t i = 0; i < j->n; i++) {
         struct file *f = &j->file[i];
         struct row *r = &f->row;
@@ -147,17 +149,9 @@ static void refresh(struct pp_job *j, unsigned window_s)
             f->runs = s.state == PP_LIVE_RUNNING && !s.deleted;
         }
         j->rows[i] = *r;
+        j->runs |= f->runs;
     }
     qsort(j->rows, j->n, sizeof(*j->rows), worst_first);
-}
-
-/* Whether any of them runs. */
-static int any_runs(const struct pp_job *j)
-{
-    for (size_t i = 0; i < j->n; i++)
-        if (j->file[i].runs)
-            return 1;
-    return 0;
 }
 
 /* The recordings of ranks in dir. NULL: no memory. */
@@ -222,7 +216,7 @@ static pp_status draw(struct view *v, int rows, int cols, struct pp_err *err)
     pp_heading(c, "%s: %zu of %lld ranks", v->o->path, job->n,
                job->n ? (long long)job->rows[0].world_size : 0LL);
     pp_put(c, 1, 0, PP_STYLE_PLAIN, "%s, the last %u s; the rank that the others wait for is on top",
-           any_runs(job) ? "LIVE" : "ENDED", pp_windows[v->o->window]);
+           job->runs ? "LIVE" : "ENDED", pp_windows[v->o->window]);
     pp_put(c, 2, 0, PP_STYLE_TITLE, " rank  %-9s %9s %9s %9s %9s %-20s  %s", "state", "samples/s", "a step",
            "data wait", "others", " data wait", "node");
     for (int i = 0; i < room && top + i < (int)job->n; i++) {
@@ -350,12 +344,12 @@ pp_status pp_job_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *e
     int (*put)(const struct view *v, FILE *out) = o->json ? put_log : put_line;
     struct view v;
     pp_status st = open_view(&v, o, err);
-    while (st == PP_OK && o->interrupted(NULL) == PP_OK && any_runs(v.job)) {
+    while (st == PP_OK && o->interrupted(NULL) == PP_OK && v.job->runs) {
         struct timespec wait = {.tv_sec = (time_t)(o->interval_ns / 1000000000u),
                                 .tv_nsec = (long)(o->interval_ns % 1000000000u)};
         nanosleep(&wait, NULL); /* a signal ends it */
         refresh(v.job, pp_windows[o->window]);
-        if (any_runs(v.job) && put(&v, out) != 0)
+        if (v.job->runs && put(&v, out) != 0)
             st = pp_fail(err, PP_E_IO, "writing a status line failed");
     }
     if (st == PP_OK) {
