@@ -211,35 +211,6 @@ static pp_status run_child(const struct command *cmd, const char *path, const ch
     return *status < 0 ? pp_fail_errno(err, e, "waiting for a run failed") : PP_OK;
 }
 
-/* ---- what became of it ---- */
-
-static pp_status check_status(const struct command *cmd, int status, const char *log, struct pp_err *err)
-{
-    char said[320];
-    int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    if (interrupt_asked())
-        return pp_fail(err, PP_E_INTERRUPTED, "interrupted during a run; nothing was compared");
-    int exec = begins_with(cmd, "exec"); /* whose exit code is the program's own */
-    if (code == 0 || (!exec && code == pp_status_exit_code(PP_E_INCONCLUSIVE)))
-        return PP_OK; /* a run whose own verdict is inconclusive was measured all the same */
-    struct statvfs fs;
-    if (!again_last_line(log, said, sizeof(said)))
-        snprintf(said, sizeof(said),
-                 statvfs(log, &fs) == 0 && fs.f_bavail == 0 ? "its messages did not fit in %s" : "no message",
-                 log);
-    if (exec && code > 0)
-        return pp_fail(err, code == EXEC_NOT_BEGUN ? PP_E_USAGE : PP_E_SYSTEM,
-                       "a run ended with exit code %d and is not compared: %s (its output: %s)", code, said,
-                       log);
-    if (code == pp_status_exit_code(PP_E_INTERRUPTED))
-        return pp_fail(err, PP_E_INTERRUPTED, "interrupted during a run; nothing was compared");
-    if (WIFSIGNALED(status))
-        return pp_fail(err, PP_E_SYSTEM, "a run was ended by signal %d and is not compared: %s",
-                       WTERMSIG(status), said);
-    return pp_fail(err, code == pp_status_exit_code(PP_E_USAGE) ? PP_E_USAGE : PP_E_SYSTEM,
-                   "a run failed with exit code %d and is not compared: %s", code, said);
-}
-
 /* logs/NAME.log in the same directory, so that no pattern for recordings matches it. 0, or -1: too long. */
 static int log_path(const char *path, char *log, size_t size)
 {
@@ -265,10 +236,34 @@ static pp_status make_run(const struct command *cmd, const char *path, struct pp
     mkdir(log, 0777); /* where it cannot be, opening the log says why */
     log[strlen(log)] = '/';
     pp_status st = run_child(cmd, path, log, &status, err);
-    if (st == PP_OK)
-        st = check_status(cmd, status, log, err);
-    if (st == PP_OK)
-        st = pp_runs_load(&operand, 1, into, err);
+    if (st != PP_OK)
+        return st;
+    if (interrupt_asked())
+        return pp_fail(err, PP_E_INTERRUPTED, "interrupted during a run; nothing was compared");
+    int exec = begins_with(cmd, "exec"), /* whose exit code is the program's own */
+        code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (code != 0 && (exec || code != pp_status_exit_code(PP_E_INCONCLUSIVE))) {
+        /* A run whose own verdict is inconclusive was measured all the same; this one was not. */
+        char said[320];
+        struct statvfs fs;
+        if (!again_last_line(log, said, sizeof(said)))
+            snprintf(said, sizeof(said),
+                     statvfs(log, &fs) == 0 && fs.f_bavail == 0 ? "its messages did not fit in %s"
+                                                                : "no message",
+                     log);
+        if (exec && code > 0)
+            return pp_fail(err, code == EXEC_NOT_BEGUN ? PP_E_USAGE : PP_E_SYSTEM,
+                           "a run ended with exit code %d and is not compared: %s (its output: %s)", code,
+                           said, log);
+        if (code == pp_status_exit_code(PP_E_INTERRUPTED))
+            return pp_fail(err, PP_E_INTERRUPTED, "interrupted during a run; nothing was compared");
+        if (WIFSIGNALED(status))
+            return pp_fail(err, PP_E_SYSTEM, "a run was ended by signal %d and is not compared: %s",
+                           WTERMSIG(status), said);
+        return pp_fail(err, code == pp_status_exit_code(PP_E_USAGE) ? PP_E_USAGE : PP_E_SYSTEM,
+                       "a run failed with exit code %d and is not compared: %s", code, said);
+    }
+    st = pp_runs_load(&operand, 1, into, err);
     if (st != PP_OK)
         return st;
     struct pp_runs last = {.run = into->run + into->n - 1, .n = 1};
