@@ -68,37 +68,6 @@ struct told {
     double gain, low, high, before, after;
 };
 
-/* 0: the line is none of the job's. */
-static int parse_told(char *line, struct told *t)
-{
-    char *field[16] = {NULL};
-    int n = 0;
-    for (char *word; n < 16 && (word = strsep(&line, "\t"));)
-        field[n++] = word;
-    *t = (struct told){.gain = NAN, .low = NAN, .high = NAN, .before = NAN, .after = NAN};
-    if (n < 4)
-        return 0;
-    snprintf(t->what, sizeof(t->what), "%s", field[0]);
-    t->at_ns = strtoull(field[1], NULL, 10);
-    snprintf(t->loader, sizeof(t->loader), "%s", field[2]);
-    if (strcmp(t->what, "left") == 0)
-        return snprintf(t->text, sizeof(t->text), "%s", field[3]) > 0;
-    if (n < 8)
-        return 0;
-    int *const numbers[] = {&t->workers, &t->prefetch, &t->old_workers, &t->old_prefetch};
-    double *const values[] = {&t->gain, &t->low, &t->high, &t->before, &t->after};
-    t->batch = (unsigned)strtoul(field[3], NULL, 10);
-    for (int i = 0; i < 4; i++)
-        *numbers[i] = atoi(field[4 + i]);
-    if (n == 9)
-        snprintf(t->text, sizeof(t->text), "%s", field[8]);
-    for (int i = 0; n >= 13 && i < 5; i++)
-        *values[i] = strtod(field[8 + i], NULL);
-    if (n > 13)
-        snprintf(t->text, sizeof(t->text), "%s", field[13]);
-    return 1;
-}
-
 static void say_decision(const struct exec_tune *t, const struct told *c)
 {
     static const struct {
@@ -223,7 +192,6 @@ static void take_told(struct exec_tune *t, const struct told *c)
 static void read_told(struct exec_tune *t)
 {
     char path[PATH_MAX + 32], text[16 * LINE_MAX_BYTES], *line = text, *end;
-    struct told told;
     snprintf(path, sizeof(path), "%s/" PP_TUNE_TOLD, t->session);
     int fd = pp_io_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     ssize_t n = fd >= 0 ? pp_io_pread_full(fd, text, sizeof(text) - 1, (uint64_t)t->told) : 0;
@@ -231,10 +199,35 @@ static void read_told(struct exec_tune *t)
         close(fd);
     text[n > 0 ? n : 0] = '\0';
     for (; (end = strchr(line, '\n')); line = end + 1) {
+        struct told c = {.gain = NAN, .low = NAN, .high = NAN, .before = NAN, .after = NAN};
+        char *field[16] = {NULL}, *rest = line;
+        int n_fields = 0;
         *end = '\0';
         t->told += end + 1 - line;
-        if (parse_told(line, &told))
-            take_told(t, &told);
+        for (char *word; n_fields < 16 && (word = strsep(&rest, "\t"));)
+            field[n_fields++] = word;
+        if (n_fields < 4)
+            continue; /* it is none of the job's */
+        snprintf(c.what, sizeof(c.what), "%s", field[0]);
+        c.at_ns = strtoull(field[1], NULL, 10);
+        snprintf(c.loader, sizeof(c.loader), "%s", field[2]);
+        int is_left = strcmp(c.what, "left") == 0;
+        if (is_left)
+            snprintf(c.text, sizeof(c.text), "%s", field[3]);
+        if (is_left ? !*c.text : n_fields < 8)
+            continue;
+        if (!is_left) {
+            int *const numbers[] = {&c.workers, &c.prefetch, &c.old_workers, &c.old_prefetch};
+            double *const values[] = {&c.gain, &c.low, &c.high, &c.before, &c.after};
+            c.batch = (unsigned)strtoul(field[3], NULL, 10);
+            for (int i = 0; i < 4; i++)
+                *numbers[i] = atoi(field[4 + i]);
+            for (int i = 0; n_fields >= 13 && i < 5; i++)
+                *values[i] = strtod(field[8 + i], NULL);
+            if (n_fields == 9 || n_fields > 13)
+                snprintf(c.text, sizeof(c.text), "%s", field[n_fields == 9 ? 8 : 13]);
+        }
+        take_told(t, &c);
     }
 }
 

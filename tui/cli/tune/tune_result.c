@@ -9,8 +9,26 @@
 
 /* ---- adding up ---- */
 
-static pp_status store_proofs(const struct tune_session *s, struct pp_err *err)
+pp_status tune_sum_up(struct tune_session *s, struct pp_err *err)
 {
+    struct tune_sample *all = calloc((size_t)s->candidates + 1, sizeof(*all));
+    double most = WORTH_SAYING;
+    s->best = -1;
+    if (all) {
+        all[0] = s->base;
+        for (int i = 0; i < s->candidates; i++)
+            all[i + 1] = s->candidate[i].sample;
+        s->spread = tune_spread(all, (size_t)s->candidates + 1, &s->freedom);
+    }
+    free(all);
+    for (int i = 0; i < s->candidates; i++) {
+        struct tune_candidate *c = &s->candidate[i];
+        c->measured = tune_gain_of(&s->base, &c->sample, s->spread, s->freedom);
+        if (c->measured.low > 0 && c->measured.gain > most) {
+            most = c->measured.gain;
+            s->best = i;
+        }
+    }
     struct pp_proof_row rows[TUNE_CANDIDATES_MAX];
     char value[TUNE_CANDIDATES_MAX][TUNE_TEXT];
     size_t n = 0;
@@ -44,29 +62,6 @@ static pp_status store_proofs(const struct tune_session *s, struct pp_err *err)
         n++;
     }
     return n ? pp_proof_write(s->baseline.path, rows, n, err) : PP_OK;
-}
-
-pp_status tune_sum_up(struct tune_session *s, struct pp_err *err)
-{
-    struct tune_sample *all = calloc((size_t)s->candidates + 1, sizeof(*all));
-    double most = WORTH_SAYING;
-    s->best = -1;
-    if (all) {
-        all[0] = s->base;
-        for (int i = 0; i < s->candidates; i++)
-            all[i + 1] = s->candidate[i].sample;
-        s->spread = tune_spread(all, (size_t)s->candidates + 1, &s->freedom);
-    }
-    free(all);
-    for (int i = 0; i < s->candidates; i++) {
-        struct tune_candidate *c = &s->candidate[i];
-        c->measured = tune_gain_of(&s->base, &c->sample, s->spread, s->freedom);
-        if (c->measured.low > 0 && c->measured.gain > most) {
-            most = c->measured.gain;
-            s->best = i;
-        }
-    }
-    return store_proofs(s, err);
 }
 
 /* ---- words ---- */
