@@ -306,80 +306,60 @@ static void print_answer(const struct attach_rows *r, const struct attach_enter 
     pp_looks_free(&seen);
 }
 
-static void begin_inside(struct attach_enter *e, const struct attach_rows *r, const struct options *o)
+static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
-    sigset_t signals = block_signals();
-    e->tune = (enum exec_tune_mode)o->tune;
-    e->quiet = o->quiet;
-    (void)attach_enter_begin(e, r, &o->output); /* e->why has the sentence */
-    pthread_sigmask(SIG_SETMASK, &signals, NULL);
-}
-
-static pp_status parse_pid(const char *text, int64_t *pid, struct pp_err *err)
-{
-    char *end;
-    errno = 0;
-    long long n = strtoll(text, &end, 10);
-    if (errno || *end || end == text || n <= 0)
-        return pp_fail(err, PP_E_USAGE, "%s is not a process id; write its number, as ps shows it", text);
-    *pid = n;
-    return PP_OK;
-}
-
-static int attach_main(int argc, char **argv)
-{
-    struct options o = {0};
-    struct pp_opt_set set = {.table = opts, .fields = &o};
-    const char **operands = (const char **)argv;
+    const struct options *o = fields;
     struct attach_rows *rows = calloc(1, sizeof(*rows));
     struct attach_enter *enter = calloc(1, sizeof(*enter));
     struct attach_stacks *stacks = attach_stacks_begin(); /* without it there is a hint alone */
     struct attach_machine machine = {.busy_cpus = NAN};
     struct attach_gpu gpu = {.memory_bytes = NAN};
     struct pp_cpus cpus;
-    struct pp_err err;
     double busy[2], all[2];
-    int n, code = pp_cli_parse(&pp_cmd_attach, &set, argc, argv, operands, &n);
-    int64_t pid = 0;
-    pp_err_clear(&err);
-    pp_status st = rows && enter ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory");
-    if (code >= 0)
-        goto out;
+    char *end = NULL;
+    errno = 0;
+    long long pid = n == 1 ? strtoll(operands[0], &end, 10) : 0;
+    int is_number = !errno && end && !*end && end != operands[0] && pid > 0;
+    pp_status st = rows && enter ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory");
     if (st == PP_OK && n != 1)
-        st = pp_fail(&err, PP_E_USAGE, "give the process id of a running job: pipeprobe attach PID");
-    if (st == PP_OK && o.outside && o.output.path)
-        st = pp_fail(&err, PP_E_USAGE, "--outside records nothing: leave out --output");
-    if (st == PP_OK && o.outside && o.tune)
-        st = pp_fail(&err, PP_E_USAGE, "--outside puts nothing into the job: leave out --tune");
+        st = pp_fail(err, PP_E_USAGE, "give the process id of a running job: pipeprobe attach PID");
+    if (st == PP_OK && o->outside && o->output.path)
+        st = pp_fail(err, PP_E_USAGE, "--outside records nothing: leave out --output");
+    if (st == PP_OK && o->outside && o->tune)
+        st = pp_fail(err, PP_E_USAGE, "--outside puts nothing into the job: leave out --tune");
+    if (st == PP_OK && !is_number)
+        st = pp_fail(err, PP_E_USAGE, "%s is not a process id; write its number, as ps shows it",
+                     operands[0]);
     if (st == PP_OK)
-        st = parse_pid(operands[0], &pid, &err);
+        st = pp_watch_check(pid, err);
     if (st == PP_OK)
-        st = pp_watch_check(pid, &err);
-    if (st == PP_OK)
-        st = attach_rows_begin(rows, pid, &err);
-    if (st != PP_OK) {
-        code = pp_cli_fail(&pp_cmd_attach, &err);
+        st = attach_rows_begin(rows, pid, err);
+    if (st != PP_OK)
         goto out;
-    }
     interrupt_catch(INTERRUPT_WAKES, NULL);
     pp_cpus_read(&cpus);
     machine.usable_cpus = cpus.usable;
     int has_machine = pp_io_machine_ticks(&busy[0], &all[0]);
     exec_words_speak_as("attach");
-    if (!o.outside)
-        begin_inside(enter, rows, &o);
+    if (!o->outside) {
+        sigset_t signals = block_signals();
+        enter->tune = (enum exec_tune_mode)o->tune;
+        enter->quiet = o->quiet;
+        (void)attach_enter_begin(enter, rows, &o->output); /* enter->why has the sentence */
+        pthread_sigmask(SIG_SETMASK, &signals, NULL);
+    }
     (void)pp_nvml_open(NULL, &gpu.nvml, &gpu.why); /* without it the sentence says so */
-    int there = watch_job(rows, enter, stacks, &gpu, &o);
+    int there = watch_job(rows, enter, stacks, &gpu, o);
     if (has_machine && pp_io_machine_ticks(&busy[1], &all[1]) && all[1] > all[0])
         machine.busy_cpus = cpus.online * (busy[1] - busy[0]) / (all[1] - all[0]);
     attach_enter_end(enter, rows, there);
     print_answer(rows, enter, stacks, &machine, &gpu, there);
-    if (o.tune && !enter->tuned)
+    if (o->tune && !enter->tuned)
         exec_say("--tune changed nothing: the job %s",
                  enter->state == ATTACH_INSIDE ? "took the hooks at the end" : "was only watched");
-    code = enter->state == ATTACH_INSIDE ? pp_status_exit_code(enter->unfinished.code)
-           : o.output.path || o.tune     ? pp_status_exit_code(enter->why.code)
-                                         : 0;
+    *code = enter->state == ATTACH_INSIDE ? pp_status_exit_code(enter->unfinished.code)
+            : o->output.path || o->tune   ? pp_status_exit_code(enter->why.code)
+                                          : 0;
 out:
     pp_nvml_close(gpu.nvml);
     if (enter)
@@ -387,7 +367,7 @@ out:
     attach_stacks_free(stacks);
     free(enter);
     free(rows);
-    return code;
+    return st;
 }
 
 const struct pp_command pp_cmd_attach = {
@@ -407,5 +387,6 @@ const struct pp_command pp_cmd_attach = {
              "--tune tries changes in the job as exec --tune does; what was kept stays.",
     .examples = {"pipeprobe attach 4711 --duration 60s -o train.sqlite",
                  "pipeprobe attach $(pgrep -of train.py) --outside"},
-    .run = attach_main,
+    .fields = sizeof(struct options),
+    .act = act,
 };

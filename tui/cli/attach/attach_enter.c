@@ -111,33 +111,6 @@ static int sees(int64_t pid, const char *path)
            here.st_ino == there.st_ino;
 }
 
-static pp_status find_hooks(struct attach_enter *e, int64_t pid, struct pp_err *err)
-{
-    char path[64];
-    struct stat here, there;
-    snprintf(path, sizeof(path), "/proc/%lld/exe", (long long)pid);
-    exec_python_prepare(&e->hooks, path, 1);
-    if (!*e->hooks.hooks)
-        return pp_fail(
-            err, PP_E_UNSUPPORTED,
-            "this pipeprobe was built without its Python hooks; pipeprobe doctor says what is missing");
-    snprintf(path, sizeof(path), "/proc/%lld/ns/pid", (long long)pid); /* it answers under its own number */
-    if (stat("/proc/self/ns/pid", &here) == 0 && stat(path, &there) == 0 &&
-        (here.st_dev != there.st_dev || here.st_ino != there.st_ino))
-        return pp_fail(
-            err, PP_E_UNSUPPORTED,
-            "process %lld has another number in its own PID namespace: it runs in a container; run "
-            "pipeprobe attach in there",
-            (long long)pid);
-    if (!sees(pid, e->hooks.hooks))
-        return pp_fail(
-            err, PP_E_UNSUPPORTED,
-            "process %lld does not see %s: it runs in a container or a chroot; run pipeprobe attach in "
-            "there",
-            (long long)pid, e->hooks.hooks);
-    return PP_OK;
-}
-
 static pp_status make_recording(struct attach_enter *e, const struct attach_rows *r,
                                 const struct attach_output *o, struct pp_err *err)
 {
@@ -260,12 +233,32 @@ pp_status attach_enter_begin(struct attach_enter *e, const struct attach_rows *r
     struct stat owner;
     char path[64];
     pp_err_clear(err);
-    snprintf(path, sizeof(path), "/proc/%lld", (long long)r->pid);
     e->state = ATTACH_OUTSIDE;
     pp_status st = pp_python_find(r->pid, &python, err);
     pp_python_close(&python); /* it is found anew when it is asked */
-    if (st == PP_OK)
-        st = find_hooks(e, r->pid, err);
+    if (st == PP_OK) {
+        snprintf(path, sizeof(path), "/proc/%lld/exe", (long long)r->pid);
+        exec_python_prepare(&e->hooks, path, 1);
+        if (!*e->hooks.hooks)
+            st = pp_fail(
+                err, PP_E_UNSUPPORTED,
+                "this pipeprobe was built without its Python hooks; pipeprobe doctor says what is missing");
+    }
+    struct stat here, there; /* of the namespaces: it answers under its own number */
+    snprintf(path, sizeof(path), "/proc/%lld/ns/pid", (long long)r->pid);
+    if (st == PP_OK && stat("/proc/self/ns/pid", &here) == 0 && stat(path, &there) == 0 &&
+        (here.st_dev != there.st_dev || here.st_ino != there.st_ino))
+        st = pp_fail(err, PP_E_UNSUPPORTED,
+                     "process %lld has another number in its own PID namespace: it runs in a container; run "
+                     "pipeprobe attach in there",
+                     (long long)r->pid);
+    if (st == PP_OK && !sees(r->pid, e->hooks.hooks))
+        st = pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "process %lld does not see %s: it runs in a container or a chroot; run pipeprobe attach in "
+            "there",
+            (long long)r->pid, e->hooks.hooks);
+    snprintf(path, sizeof(path), "/proc/%lld", (long long)r->pid);
     if (st == PP_OK && geteuid() == 0 && stat(path, &owner) == 0 && owner.st_uid != 0) { /* become it */
         const struct passwd *user = getpwuid(owner.st_uid);
         int groups = user ? initgroups(user->pw_name, owner.st_gid) : setgroups(0, NULL);
