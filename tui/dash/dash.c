@@ -119,12 +119,15 @@ pp_status pp_dash_once(const struct pp_dash_opts *o, int json, FILE *out, struct
     struct pp_report *report = NULL, *moment = NULL;
     pp_status status = open_dash(&d, o, err);
     if (status == PP_OK) {
-        pp_verdict_of_all(o->path, &report, NULL); /* without one the frame says so */
+        pp_verdict_of(o->path, NULL, NULL, &report, NULL); /* without one the frame says so */
         d.model.report = report;
-        if (moment_of(&d, &d.model.moment_from_ns, &d.model.moment_to_ns) &&
-            pp_verdict_of_part(d.o->path, d.model.moment_from_ns, d.model.moment_to_ns, &moment, NULL) ==
-                PP_OK)
-            d.model.moment = moment;
+        struct pp_verdict_part part = {0, 0};
+        if (moment_of(&d, &part.from_ns, &part.to_ns)) {
+            d.model.moment_from_ns = part.from_ns;
+            d.model.moment_to_ns = part.to_ns;
+            if (pp_verdict_of(o->path, &part, NULL, &moment, NULL) == PP_OK)
+                d.model.moment = moment;
+        }
         /* A frame that is the only one waits for what it is to show. */
         struct timespec pause = {.tv_nsec = 5000000};
         for (predict(&d); d.predictor && !d.model.predicted; predict(&d))
@@ -184,7 +187,7 @@ pp_status pp_dash_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *
         if ((status = write_line(&d, out, err)) != PP_OK)
             goto out;
     }
-    if (d.snap.state != PP_LIVE_RUNNING && pp_verdict_of_all(o->path, &last, NULL) == PP_OK)
+    if (d.snap.state != PP_LIVE_RUNNING && pp_verdict_of(o->path, NULL, NULL, &last, NULL) == PP_OK)
         d.model.report = last;
     status = write_line(&d, out, err);
     if (status == PP_OK)
@@ -272,12 +275,10 @@ static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_ver
         status = draw(d, rows, cols, err);
         if (status == PP_OK)
             pp_screen_show(screen, &d->grid);
-        int key = status == PP_OK ? pp_screen_key(screen, (int)(FRAME_NS / 1000000)) : PP_KEY_NONE;
+        struct pp_click at = {0, 0};
+        int key = status == PP_OK ? pp_screen_key(screen, (int)(FRAME_NS / 1000000), &at) : PP_KEY_NONE;
         if (key != PP_KEY_NONE && key != PP_KEY_RESIZE) {
-            int row, col;
-            if (key == PP_KEY_CLICK)
-                pp_screen_click(screen, &row, &col);
-            d->state = key == PP_KEY_CLICK ? pp_dash_click(d->state, &d->model, &d->grid, row, col)
+            d->state = key == PP_KEY_CLICK ? pp_dash_click(d->state, &d->model, &d->grid, at.row, at.col)
                                            : pp_dash_key(d->state, key, &d->model);
             /* What the key asked of the world around the state. */
             if (d->state.dump)

@@ -389,7 +389,7 @@ static int live_on(struct view *v, struct pp_screen *screen, pp_status *st, stru
         *st = draw(v, rows, cols, err);
         if (*st == PP_OK) {
             pp_screen_show(screen, &v->grid);
-            key = pp_screen_key(screen, FRAME_MS);
+            key = pp_screen_key(screen, FRAME_MS, NULL);
         }
         if (key == PP_KEY_ENTER)
             return 1;

@@ -170,7 +170,7 @@ void pp_panel_footer(const struct pp_canvas *c)
         pp_put(c, 0, 0, PP_STYLE_STRONG, "%s", c->s->message[0] ? c->s->message : c->m->trouble);
         return;
     }
-    col = pp_put(c, 0, 0, PP_STYLE_STRONG, "%s", c->s->help ? "help" : pp_view_name(c->s->view)) + 2;
+    col = pp_put(c, 0, 0, PP_STYLE_STRONG, "%s", c->s->help ? "help" : pp_view_names[c->s->view]) + 2;
     if (c->s->filter[0])
         col = pp_put(c, 0, col, PP_STYLE_WARN, "filter '%.20s'", c->s->filter) + 2;
     int end = c->box.cols - (int)strlen(hints[last]);

@@ -9,7 +9,6 @@
 struct pp_screen {
     SCREEN *screen;
     int color;
-    int click_row, click_col;
     struct pp_grid shown;
 };
 
@@ -110,7 +109,7 @@ void pp_screen_redraw(struct pp_screen *s)
     clearok(stdscr, TRUE);
 }
 
-int pp_screen_key(struct pp_screen *s, int timeout_ms)
+int pp_screen_key(struct pp_screen *s, int timeout_ms, struct pp_click *at)
 {
     timeout(timeout_ms);
     int key = getch();
@@ -144,16 +143,10 @@ int pp_screen_key(struct pp_screen *s, int timeout_ms)
     }
     if (getmouse(&e) != OK)
         return PP_KEY_NONE;
-    s->click_row = e.y;
-    s->click_col = e.x;
+    if (at)
+        *at = (struct pp_click){e.y, e.x};
     return e.bstate & BUTTON4_PRESSED   ? PP_KEY_WHEEL_UP
            : e.bstate & BUTTON5_PRESSED ? PP_KEY_WHEEL_DOWN
            : e.bstate & BUTTON1_PRESSED ? PP_KEY_CLICK
                                         : PP_KEY_NONE;
-}
-
-void pp_screen_click(const struct pp_screen *s, int *row, int *col)
-{
-    *row = s->click_row;
-    *col = s->click_col;
 }

@@ -18,9 +18,11 @@ void pp_screen_close(struct pp_screen *s);
 void pp_screen_size(const struct pp_screen *s, int *rows, int *cols);
 /* Shows the grid; only what differs from what is there is sent. */
 void pp_screen_show(struct pp_screen *s, const struct pp_grid *g);
-/* The next key as in state.h; PP_KEY_NONE after timeout_ms, or when a signal came. */
-int pp_screen_key(struct pp_screen *s, int timeout_ms);
-/* Where the last PP_KEY_CLICK was. */
-void pp_screen_click(const struct pp_screen *s, int *row, int *col);
+/* The next key as in state.h; PP_KEY_NONE after timeout_ms, or when a signal came. at: where a PP_KEY_CLICK
+ * was; NULL: nobody asks. */
+struct pp_click {
+    int row, col;
+};
+int pp_screen_key(struct pp_screen *s, int timeout_ms, struct pp_click *at);
 /* Sends everything anew with the next pp_screen_show. */
 void pp_screen_redraw(struct pp_screen *s);

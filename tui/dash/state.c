@@ -8,13 +8,8 @@
 const double pp_speeds[PP_SPEEDS] = {0.25, 0.5, 1, 2, 5, 20, 60};
 const unsigned pp_windows[PP_WINDOWS] = {1, 5, 15, 60, 300};
 
-static const char *const view_names[PP_VIEW_COUNT] = {"overview", "stages", "workers",     "batch",  "lines",
-                                                      "errors",   "events", "environment", "what-if"};
-
-const char *pp_view_name(enum pp_view v)
-{
-    return view_names[v];
-}
+const char *const pp_view_names[PP_VIEW_COUNT] = {"overview", "stages", "workers",     "batch",  "lines",
+                                                  "errors",   "events", "environment", "what-if"};
 
 struct pp_dash_state pp_dash_start(void)
 {

@@ -54,7 +54,7 @@ enum pp_view {
     PP_VIEW_WHATIF,
     PP_VIEW_COUNT
 };
-const char *pp_view_name(enum pp_view v);
+extern const char *const pp_view_names[PP_VIEW_COUNT];
 
 /* FOLLOW: the newest second. HOLD: at_s stands. PLAY: at_s moves on at a speed. */
 enum pp_mode { PP_MODE_FOLLOW, PP_MODE_HOLD, PP_MODE_PLAY };
@@ -134,7 +134,7 @@ enum {
     PP_KEY_F1,
     PP_KEY_WHEEL_UP,
     PP_KEY_WHEEL_DOWN,
-    PP_KEY_CLICK /* with --mouse; where the click was: pp_screen_click */
+    PP_KEY_CLICK /* with --mouse; pp_screen_key says where it was */
 };
 
 enum pp_action {

@@ -11,10 +11,6 @@
 #define USUAL_COST_NS UINT64_C(100000000) /* of a patient one of many samples, until one was measured */
 #define SLACK_NS UINT64_C(200000000)      /* so that asking again and again takes nothing itself */
 
-struct part {
-    uint64_t from_ns, to_ns;
-};
-
 struct pp_verdicts {
     char *path;
     double share;
@@ -25,11 +21,11 @@ struct pp_verdicts {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     int stop, again, hurry; /* under lock, as what follows */
-    struct part asked, done;
+    struct pp_verdict_part asked, done;
     struct pp_report *built; /* newer than what the caller has */
-    struct part built_of;
+    struct pp_verdict_part built_of;
     struct pp_report *with_caller; /* the caller's alone */
-    struct part with_caller_of;
+    struct pp_verdict_part with_caller_of;
 };
 
 static int is_patient(const struct pp_verdicts *v)
@@ -37,8 +33,8 @@ static int is_patient(const struct pp_verdicts *v)
     return v->share < PP_VERDICTS_SHARE;
 }
 
-static pp_status verdict_of(const char *path, const struct part *part, const struct pp_verdicts *v,
-                            struct pp_report **out, struct pp_err *err)
+pp_status pp_verdict_of(const char *path, const struct pp_verdict_part *part, const struct pp_verdicts *v,
+                        struct pp_report **out, struct pp_err *err)
 {
     struct pp_source source;
     pp_status status = part ? pp_source_open_part(path, part->from_ns, part->to_ns, &source, err)
@@ -50,17 +46,6 @@ static pp_status verdict_of(const char *path, const struct part *part, const str
         status = pp_report_from(&source, out, err);
     pp_source_close(&source);
     return status;
-}
-
-pp_status pp_verdict_of_part(const char *path, uint64_t from_ns, uint64_t to_ns, struct pp_report **out,
-                             struct pp_err *err)
-{
-    return verdict_of(path, &(struct part){from_ns, to_ns}, NULL, out, err);
-}
-
-pp_status pp_verdict_of_all(const char *path, struct pp_report **out, struct pp_err *err)
-{
-    return verdict_of(path, NULL, NULL, out, err);
 }
 
 static int nothing_to_do(const struct pp_verdicts *v)
@@ -87,13 +72,13 @@ static void *build_main(void *arg)
             continue;
         }
         struct pp_report *report = NULL;
-        struct part part = v->asked;
+        struct pp_verdict_part part = v->asked;
         v->again = 0;
         pthread_mutex_unlock(&v->lock);
         uint64_t until;
         /* Without the lock; returns until when to rest. */
         uint64_t began = pp_now_ns(), cpu = pp_thread_cpu_ns();
-        pp_status status = verdict_of(v->path, v->parts ? &part : NULL, v, &report, NULL);
+        pp_status status = pp_verdict_of(v->path, v->parts ? &part : NULL, v, &report, NULL);
         if (status != PP_OK) {
             report = NULL;
             until = began + LEAST_PAUSE_NS;
@@ -146,7 +131,7 @@ void pp_verdicts_ask(struct pp_verdicts *v, uint64_t from_ns, uint64_t to_ns, in
     if (!v)
         return;
     pthread_mutex_lock(&v->lock);
-    v->asked = (struct part){from_ns, to_ns};
+    v->asked = (struct pp_verdict_part){from_ns, to_ns};
     v->hurry = hurry;
     if (!nothing_to_do(v))
         pthread_cond_signal(&v->wake);

@@ -29,9 +29,10 @@ void pp_verdicts_ask(struct pp_verdicts *v, uint64_t from_ns, uint64_t to_ns, in
 /* The part that the report which pp_verdicts_newest returned is of. */
 void pp_verdicts_part(const struct pp_verdicts *v, uint64_t *from_ns, uint64_t *to_ns);
 
-/* The same on the calling thread. What they build is for a glance (report/source/source.h): no intervals, no
- * series.
- */
-pp_status pp_verdict_of_all(const char *path, struct pp_report **out, struct pp_err *err);
-pp_status pp_verdict_of_part(const char *path, uint64_t from_ns, uint64_t to_ns, struct pp_report **out,
-                             struct pp_err *err);
+/* The same on the calling thread, part NULL: of all of the run. v: whose requests are kept for it, NULL:
+ * nobody's. What is built is for a glance (report/source/source.h): no intervals, no series. */
+struct pp_verdict_part {
+    uint64_t from_ns, to_ns;
+};
+pp_status pp_verdict_of(const char *path, const struct pp_verdict_part *part, const struct pp_verdicts *v,
+                        struct pp_report **out, struct pp_err *err);

@@ -114,7 +114,7 @@ pp_status metrics_sampler_open(const char *path, const struct metrics_opts *o, i
     if (watches)
         s->verdicts = pp_verdicts_start(path, VERDICT_SHARE, s->parts);
     else
-        pp_verdict_of_all(path, &s->report, NULL); /* without one there are no metrics of it */
+        pp_verdict_of(path, NULL, NULL, &s->report, NULL); /* without one there are no metrics of it */
     read_newest(s);
     *out = s;
     return PP_OK;
@@ -192,7 +192,7 @@ char *metrics_sampler_text(struct metrics_sampler *s, enum pp_sink_format format
 void metrics_sampler_complete(struct metrics_sampler *s)
 {
     struct pp_report *report = NULL;
-    pp_verdict_of_all(s->path, &report, NULL);
+    pp_verdict_of(s->path, NULL, NULL, &report, NULL);
     pthread_mutex_lock(&s->lock);
     if (report) {
         pp_report_free(s->report);

@@ -57,8 +57,7 @@ static void test_golden_sizes(void **state)
         }
         dash_model.predicted = NULL;
         fclose(f);
-        snprintf(name, sizeof(name), "view-%s",
-                 view == PP_VIEW_COUNT ? "help" : pp_view_name((enum pp_view)view));
+        snprintf(name, sizeof(name), "view-%s", view == PP_VIEW_COUNT ? "help" : pp_view_names[view]);
         compare(name, all);
         free(all);
     }
@@ -276,10 +275,9 @@ static void test_pictures(void **state)
     struct pp_report *whole, *moment;
     struct pp_predicted answer;
     struct pp_predictor *p = pp_predictor_start(dash_run->path);
-    assert_int_equal(pp_verdict_of_all(dash_run->path, &whole, NULL), PP_OK);
-    assert_int_equal(pp_verdict_of_part(dash_run->path, MADE_T0 + 20 * MADE_S, MADE_T0 + 35 * MADE_S, &moment,
-                                        NULL),
-                     PP_OK);
+    const struct pp_verdict_part part = {MADE_T0 + 20 * MADE_S, MADE_T0 + 35 * MADE_S};
+    assert_int_equal(pp_verdict_of(dash_run->path, NULL, NULL, &whole, NULL), PP_OK);
+    assert_int_equal(pp_verdict_of(dash_run->path, &part, NULL, &moment, NULL), PP_OK);
     struct pp_dash_model before = dash_model;
     dash_model.report = whole;
     dash_model.moment = moment;

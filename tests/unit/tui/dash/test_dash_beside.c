@@ -11,7 +11,7 @@ static void test_glance_is_the_verdict(void **state)
 {
     struct pp_report *whole, *glance;
     assert_int_equal(pp_report_build(dash_run->path, &whole, NULL), PP_OK);
-    assert_int_equal(pp_verdict_of_all(dash_run->path, &glance, NULL), PP_OK);
+    assert_int_equal(pp_verdict_of(dash_run->path, NULL, NULL, &glance, NULL), PP_OK);
     assert_string_equal(glance->verdict.sentence, whole->verdict.sentence);
     assert_string_equal(glance->verdict.next_step, whole->verdict.next_step);
     assert_true(glance->verdict.confidence == whole->verdict.confidence &&
