@@ -7,33 +7,6 @@
 
 #define LOOKED_AT_MAX (64 << 20)
 
-/* A program built with AddressSanitizer refuses to start behind another preloaded library. */
-static int wants_to_be_first(const char *program)
-{
-    char path[PATH_MAX];
-    struct stat st;
-    int found = 0;
-    const char *dirs = getenv("PATH");
-    snprintf(path, sizeof(path), "%s", program);
-    for (const char *end; !strchr(program, '/') && dirs && access(path, X_OK) != 0;
-         dirs = *end ? end + 1 : NULL) {
-        end = strchrnul(dirs, ':');
-        snprintf(path, sizeof(path), "%.*s/%s", (int)(end - dirs), dirs, program);
-    }
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
-        size_t size = st.st_size < LOOKED_AT_MAX ? (size_t)st.st_size : LOOKED_AT_MAX;
-        void *p = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (p != MAP_FAILED) {
-            found = memmem(p, size, "libasan.so", 10) != NULL;
-            munmap(p, size);
-        }
-    }
-    if (fd >= 0)
-        close(fd);
-    return found;
-}
-
 void exec_python_prepare(struct exec_python *p, const char *program, int with_reads)
 {
     const char *path = getenv("PYTHONPATH"), *preload = getenv("LD_PRELOAD");
@@ -42,7 +15,29 @@ void exec_python_prepare(struct exec_python *p, const char *program, int with_re
     if (pp_shipped_find("hooks", NULL, &pp_shipped_hooks, "_pipeprobe.abi3.so", extension, NULL) != PP_OK)
         return;
     snprintf(p->hooks, sizeof(p->hooks), "%.*s", (int)(strrchr(extension, '/') - extension), extension);
-    if (with_reads && !wants_to_be_first(program) &&
+    /* A program built with AddressSanitizer refuses to start behind another preloaded library. */
+    char found[PATH_MAX];
+    struct stat st;
+    int wants_to_be_first = 0;
+    const char *dirs = getenv("PATH");
+    snprintf(found, sizeof(found), "%s", program);
+    for (const char *end; !strchr(program, '/') && dirs && access(found, X_OK) != 0;
+         dirs = *end ? end + 1 : NULL) {
+        end = strchrnul(dirs, ':');
+        snprintf(found, sizeof(found), "%.*s/%s", (int)(end - dirs), dirs, program);
+    }
+    int fd = with_reads ? open(found, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+        size_t size = st.st_size < LOOKED_AT_MAX ? (size_t)st.st_size : LOOKED_AT_MAX;
+        void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes != MAP_FAILED) {
+            wants_to_be_first = memmem(bytes, size, "libasan.so", 10) != NULL;
+            munmap(bytes, size);
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    if (with_reads && !wants_to_be_first &&
         pp_shipped_find("reads", NULL, &pp_shipped_libraries, "libpipeprobe_reads.so", library, NULL) ==
             PP_OK &&
         !strpbrk(library, " :")) /* where the loader splits LD_PRELOAD */

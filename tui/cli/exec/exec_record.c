@@ -17,25 +17,16 @@
 
 /* ---- the session directory: what is in it besides the rings ---- */
 
-struct map_path {
-    char text[PATH_MAX + sizeof(PP_MAP_FILE_NAME)];
-};
-
-static struct map_path map_path(const struct exec_record *r)
-{
-    struct map_path path;
-    snprintf(path.text, sizeof(path.text), "%s/" PP_MAP_FILE_NAME, pp_recording_rings_dir(r->recording));
-    return path;
-}
-
 static void clear_session_dir(struct exec_record *r)
 {
+    char map[PATH_MAX + sizeof(PP_MAP_FILE_NAME)];
+    snprintf(map, sizeof(map), "%s/" PP_MAP_FILE_NAME, pp_recording_rings_dir(r->recording));
     pp_process_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
     pp_loaders_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
     pp_rank_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
     pp_order_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
     exec_files_unhooked(pp_recording_rings_dir(r->recording), r->unhooked);
-    unlink(map_path(r).text);
+    unlink(map);
 }
 
 /* ---- beginning ---- */
@@ -79,7 +70,9 @@ pp_status exec_record_create(struct exec_record *r, const char *output, int forc
     r->totals.loading = 0;
     if (!pp_cgroup_oom_kills(&r->oom_kills))
         r->oom_kills = NAN;
-    st = *map_text ? pp_io_write_atomic(map_path(r).text, map_text, strlen(map_text), err) : PP_OK;
+    char map[PATH_MAX + sizeof(PP_MAP_FILE_NAME)];
+    snprintf(map, sizeof(map), "%s/" PP_MAP_FILE_NAME, pp_recording_rings_dir(r->recording));
+    st = *map_text ? pp_io_write_atomic(map, map_text, strlen(map_text), err) : PP_OK;
     if (st != PP_OK)
         exec_record_abandon(r);
     return st;
