@@ -74,36 +74,6 @@ static int claim_fixes(const struct prove_opts *o, const struct pp_report *r, st
     return n;
 }
 
-static int is_streamed(const struct pp_report *r)
-{
-    return config_is(r, "stream", "true") || config_is(r, "stream", "1");
-}
-
-static int claim_headroom(const struct pp_report *r, struct claim *c)
-{
-    double cpus = 0; /* that the workers used in the steady state */
-    if (isnan(r->without_waits_samples_per_s) || is_streamed(r))
-        return 0;
-    for (size_t i = 0; i < r->n_workers; i++)
-        cpus += r->workers[i].cpu_share;
-    *c = (struct claim){.row = {.kind = "headroom",
-                                .change = "free-input",
-                                .value = "",
-                                .base = r->samples_per_s,
-                                .predicted = r->without_waits_samples_per_s,
-                                .predicted_low = NAN,
-                                .predicted_high = NAN,
-                                .ballast_cpus = r->n_workers ? fmin(cpus, (double)r->n_workers) : NAN}};
-    c->option[c->options++] = "--cached-batches";
-    c->option[c->options++] = "--no-sync-every-step";
-    if (!isnan(c->row.ballast_cpus)) {
-        snprintf(c->number, sizeof(c->number), "%.3f", c->row.ballast_cpus);
-        c->option[c->options++] = "--cpu-ballast";
-        c->option[c->options++] = c->number;
-    }
-    return 1;
-}
-
 /* ---- running it ---- */
 
 static pp_status run_round(const struct prove_opts *o, struct claim *c, int64_t round, struct pp_err *err)
@@ -161,12 +131,33 @@ pp_status pp_prove(const struct prove_opts *o, struct pp_err *err)
     n += claim_fixes(o, before, claims);
     if (!n && !o->quiet)
         fputs("proving    no remedy: no option of run is predicted to gain 3 %\n", stderr);
-    int with_fix = n;
-    n += claim_headroom(before, &claims[n]);
-    if (n == with_fix && !o->quiet)
+    int streamed = config_is(before, "stream", "true") || config_is(before, "stream", "1");
+    if (!streamed && !isnan(before->without_waits_samples_per_s)) {
+        struct claim *c = &claims[n++];
+        double cpus = 0; /* that the workers used in the steady state */
+        for (size_t i = 0; i < before->n_workers; i++)
+            cpus += before->workers[i].cpu_share;
+        *c = (struct claim){
+            .row = {.kind = "headroom",
+                    .change = "free-input",
+                    .value = "",
+                    .base = before->samples_per_s,
+                    .predicted = before->without_waits_samples_per_s,
+                    .predicted_low = NAN,
+                    .predicted_high = NAN,
+                    .ballast_cpus = before->n_workers ? fmin(cpus, (double)before->n_workers) : NAN}};
+        c->option[c->options++] = "--cached-batches";
+        c->option[c->options++] = "--no-sync-every-step";
+        if (!isnan(c->row.ballast_cpus)) {
+            snprintf(c->number, sizeof(c->number), "%.3f", c->row.ballast_cpus);
+            c->option[c->options++] = "--cpu-ballast";
+            c->option[c->options++] = c->number;
+        }
+    } else if (!o->quiet) {
         fprintf(stderr, "proving    no headroom: %s\n",
-                is_streamed(before) ? "the batches of a stream cannot be repeated"
-                                    : "without a step there is no wait for data");
+                streamed ? "the batches of a stream cannot be repeated"
+                         : "without a step there is no wait for data");
+    }
     for (int64_t round = 0; round < o->rounds && st == PP_OK && !interrupt_asked(); round++)
         for (int i = 0; i < n && st == PP_OK && !interrupt_asked(); i++)
             st = run_round(o, &claims[i], round, err);
