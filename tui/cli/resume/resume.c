@@ -73,25 +73,24 @@ static int takers_of_stdout(const struct options *o)
            (o->markdown && pp_output_is_stdout(o->markdown));
 }
 
-static pp_status print_answer(const struct options *o, struct pp_resume *r, struct pp_err *err)
+static pp_status answer(const struct options *o, const struct pp_resume_input *in, int *code,
+                        struct pp_err *err)
 {
-    pp_status st = PP_OK;
-    if (o->junit)
-        st = pp_output_write(o->junit, "JUnit file", pp_resume_junit, r, err);
+    struct pp_resume r = {0};
+    pp_status st = pp_resume_judge(in, &r, err);
+    if (st == PP_OK && o->junit)
+        st = pp_output_write(o->junit, "JUnit file", pp_resume_junit, &r, err);
     if (st == PP_OK && o->markdown)
-        st = pp_output_write(o->markdown, "Markdown file", pp_resume_markdown, r, err);
-    if (st == PP_OK && o->json && pp_fields_json(pp_resume_fields, r, stdout) != 0)
+        st = pp_output_write(o->markdown, "Markdown file", pp_resume_markdown, &r, err);
+    if (st == PP_OK && o->json && pp_fields_json(pp_resume_fields, &r, stdout) != 0)
         st = pp_fail_errno(err, errno, "cannot write to standard output");
     else if (st == PP_OK && !takers_of_stdout(o))
-        pp_resume_text(r, stdout);
-    return st;
-}
-
-static int code_of(const struct pp_resume *r)
-{
-    return r->kind == PP_RESUME_EXACT     ? 0
-           : r->kind == PP_RESUME_DIFFERS ? 1
+        pp_resume_text(&r, stdout);
+    *code = r.kind == PP_RESUME_EXACT     ? 0
+            : r.kind == PP_RESUME_DIFFERS ? 1
                                           : pp_status_exit_code(PP_E_INCONCLUSIVE);
+    pp_resume_free_answers(&r);
+    return st;
 }
 
 /* ---- recordings made elsewhere ---- */
@@ -101,7 +100,6 @@ static pp_status judge_recordings(const struct options *o, const char *const *op
                                   struct pp_err *err)
 {
     struct pp_resume_start start[STARTS_MAX] = {0};
-    struct pp_resume r = {0};
     pp_status st = PP_OK;
     if (n < 3 || n > STARTS_MAX)
         return pp_fail(
@@ -123,11 +121,7 @@ static pp_status judge_recordings(const struct options *o, const char *const *op
         resume_start_finish(&start[i], lag);
     const struct pp_resume_chain chain = {.name = "k1", .start = start + 1, .starts = (size_t)n - 1};
     if (st == PP_OK)
-        st = pp_resume_judge(&(struct pp_resume_input){start, 1, &chain, 1, NULL}, &r, err);
-    if (st == PP_OK)
-        st = print_answer(o, &r, err);
-    *code = code_of(&r);
-    pp_resume_free_answers(&r);
+        st = answer(o, &(struct pp_resume_input){start, 1, &chain, 1, NULL}, code, err);
     for (int i = 0; i < n; i++)
         resume_start_free(&start[i]);
     return st;
@@ -385,7 +379,6 @@ static pp_status test_job(const struct options *o, char *const *program, int *co
 {
     char dir[sizeof(((struct resume_job *)0)->dir)];
     struct session *s = calloc(1, sizeof(*s));
-    struct pp_resume r = {0};
     pp_status st = s ? check_program(o, program, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory");
     if (s)
         s->o = o;
@@ -416,13 +409,10 @@ static pp_status test_job(const struct options *o, char *const *program, int *co
     for (size_t i = 0; st == PP_OK && i < s->points; i++)
         st = run_chain(s, i, err);
     if (st == PP_OK || st == PP_E_INCONCLUSIVE)
-        st = pp_resume_judge(&(struct pp_resume_input){s->control, s->controls, s->chain, s->points,
-                                                       st == PP_OK ? NULL : err->text},
-                             &r, err);
-    if (st == PP_OK)
-        st = print_answer(o, &r, err);
-    *code = code_of(&r);
-    pp_resume_free_answers(&r);
+        st = answer(o,
+                    &(struct pp_resume_input){s->control, s->controls, s->chain, s->points,
+                                              st == PP_OK ? NULL : err->text},
+                    code, err);
     for (size_t i = 0; s && i < 2; i++)
         resume_start_free(&s->control[i]);
     for (size_t i = 0; s && i < RESUME_POINTS_MAX; i++)
