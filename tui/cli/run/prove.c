@@ -128,8 +128,7 @@ pp_status pp_prove(const struct prove_opts *o, struct pp_err *err)
                           : pp_fail(err, PP_E_NO_MEMORY, "--prove: no memory");
     if (st != PP_OK)
         goto out;
-    n += claim_fixes(o, before, claims);
-    if (!n && !o->quiet)
+    if ((n = claim_fixes(o, before, claims)) == 0 && !o->quiet)
         fputs("proving    no remedy: no option of run is predicted to gain 3 %\n", stderr);
     int streamed = config_is(before, "stream", "true") || config_is(before, "stream", "1");
     if (!streamed && !isnan(before->without_waits_samples_per_s)) {
