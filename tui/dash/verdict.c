@@ -144,25 +144,24 @@ void pp_verdicts_part(const struct pp_verdicts *v, uint64_t *from_ns, uint64_t *
     *to_ns = v ? v->with_caller_of.to_ns : 0;
 }
 
-static void ask(struct pp_verdicts *v, int *what)
-{
-    pthread_mutex_lock(&v->lock);
-    *what = 1;
-    pthread_cond_signal(&v->wake);
-    pthread_mutex_unlock(&v->lock);
-}
-
 void pp_verdicts_wake(struct pp_verdicts *v)
 {
-    if (v)
-        ask(v, &v->again);
+    if (!v)
+        return;
+    pthread_mutex_lock(&v->lock);
+    v->again = 1;
+    pthread_cond_signal(&v->wake);
+    pthread_mutex_unlock(&v->lock);
 }
 
 void pp_verdicts_stop(struct pp_verdicts *v)
 {
     if (!v)
         return;
-    ask(v, &v->stop);
+    pthread_mutex_lock(&v->lock);
+    v->stop = 1;
+    pthread_cond_signal(&v->wake);
+    pthread_mutex_unlock(&v->lock);
     pthread_join(v->thread, NULL);
     pthread_cond_destroy(&v->wake);
     pthread_mutex_destroy(&v->lock);
