@@ -228,12 +228,22 @@ static pp_status run_rounds(struct tune_session *s, const struct options *o, str
 
 /* ---- the command ---- */
 
-static int tune_job(const struct options *o, char *const *program)
+static int tune_main(int argc, char **argv)
 {
+    struct options given = {0};
+    const struct options *o = &given;
+    struct pp_opt_set set = {.table = opts, .fields = &given};
+    struct pp_err err = {0};
+    char **program, dir[sizeof(((struct tune_job *)0)->dir)];
+    int n, code = pp_cli_parse_job(&pp_cmd_tune, &set, argc, argv, &n, &program);
+    if (code >= 0)
+        return code;
+    if (n || !program)
+        return pp_cli_fail(
+            &pp_cmd_tune,
+            (pp_fail(&err, PP_E_USAGE, "write the job after --: pipeprobe tune -- python3 train.py"), &err));
     struct tune_session *s = calloc(1, sizeof(*s));
     struct tune_set ignored;
-    struct pp_err err = {0};
-    char dir[sizeof(s->job.dir)];
     pp_status st = s ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory");
     for (int i = 0; i < o->tries.n && st == PP_OK; i++)
         st = tune_set_parse(o->tries.item[i], &ignored, &err);
@@ -269,27 +279,11 @@ static int tune_job(const struct options *o, char *const *program)
             st = stored, err = why;
     }
     /* What was asked for with --try, or is worth a run, and could not be measured is 4. */
-    int code = st != PP_OK ? pp_cli_fail(&pp_cmd_tune, &err)
-               : !s->candidates && !o->tries.n
-                   ? pp_status_exit_code(s->inconclusive ? PP_E_INCONCLUSIVE : PP_OK)
-                   : pp_status_exit_code(was_measured(s) ? PP_OK : PP_E_SYSTEM);
+    code = st != PP_OK                     ? pp_cli_fail(&pp_cmd_tune, &err)
+           : !s->candidates && !o->tries.n ? pp_status_exit_code(s->inconclusive ? PP_E_INCONCLUSIVE : PP_OK)
+                                           : pp_status_exit_code(was_measured(s) ? PP_OK : PP_E_SYSTEM);
     free(s);
     return code;
-}
-
-static int tune_main(int argc, char **argv)
-{
-    struct options o = {0};
-    struct pp_opt_set set = {.table = opts, .fields = &o};
-    struct pp_err err = {0};
-    char **job;
-    int n, code = pp_cli_parse_job(&pp_cmd_tune, &set, argc, argv, &n, &job);
-    if (code >= 0)
-        return code;
-    if (!n && job)
-        return tune_job(&o, job);
-    pp_fail(&err, PP_E_USAGE, "write the job after --: pipeprobe tune -- python3 train.py");
-    return pp_cli_fail(&pp_cmd_tune, &err);
 }
 
 const struct pp_command pp_cmd_tune = {
