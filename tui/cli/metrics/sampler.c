@@ -132,28 +132,23 @@ void metrics_sampler_close(struct metrics_sampler *s)
     free(s);
 }
 
-/* The report as it is shown by `report`: what a look brings has no intervals and no series. */
-static char *page_of(const char *path, size_t *n)
-{
-    struct pp_report *report = NULL;
-    char *text = NULL;
-    FILE *out = pp_report_build(path, &report, NULL) == PP_OK ? open_memstream(&text, n) : NULL;
-    int failed = !out || pp_render_html(report, out) != 0;
-    if (out && fclose(out) != 0)
-        failed = 1;
-    pp_report_free(report);
-    if (failed) {
-        free(text);
-        text = NULL;
-    }
-    return text;
-}
-
 char *metrics_sampler_text(struct metrics_sampler *s, enum pp_sink_format format, size_t *n)
 {
     char *text = NULL;
-    if (format == PP_SINK_PAGE)
-        return page_of(s->path, n);
+    if (format == PP_SINK_PAGE) {
+        /* The report as it is shown by `report`: what a look brings has no intervals and no series. */
+        struct pp_report *report = NULL;
+        FILE *page = pp_report_build(s->path, &report, NULL) == PP_OK ? open_memstream(&text, n) : NULL;
+        int bad = !page || pp_render_html(report, page) != 0;
+        if (page && fclose(page) != 0)
+            bad = 1;
+        pp_report_free(report);
+        if (bad) {
+            free(text);
+            text = NULL;
+        }
+        return text;
+    }
     FILE *out = open_memstream(&text, n);
     if (!out)
         return NULL;
@@ -178,7 +173,7 @@ char *metrics_sampler_text(struct metrics_sampler *s, enum pp_sink_format format
         failed = !otlp || fwrite(otlp, 1, otlp_n, out) != otlp_n;
         free(otlp);
         break;
-    case PP_SINK_PAGE: break; /* which is made of the file: page_of */
+    case PP_SINK_PAGE: break; /* made above */
     }
     failed |= ferror(out) != 0;
     pthread_mutex_unlock(&s->lock);

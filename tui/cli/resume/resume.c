@@ -144,23 +144,6 @@ struct session {
         kill[RESUME_POINTS_MAX][200];
 };
 
-static pp_status ask_to_start(const struct options *o, char *const *program, const char *dir,
-                              struct pp_err *err)
-{
-    char text[PP_ASK_TEXT], words[1024], limit[32], kills[32];
-    snprintf(
-        text, sizeof(text),
-        "pipeprobe resume-test starts this job many times, and kills it:\n  %s\n  twice uninterrupted for two epochs and some batches, then up to %s, each resumed up to\n"
-        "  %lld batches behind the next epoch's end, at most %s a run. What the job writes elsewhere than in {dir}\n"
-        "  (trackers, uploads) it writes in every run. Its standard input is empty.\n"
-        "  Recordings and output go to the new directory %s.\n",
-        pp_shell_words(program, words, sizeof(words)),
-        pp_text_counted(kills, sizeof(kills), (double)(o->kill_at.n ? o->kill_at.n : 5) + (double)o->kills,
-                        "kill", "kills"),
-        (long long)o->job.after, pp_text_duration(limit, sizeof(limit), (double)o->job.limit_ns), dir);
-    return pp_cli_ask("resume-test starts the job several times and kills it", text, o->yes, o->quiet, err);
-}
-
 /* Reads what a run recorded, as it was taken. */
 static pp_status read_start(const struct resume_done *d, struct pp_resume_start *s, struct pp_err *err)
 {
@@ -391,8 +374,20 @@ static pp_status test_job(const struct options *o, char *const *program, int *co
     }
     if (st == PP_OK)
         st = job_dir_name(o->output, "resume-test", dir, sizeof(dir), err);
-    if (st == PP_OK)
-        st = ask_to_start(o, program, dir, err);
+    if (st == PP_OK) {
+        char text[PP_ASK_TEXT], words[1024], limit[32], kills[32];
+        snprintf(
+            text, sizeof(text),
+            "pipeprobe resume-test starts this job many times, and kills it:\n  %s\n  twice uninterrupted for two epochs and some batches, then up to %s, each resumed up to\n"
+            "  %lld batches behind the next epoch's end, at most %s a run. What the job writes elsewhere than in {dir}\n"
+            "  (trackers, uploads) it writes in every run. Its standard input is empty.\n"
+            "  Recordings and output go to the new directory %s.\n",
+            pp_shell_words(program, words, sizeof(words)),
+            pp_text_counted(kills, sizeof(kills),
+                            (double)(o->kill_at.n ? o->kill_at.n : 5) + (double)o->kills, "kill", "kills"),
+            (long long)o->job.after, pp_text_duration(limit, sizeof(limit), (double)o->job.limit_ns), dir);
+        st = pp_cli_ask("resume-test starts the job several times and kills it", text, o->yes, o->quiet, err);
+    }
     if (st == PP_OK)
         st = job_dir_make(dir, dir, sizeof(dir), err);
     if (st == PP_OK) {

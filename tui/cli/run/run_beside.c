@@ -195,31 +195,24 @@ static pp_status check(const struct run_opts *o, const struct pp_opt_set *set, s
     return PP_OK;
 }
 
-/* STEM.rank0.sqlite, ... */
-static pp_status name_files(struct crew *k, const char *stem, struct pp_err *err)
-{
-    char as_given[PATH_MAX];
-    pp_status st = PP_OK;
-    for (int r = 0; st == PP_OK && r < k->n; r++) {
-        snprintf(k->rank[r].file, sizeof(k->rank[r].file), "%s.rank%d.sqlite", stem, r);
-        st = pp_recording_name(k->rank[r].file, NULL, k->o->force, as_given, sizeof(as_given), err);
-    }
-    return st;
-}
-
 /* Names; CPUs that all ranks share; and where they meet. */
 static pp_status prepare(struct crew *k, struct pp_err *err)
 {
     struct pp_cpus cpus;
-    /* Without a name, and of the same second as others, they are STEM-2.rank0.sqlite, ... */
-    char path[PATH_MAX], stem[PATH_MAX + 16];
+    /* STEM.rank0.sqlite, ...; without a name, and of the same second as others, STEM-2.rank0.sqlite, ... */
+    char path[PATH_MAX], stem[PATH_MAX + 16], as_given[PATH_MAX];
     pp_status st = pp_recording_name(k->o->output, NULL, 1, path, sizeof(path), err);
     if (st == PP_OK) {
         path[pp_stem(path)] = '\0';
-        st = name_files(k, path, err);
-        for (int i = 2; st == PP_E_EXISTS && !k->o->output && i < PP_RECORDING_NAME_TRIES; i++) {
-            snprintf(stem, sizeof(stem), "%s-%d", path, i);
-            st = name_files(k, stem, err);
+        st = PP_E_EXISTS;
+        for (int i = 1; st == PP_E_EXISTS && (i == 1 || (!k->o->output && i < PP_RECORDING_NAME_TRIES));
+             i++) {
+            snprintf(stem, sizeof(stem), i > 1 ? "%s-%d" : "%s", path, i);
+            st = PP_OK;
+            for (int r = 0; st == PP_OK && r < k->n; r++) {
+                snprintf(k->rank[r].file, sizeof(k->rank[r].file), "%s.rank%d.sqlite", stem, r);
+                st = pp_recording_name(k->rank[r].file, NULL, k->o->force, as_given, sizeof(as_given), err);
+            }
         }
     }
     pp_cpus_read(&cpus);
