@@ -1,8 +1,8 @@
 /* `pipeprobe answer`: what a report decides, as one short document for a program. */
+#include "probe/base/err.h"
 #include "report/build/build.h"
 #include "report/render/render.h"
 #include "tui/cli/cli.h"
-#include "tui/cli/output.h"
 #include "tui/cli/recording_name.h"
 #include "tui/cli/trace_report.h"
 
@@ -18,17 +18,6 @@ static const struct pp_opt opts[] = {
 };
 /* clang-format on */
 
-struct shown {
-    const struct pp_report *report;
-    const char *path;
-};
-
-static int render(void *ctx, FILE *out)
-{
-    const struct shown *s = ctx;
-    return pp_render_answer(s->report, s->path, out);
-}
-
 static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
     const struct options *o = fields;
@@ -37,8 +26,9 @@ static pp_status act(void *fields, const char **operands, int n, int *code, stru
     pp_status st = pp_choose_recording(operands, n, path, sizeof(path), err);
     if (st == PP_OK)
         st = pp_report_of_file(path, o->loader, &report, err);
-    if (st == PP_OK)
-        st = pp_output_write(NULL, "answer", render, &(struct shown){report, path}, err);
+    errno = 0;
+    if (st == PP_OK && pp_render_answer(report, path, stdout) != 0)
+        st = pp_fail_errno(err, errno, "cannot write the answer to standard output");
     if (st == PP_OK)
         *code = pp_report_exit_code(report);
     pp_report_free(report);

@@ -22,21 +22,10 @@ static const struct pp_opt opts[] = {
 };
 /* clang-format on */
 
-/* The runs that a page draws, one of each side: of several that with the median rate. */
-struct drawn {
-    struct pp_report *report[2];
-};
-
-static int put_page(void *of, const struct pp_compare *c, FILE *out)
-{
-    const struct drawn *d = of;
-    return pp_compare_html(c, d->report[0], d->report[1], out);
-}
-
 static int run(int argc, char **argv)
 {
-    struct drawn drawn = {0};
-    struct options o = {.gate = {.page = put_page, .page_of = &drawn}};
+    struct pp_report *drawn[2] = {NULL, NULL}; /* of several runs that with the median rate */
+    struct options o = {.gate = {.page = drawn}};
     struct pp_opt_set set = {.table = opts, .fields = &o};
     struct pp_err err = {0};
     struct pp_runs runs[2] = {0};
@@ -80,14 +69,14 @@ static int run(int argc, char **argv)
                 fabs(runs[i].run[nearest].metric[PP_CMP_SAMPLES_PER_S] - median))
                 nearest = k;
         if (!is_baseline[i]) /* no spans are in one */
-            st = pp_report_build(runs[i].run[nearest].path, &drawn.report[i], &err);
+            st = pp_report_build(runs[i].run[nearest].path, &drawn[i], &err);
     }
     if (st == PP_OK)
         st = gate_write(&o.gate, &c, &err);
     code = st == PP_OK ? pp_compare_exit_code(&c, o.gate.strict) : gate_fail(&pp_cmd_compare, &o.gate, &err);
     pp_compare_free(&c);
     for (int i = 0; i < 2; i++) {
-        pp_report_free(drawn.report[i]);
+        pp_report_free(drawn[i]);
         pp_runs_free(&runs[i]);
     }
     return code;

@@ -134,7 +134,7 @@ static int write_output(void *ctx, FILE *out)
     }
     int format = format_of(g);
     if (format == PAGE)
-        return g->page(g->page_of, a->c, out);
+        return pp_compare_html(a->c, g->page[0], g->page[1], out);
     if (format == JSON)
         return pp_compare_json(a->c, out);
     if (format == MARKDOWN)

@@ -11,9 +11,9 @@ struct gate_opts {
     struct pp_opt_list threshold, ungate, allow_env;
     int noise_check, strict;
     int format, json, color, force;
-    /* Writes the page that -o FILE.html asks for; NULL: there is none. */
-    int (*page)(void *of, const struct pp_compare *c, FILE *out);
-    void *page_of;
+    /* The runs of both sides that the page draws which -o FILE.html asks for, each NULL where it has no
+     * spans; NULL: there is no page. */
+    struct pp_report *const *page;
     const char *output, *markdown, *junit, *openmetrics, *benchmark;
 };
 
