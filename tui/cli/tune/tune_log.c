@@ -94,35 +94,6 @@ static int key_of(const char *name, size_t length)
     return knob && knob - pp_knob_rows < PP_KNOBS_TUNED ? (int)(knob - pp_knob_rows) : -1;
 }
 
-/* set PID NUMBER key value; left PID NUMBER key why */
-static void add_change(struct reading *r, char **f, size_t n)
-{
-    int key = n > 4 ? key_of(f[3], strlen(f[3])) : -1;
-    if (key < 0)
-        return;
-    if (f[0][0] == 's') {
-        r->log->set[key]++;
-    } else {
-        r->log->left[key]++;
-        snprintf(r->log->why[key], sizeof(r->log->why[key]), "%s", f[4]);
-    }
-}
-
-static void add_trouble(struct reading *r, char **f, size_t n)
-{
-    if (n > 4)
-        snprintf(r->log->trouble, sizeof(r->log->trouble), "%s: %s", f[3], f[4]);
-}
-
-static const struct {
-    const char *word;
-    void (*add)(struct reading *r, char **f, size_t n);
-} words[] = {{"made", add_made},
-             {"epoch", add_epoch},
-             {"set", add_change},
-             {"left", add_change},
-             {"trouble", add_trouble}};
-
 /* ---- the file ---- */
 
 pp_status tune_log_read(const char *path, struct tune_log *log, struct pp_err *err)
@@ -152,9 +123,19 @@ pp_status tune_log_read(const char *path, struct tune_log *log, struct pp_err *e
         size_t fields = 0;
         while (line && fields < FIELDS_MAX)
             field[fields++] = strsep(&line, "\t");
-        for (size_t i = 0; fields >= 3 && i < sizeof(words) / sizeof(*words); i++)
-            if (strcmp(words[i].word, field[0]) == 0)
-                words[i].add(&r, field, fields);
+        int is_set = fields > 4 && strcmp(field[0], "set") == 0,   /* set PID NUMBER key value */
+            is_left = fields > 4 && strcmp(field[0], "left") == 0, /* left PID NUMBER key why */
+            key = is_set || is_left ? key_of(field[3], strlen(field[3])) : -1;
+        if (fields >= 3 && strcmp(field[0], "made") == 0)
+            add_made(&r, field, fields);
+        else if (fields >= 3 && strcmp(field[0], "epoch") == 0)
+            add_epoch(&r, field, fields);
+        else if (fields > 4 && strcmp(field[0], "trouble") == 0)
+            snprintf(log->trouble, sizeof(log->trouble), "%s: %s", field[3], field[4]);
+        if (key >= 0)
+            (is_set ? log->set : log->left)[key]++;
+        if (key >= 0 && is_left)
+            snprintf(log->why[key], sizeof(log->why[key]), "%s", field[4]);
     }
 out:
     if (fd >= 0)
