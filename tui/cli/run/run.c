@@ -382,12 +382,6 @@ static int measure(struct run *r)
 
 /* ---- --loader pytorch: pipeprobe's own loader beside it ---- */
 
-static uint64_t storage_read(void)
-{
-    struct rusage u;
-    return getrusage(RUSAGE_SELF, &u) == 0 ? (uint64_t)u.ru_inblock * 512 : UINT64_MAX;
-}
-
 /* The same settings through our own loader, into path. The exit code of the run, after a message. */
 static int run_own(const struct run *torch, const char *path)
 {
@@ -439,9 +433,11 @@ static int stand_beside(const struct run *r, int code)
     if (o->against) {
         b.own_path = strcmp(o->against, "none") != 0 ? o->against : NULL;
     } else if (!interrupt_asked() && (code == 0 || code == 3)) {
-        uint64_t before = storage_read();
+        struct rusage before, after;
+        int known = getrusage(RUSAGE_SELF, &before) == 0;
         int own_code = run_beside_name(r->rec.path, 1, own, sizeof(own), &err) == PP_OK ? run_own(r, own) : 4;
-        b.own_storage_bytes = storage_read() - before;
+        if (known && getrusage(RUSAGE_SELF, &after) == 0)
+            b.own_storage_bytes = (uint64_t)(after.ru_inblock - before.ru_inblock) * 512;
         b.own_path = own_code == 0 && !interrupt_asked() ? own : NULL;
         code = own_code ? own_code : code;
     }
