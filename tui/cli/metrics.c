@@ -169,8 +169,7 @@ static void live_on(struct sending *s)
     while (!ended && s->n_open) {
         send_texts(s, 0);
         note_losses(s, 0);
-        /* Until the next text is due, or the end: beside another command, that one ends our standard input.
-         */
+        /* Until the next text is due, or the end: another command beside us ends our standard input. */
         uint64_t until = pp_now_ns() + s->o->m.interval_ns;
         for (uint64_t now = pp_now_ns(); !(ended = interrupt_asked() != 0) && now < until;
              now = pp_now_ns()) {

@@ -27,8 +27,7 @@ static int lines_of(const struct pp_live_snapshot *snap, int rows, struct line *
         for (size_t k = 0; last_of_lane && name && k < snap->n_queues && !q; k++)
             if (strncmp(snap->queues[k].name, name, strlen(name)) == 0)
                 q = &snap->queues[k];
-        /* What a worker works at, its retries, and what the trainer waits for; a lane that idles says least.
-         */
+        /* What a worker works at, its retries, what the trainer waits for; a lane that idles says least. */
         int small = !(g->share * 100 >= SMALL_SHARE_PERCENT), rank = 4 + small;
         if (g->phase == PP_PHASE_DATA_WAIT || g->phase == PP_PHASE_STEP || g->phase == PP_PHASE_READ)
             rank = 0;

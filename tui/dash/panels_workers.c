@@ -101,8 +101,7 @@ void pp_panel_workers(const struct pp_canvas *c)
         pp_put(c, row, 0, w->errors ? PP_STYLE_WARN : PP_STYLE_PLAIN, "%.*s", NAME, name);
         for (int k = 0, end = NAME; k < COLUMNS && (end = column_end(c, k, end)); k++)
             pp_put_right(c, row, end, PP_STYLE_PLAIN, cell_text(w, k, t));
-        /* Path of the sample in hand, its end when there is no room for all of it: that is where the name is.
-         */
+        /* Path of the sample in hand, its end when there is no room for all: that is where the name is. */
         if (w->path)
             snprintf(text, sizeof(text), "%s", w->path);
         else
