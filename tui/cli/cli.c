@@ -259,7 +259,7 @@ char *pp_shell_words(char *const *words, char *text, size_t size)
 
 /* ---- the terminal ----
  *
- * What the terminal behind a stream can show: colour, columns, rows; and the line of progress on it. */
+ * What the terminal behind a stream can show: colour and columns; and the line of progress on it. */
 
 const struct pp_opt_choice pp_cli_colors[] = {
     {"auto", NULL},
@@ -301,12 +301,6 @@ int pp_cli_help_columns(FILE *out)
 {
     int columns = pp_cli_columns(out);
     return columns < USUAL ? columns : USUAL;
-}
-
-int pp_cli_rows(FILE *out)
-{
-    struct winsize size;
-    return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
 }
 
 /* ---- lines ---- */

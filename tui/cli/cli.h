@@ -134,7 +134,6 @@ extern const struct pp_opt_choice pp_cli_colors[];
 int pp_cli_use_color(enum pp_color when, FILE *out);
 int pp_cli_columns(FILE *out);      /* terminal width; when it is none, that of COLUMNS, and without it 80 */
 int pp_cli_help_columns(FILE *out); /* at most 80 */
-int pp_cli_rows(FILE *out);         /* likewise, 24 */
 
 /* One line on stderr that is rewritten in place, only when stderr is a terminal and quiet is off. */
 struct pp_progress {

@@ -8,6 +8,7 @@
 #include "tui/dash/job.h"
 #include "tui/dash/state.h"
 #include <locale.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum { GLYPHS_AUTO, GLYPHS_BLOCK, GLYPHS_BRAILLE, GLYPHS_ASCII };
@@ -97,6 +98,7 @@ static int run(int argc, char **argv)
     struct pp_opt_set set = {.table = opts, .fields = &o};
     struct pp_err err = {.code = PP_OK};
     struct metrics_beside metrics;
+    struct winsize terminal;
     char path[4096] = "";
     const char **operands = (const char **)argv;
     int n, end = 0, code = pp_cli_parse(&pp_cmd_top, &set, argc, argv, operands, &n);
@@ -131,7 +133,8 @@ static int run(int argc, char **argv)
         .at_ns = o.at_ns,
         .interval_ns = o.interval_ns,
         .json = o.json,
-        .rows = pp_cli_rows(stdout),
+        .rows = ioctl(STDOUT_FILENO, TIOCGWINSZ, &terminal) == 0 && terminal.ws_row > 0 ? terminal.ws_row
+                                                                                        : 24,
         .cols = pp_cli_columns(stdout),
         .interrupted = interrupt_status,
     };

@@ -392,14 +392,6 @@ static int start_program(const struct options *o, char *const *program, struct e
     return code;
 }
 
-/* Until the user has left the dashboard: then the terminal is ours again. */
-static void wait_for_top(struct surroundings *s)
-{
-    if (s->top)
-        again_wait(s->top);
-    s->top = 0;
-}
-
 /* After the program's end. */
 static void end_recording(const struct options *o, char *const *program, struct exec_record *rec,
                           struct surroundings *s, int exit_code, int signalled)
@@ -418,7 +410,9 @@ static void end_recording(const struct options *o, char *const *program, struct 
         for (size_t i = 0; i < exec_ranks_count(s->ranks); i++)
             if (exec_record_end(exec_ranks_record(s->ranks, i), -1, outcome, &err) != PP_OK)
                 pp_cli_fail(&pp_cmd_exec, &err);
-        wait_for_top(s);
+        if (s->top) /* until the user has left the dashboard: then the terminal is ours again */
+            again_wait(s->top);
+        s->top = 0;
         if (!o->quiet && exec_ranks_trouble(s->ranks))
             exec_say("a rank got no recording of its own: %s", exec_ranks_trouble(s->ranks));
         if (!o->quiet)
@@ -433,7 +427,8 @@ static void end_recording(const struct options *o, char *const *program, struct 
     pp_status st = exec_record_end(rec, exit_code, outcome, &err);
     exec_tune_end(s->tuner, st == PP_OK ? rec->path : NULL);
     s->tuner = NULL;
-    wait_for_top(s);
+    if (s->top)
+        again_wait(s->top);
     metrics_beside_finish(&s->metrics);
     digest_beside_finish(&s->digest);
     if (st != PP_OK)
