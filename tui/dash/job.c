@@ -112,18 +112,16 @@ static double others_share(const struct pp_live_snapshot *s)
     return all > 0 ? others / all : NAN;
 }
 
-/* The part of its time in which it does not wait for the others. */
-static double badness(const struct row *r)
-{
-    double own = isnan(r->others_share) ? r->wait_share : 1 - r->others_share;
-    return isnan(own) ? -1 : own;
-}
-
+/* By the part of its time in which it does not wait for the others. */
 static int worst_first(const void *a, const void *b)
 {
-    const struct row *x = a, *y = b;
-    double p = badness(x), q = badness(y);
-    return p != q ? PP_COMPARE(q, p) : PP_COMPARE(x->rank, y->rank);
+    const struct row *row[2] = {a, b};
+    double own[2];
+    for (int i = 0; i < 2; i++) {
+        own[i] = isnan(row[i]->others_share) ? row[i]->wait_share : 1 - row[i]->others_share;
+        own[i] = isnan(own[i]) ? -1 : own[i];
+    }
+    return own[0] != own[1] ? PP_COMPARE(own[1], own[0]) : PP_COMPARE(row[0]->rank, row[1]->rank);
 }
 
 /* Looks for new files, reads what came, and puts the worst first. */

@@ -43,12 +43,6 @@ static pp_status make_images(const struct kind *k, struct encoded image[IMAGES],
     return st;
 }
 
-static void free_images(struct encoded image[IMAGES])
-{
-    for (int i = 0; i < IMAGES; i++)
-        free(image[i].data);
-}
-
 /* ---- a device with a decoder, and a batch in its page-locked memory ---- */
 
 struct bench {
@@ -205,7 +199,8 @@ static pp_status compare_kind(struct pp_decoder *d, const struct kind *k, struct
         }
         close_bench(&b);
     }
-    free_images(image);
+    for (int i = 0; i < IMAGES; i++)
+        free(image[i].data);
     free(rgb);
     return st;
 }
@@ -239,7 +234,8 @@ pp_status pp_decode_rates(struct pp_decode_rates *out, struct pp_err *err)
         out->kind[k].sampling = pp_jpeg_sampling_name(names[k]);
         st = compare_kind(decoder, &kinds[k], &out->kind[k].off, err);
     }
-    free_images(image);
+    for (int i = 0; i < IMAGES; i++)
+        free(image[i].data);
     pp_decoder_destroy(decoder);
     return st;
 }
