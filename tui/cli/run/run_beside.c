@@ -162,7 +162,7 @@ enum { RANKS_MAX = 64 };
 
 struct rank {
     pid_t pid;
-    char file[PATH_MAX + 32];
+    char file[PATH_MAX + 64];
     FILE *words; /* its standard error; NULL: rank 0's is ours */
 };
 
