@@ -207,7 +207,9 @@ static pp_status prepare(struct crew *k, struct pp_err *err)
         st = PP_E_EXISTS;
         for (int i = 1; st == PP_E_EXISTS && (i == 1 || (!k->o->output && i < PP_RECORDING_NAME_TRIES));
              i++) {
-            snprintf(stem, sizeof(stem), i > 1 ? "%s-%d" : "%s", path, i);
+            int end = snprintf(stem, sizeof(stem), "%s", path);
+            if (i > 1)
+                snprintf(stem + end, sizeof(stem) - (size_t)end, "-%d", i);
             st = PP_OK;
             for (int r = 0; st == PP_OK && r < k->n; r++) {
                 snprintf(k->rank[r].file, sizeof(k->rank[r].file), "%s.rank%d.sqlite", stem, r);

@@ -238,10 +238,10 @@ static int tune_main(int argc, char **argv)
     int n, code = pp_cli_parse_job(&pp_cmd_tune, &set, argc, argv, &n, &program);
     if (code >= 0)
         return code;
-    if (n || !program)
-        return pp_cli_fail(
-            &pp_cmd_tune,
-            (pp_fail(&err, PP_E_USAGE, "write the job after --: pipeprobe tune -- python3 train.py"), &err));
+    if (n || !program) {
+        pp_fail(&err, PP_E_USAGE, "write the job after --: pipeprobe tune -- python3 train.py");
+        return pp_cli_fail(&pp_cmd_tune, &err);
+    }
     struct tune_session *s = calloc(1, sizeof(*s));
     struct tune_set ignored;
     pp_status st = s ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory");
