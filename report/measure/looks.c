@@ -39,30 +39,6 @@ struct judging {
     double work, on_cpu, in_read; /* looks */
 };
 
-static int in_fetch(const struct judging *j, const struct pp_stack_sample *x)
-{
-    return (j->mark[x->frame] & IN_FETCH) != 0;
-}
-
-static uint32_t find_trainer(const struct judging *j)
-{
-    uint32_t best = 0;
-    double most = 0;
-    double *seen = calloc(j->threads + 1, sizeof(*seen));
-    for (size_t i = 0; seen && i < j->s->n_samples; i++) {
-        const struct pp_stack_sample *x = &j->s->samples[i];
-        if (x->thread < j->threads && j->role[x->thread] != PP_LOOKS_WORKER)
-            seen[x->thread] += j->mark[x->frame] & IN_LOADER || in_fetch(j, x);
-    }
-    for (uint32_t t = 0; seen && t < j->threads; t++)
-        if (j->role[t] != PP_LOOKS_WORKER && (seen[t] > most || (most == 0 && j->role[t] == PP_LOOKS_MAIN))) {
-            best = t;
-            most = seen[t];
-        }
-    free(seen);
-    return best;
-}
-
 /* A look at the making of a batch. */
 static void take_work(struct judging *j, size_t i)
 {
@@ -74,16 +50,30 @@ static void take_work(struct judging *j, size_t i)
     j->in_read += x->state == 'D' || (x->state != 'R' && j->mark[x->frame] & IN_READ);
 }
 
-static void take_trainer(struct judging *j, uint32_t trainer)
+/* The trainer is the thread that is seen most in the loader; without one, the main thread. */
+static void take_trainer(struct judging *j)
 {
     struct pp_looks *out = j->out;
-    double waits = 0, makes = 0, blocks = 0, sum = 0, sum2 = 0, n = 0, w = 0;
+    double waits = 0, makes = 0, blocks = 0, sum = 0, sum2 = 0, n = 0, w = 0, most = 0;
     uint64_t block = 0;
+    uint32_t trainer = 0;
+    double *seen = calloc(j->threads + 1, sizeof(*seen));
+    for (size_t i = 0; seen && i < j->s->n_samples; i++) {
+        const struct pp_stack_sample *x = &j->s->samples[i];
+        if (x->thread < j->threads && j->role[x->thread] != PP_LOOKS_WORKER)
+            seen[x->thread] += (j->mark[x->frame] & (IN_LOADER | IN_FETCH)) != 0;
+    }
+    for (uint32_t t = 0; seen && t < j->threads; t++)
+        if (j->role[t] != PP_LOOKS_WORKER && (seen[t] > most || (most == 0 && j->role[t] == PP_LOOKS_MAIN))) {
+            trainer = t;
+            most = seen[t];
+        }
+    free(seen);
     for (size_t i = 0; i < j->s->n_samples; i++) {
         const struct pp_stack_sample *x = &j->s->samples[i];
         if (x->thread != trainer)
             continue;
-        int made = in_fetch(j, x), waited = made || j->mark[x->frame] & IN_LOADER;
+        int made = (j->mark[x->frame] & IN_FETCH) != 0, waited = made || j->mark[x->frame] & IN_LOADER;
         if (n > 0 && x->t_ns - block >= BLOCK_NS) {
             blocks++, sum += w / n, sum2 += w * w / n / n;
             n = w = 0;
@@ -131,14 +121,14 @@ pp_status pp_looks_judge(struct pp_looks *seen, const unsigned char *role, size_
     for (size_t i = 0; status == PP_OK && i < s->n_samples; i++)
         j.joined[i].phase = PP_PHASE_NONE;
     if (status == PP_OK) {
-        take_trainer(&j, find_trainer(&j));
+        take_trainer(&j);
         double busy = 0;
         for (size_t i = 0; i < j.s->n_samples; i++) {
             const struct pp_stack_sample *x = &j.s->samples[i];
             if (x->thread >= j.threads || j.role[x->thread] != PP_LOOKS_WORKER)
                 continue;
             j.out->workers_looks++;
-            if (!in_fetch(&j, x))
+            if (!(mark[x->frame] & IN_FETCH))
                 continue;
             busy++;
             take_work(&j, i);

@@ -65,17 +65,6 @@ static int grow_costs(struct joining *j)
     return 1;
 }
 
-/* NULL: it is no batch, or there is no memory. */
-static struct batch_cost *cost_of(struct joining *j, uint32_t batch)
-{
-    if (batch == PP_NO_BATCH || (2 * (j->n_batches + 1) > j->room && !grow_costs(j)))
-        return NULL;
-    struct batch_cost *c = &j->cost[cost_place(j, batch)];
-    j->n_batches += c->batch == PP_NO_BATCH;
-    c->batch = batch;
-    return c;
-}
-
 /* Of a batch. Of several loaders, a batch that belongs to none counts for the judged one. */
 static size_t loader_of(struct joining *j, uint32_t batch)
 {
@@ -93,19 +82,6 @@ static size_t loader_of(struct joining *j, uint32_t batch)
     return o->n_loaders++;
 }
 
-/* The first sample of the thread from t_ns on. Spans of a thread come by their starts, but for those of a
- * trainer that has two rows. */
-static size_t first_from(struct joining *j, size_t at, uint32_t thread, uint64_t t_ns)
-{
-    const struct pp_stacks *s = &j->ops->stacks;
-    size_t i = j->next[at], n;
-    if (i == 0 || s->samples[i - 1].thread != thread || s->samples[i - 1].t_ns >= t_ns)
-        i = pp_stacks_between(s, thread, t_ns, UINT64_MAX, &n);
-    while (i < s->n_samples && s->samples[i].thread == thread && s->samples[i].t_ns < t_ns)
-        i++;
-    return j->next[at] = i;
-}
-
 static void take_span(struct joining *j, size_t at, const struct pp_span *s)
 {
     const struct pp_timeline *tl = j->tl;
@@ -114,7 +90,12 @@ static void take_span(struct joining *j, size_t at, const struct pp_span *s)
         waits = lane == PP_LANE_TRAINER && s->phase == PP_PHASE_DATA_WAIT;
     if (s->phase == PP_PHASE_COUNTER || s->start_ns < tl->start_ns || s->start_ns >= tl->end_ns)
         return;
-    struct batch_cost *cost = work || waits ? cost_of(j, s->batch) : NULL;
+    struct batch_cost *cost = NULL;
+    if ((work || waits) && s->batch != PP_NO_BATCH && (2 * (j->n_batches + 1) <= j->room || grow_costs(j))) {
+        cost = &j->cost[cost_place(j, s->batch)];
+        j->n_batches += cost->batch == PP_NO_BATCH;
+        cost->batch = s->batch;
+    }
     if (cost && waits)
         cost->wait_ns += (float)pp_timeline_stalled_between(tl, s->start_ns, s->start_ns + s->dur_ns,
                                                             &j->cursor);
@@ -124,11 +105,17 @@ static void take_span(struct joining *j, size_t at, const struct pp_span *s)
     }
     if (lane == PP_LANE_TRAINER || work) {
         /* Samples of the thread within the span are of its phase and batch. Without workers the trainer's
-         * wait holds the work: the work counts. */
+         * wait holds the work: the work counts. Spans of a thread come by their starts, but for those of a
+         * trainer that has two rows. */
         const struct pp_stacks *k = &j->ops->stacks;
         uint32_t thread = j->same[at];
         uint64_t end_ns = s->start_ns + s->dur_ns;
-        size_t i = first_from(j, at, thread, s->start_ns);
+        size_t i = j->next[at], n;
+        if (i == 0 || k->samples[i - 1].thread != thread || k->samples[i - 1].t_ns >= s->start_ns)
+            i = pp_stacks_between(k, thread, s->start_ns, UINT64_MAX, &n);
+        while (i < k->n_samples && k->samples[i].thread == thread && k->samples[i].t_ns < s->start_ns)
+            i++;
+        j->next[at] = i;
         for (; i < k->n_samples && k->samples[i].thread == thread && k->samples[i].t_ns < end_ns; i++)
             if (!pp_phase_is_work(j->to[i].phase))
                 j->to[i] = (struct pp_ops_joined){.batch = s->batch, .phase = (uint8_t)s->phase};
@@ -166,16 +153,8 @@ static float weight_of(const struct joining *j, uint32_t batch)
 enum telling { TELLS, FETCHES, TELLS_NOTHING, TELLINGS };
 
 /* Of a stack that ends where samples are asked for, what was asked is not known if inner frames were not
- * read; of one in the fetch, not what was called: a sample's arrays are freed there, or it is no Python. */
-static enum telling telling_of(const struct pp_frame_view *v, unsigned flags)
-{
-    int ends = v->above == v->entry && v->kind != PP_CODE_USER && v->user == PP_STACK_NONE;
-    return !v->works || (ends && flags & (PP_STACK_TOP_UNKNOWN | PP_STACK_CUT)) ? TELLS_NOTHING
-           : ends && v->asks == PP_ASKS_FETCH                                   ? FETCHES
-                                                                                : TELLS;
-}
-
-/* Those in the fetch stay where they are most of making samples, of whichever phase. */
+ * read; of one in the fetch, not what was called: a sample's arrays are freed there, or it is no Python.
+ * Those in the fetch stay where they are most of making samples, of whichever phase. */
 void pp_ops_leave_out(const struct pp_ops *o, struct pp_ops_joined *joined)
 {
     double n[PP_OPS_LOADERS][TELLINGS] = {{0}};
@@ -185,7 +164,12 @@ void pp_ops_leave_out(const struct pp_ops *o, struct pp_ops_joined *joined)
         if (!pp_phase_is_work(j->phase))
             continue;
         double *of = n[j->loader];
-        enum telling t = telling_of(&o->view[x->frame], x->flags);
+        const struct pp_frame_view *v = &o->view[x->frame];
+        int ends = v->above == v->entry && v->kind != PP_CODE_USER && v->user == PP_STACK_NONE;
+        enum telling t = !v->works || (ends && x->flags & (PP_STACK_TOP_UNKNOWN | PP_STACK_CUT))
+                             ? TELLS_NOTHING
+                         : ends && v->asks == PP_ASKS_FETCH ? FETCHES
+                                                            : TELLS;
         int collates = j->phase == PP_PHASE_COLLATE;
         if (i < o->stacks.n_samples)
             of[t] += !collates;
@@ -296,24 +280,6 @@ static struct pp_ops_joined *join_spans(const struct pp_source *source, const st
     return j.to;
 }
 
-/* Of a job that does not say when it waits and when it works: all is a step of the main thread that has most
- * samples; without one, of the first thread. NULL: no memory. */
-static struct pp_ops_joined *join_all(const struct pp_source *source, const struct pp_stacks *s)
-{
-    const struct pp_thread_row *rows;
-    size_t n_rows = source->threads(source->ctx, &rows), most = 0, n;
-    uint32_t thread = s->samples[0].thread;
-    for (size_t i = 0; i < n_rows; i++) {
-        pp_stacks_between(s, rows[i].id, 0, UINT64_MAX, &n);
-        if (rows[i].tid == rows[i].pid && n > most)
-            thread = rows[i].id, most = n;
-    }
-    struct pp_ops_joined *joined = calloc(s->n_samples, sizeof(*joined));
-    for (size_t i = 0; joined && i < s->n_samples; i++)
-        joined[i].phase = s->samples[i].thread == thread ? PP_PHASE_STEP : PP_PHASE_NONE;
-    return joined;
-}
-
 /* Samples of steps are summed into the frames above them, which stand before those that they call; a function
  * that calls itself counts once. */
 char *pp_ops_loops(const struct pp_stacks *s, const struct pp_ops_joined *joined)
@@ -347,9 +313,25 @@ pp_status pp_ops_read(const struct pp_source *source, const struct pp_timeline *
     if (status != PP_OK || !out->stacks.n_samples || (!tl->has_steady_state && tl->has_step))
         return status;
     out->view = pp_stack_view(&out->stacks, &out->arena);
-    struct pp_ops_joined *joined = !out->view             ? NULL
-                                   : tl->has_steady_state ? join_spans(source, tl, out, &status, err)
-                                                          : join_all(source, &out->stacks);
+    struct pp_ops_joined *joined = NULL;
+    if (out->view && tl->has_steady_state)
+        joined = join_spans(source, tl, out, &status, err);
+    else if (out->view) {
+        /* Of a job that does not say when it waits and when it works: all is a step of the main thread that
+         * has most samples; without one, of the first thread. */
+        const struct pp_stacks *s = &out->stacks;
+        const struct pp_thread_row *rows;
+        size_t n_rows = source->threads(source->ctx, &rows), most = 0, n;
+        uint32_t thread = s->samples[0].thread;
+        for (size_t i = 0; i < n_rows; i++) {
+            pp_stacks_between(s, rows[i].id, 0, UINT64_MAX, &n);
+            if (rows[i].tid == rows[i].pid && n > most)
+                thread = rows[i].id, most = n;
+        }
+        joined = calloc(s->n_samples, sizeof(*joined));
+        for (size_t i = 0; joined && i < s->n_samples; i++)
+            joined[i].phase = s->samples[i].thread == thread ? PP_PHASE_STEP : PP_PHASE_NONE;
+    }
     if (!joined && status == PP_OK)
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the stacks of %s", source->path);
     if (joined)

@@ -57,24 +57,22 @@ const char *pp_ops_library_name(const struct grouping *g, uint32_t function)
                                         : name;
 }
 
-/* "transforms[2]" of "dataset.transform.transforms[2]". */
-static const char *short_path(const char *path)
-{
-    const char *bracket = strrchr(path, '['), *at = bracket ? bracket : strrchr(path, '.');
-    while (at && at > path && at[-1] != '.')
-        at--;
-    return at && bracket ? at : at ? at + (*at == '.') : path;
-}
-
 static void name_member(const struct grouping *g, const struct op_key *key, const struct votes *user,
                         struct pp_op *op)
 {
     const struct pp_stack_member *m = &g->s->members[key->what];
     int args = m->arguments[0] && strlen(m->arguments) < NAME;
+    /* "transforms[2]" of "dataset.transform.transforms[2]" */
+    const char *bracket = strrchr(m->path, '['), *at = bracket ? bracket : strrchr(m->path, '.');
+    while (at && at > m->path && at[-1] != '.')
+        at--;
     op->name = pp_arena_printf(&g->out->arena, "%.60s%s%s%s", pp_function_short(m->class), args ? "(" : "",
                                args ? m->arguments : "", args ? ")" : "");
     op->word = pp_arena_printf(&g->out->arena, "%.60s", pp_function_short(m->class));
-    op->path = pp_arena_printf(&g->out->arena, "%.100s", short_path(m->path));
+    op->path = pp_arena_printf(&g->out->arena, "%.100s",
+                               at && bracket ? at
+                               : at          ? at + (*at == '.')
+                                             : m->path);
     if (user->n)
         op->place = pp_ops_place(g, user->row[pp_ops_most_of(user, PP_STACK_NONE)].a,
                                  user->row[pp_ops_most_of(user, PP_STACK_NONE)].b);
@@ -90,10 +88,10 @@ static void name_callee(const struct grouping *g, const struct votes *callee, st
 }
 
 /* A line is named by what it calls: a function of the user's, whose own line counts then, or of a library's
- * in the user's. */
+ * in the user's. One that calls two dear functions has both names, and its own place. */
 static void name_line(const struct grouping *g, const struct op_key *key, const struct votes *own,
                       const struct votes *next, const struct votes *lines, const struct votes *callee,
-                      struct pp_op *op)
+                      const struct votes *calls, struct pp_op *op)
 {
     size_t to = pp_ops_most_of(next, PP_STACK_NONE);
     op->place = pp_ops_place(g, key->what, own->row[pp_ops_most_of(own, PP_STACK_NONE)].b);
@@ -104,12 +102,6 @@ static void name_line(const struct grouping *g, const struct op_key *key, const 
         op->place = hot != SIZE_MAX ? pp_ops_place(g, lines->row[hot].a, lines->row[hot].b) : op->place;
     } else
         name_callee(g, callee, op);
-}
-
-/* Of a line that calls two dear functions: both names, and the line that calls them. */
-static void name_both(const struct grouping *g, const struct op_key *key, const struct votes *own,
-                      const struct votes *calls, struct pp_op *op)
-{
     size_t one = pp_ops_most_of(calls, PP_STACK_NONE), two = SIZE_MAX;
     for (size_t i = 0; i < calls->n; i++)
         if (i != one && (two == SIZE_MAX || calls->row[i].n > calls->row[two].n))
@@ -195,10 +187,9 @@ void pp_ops_describe(const struct grouping *g, size_t first_op, const uint32_t *
     }
     if (key->kind == OP_MEMBER)
         name_member(g, key, &user, to);
-    else if (key->kind == OP_LINE) {
-        name_line(g, key, &own, &next, &lines, &callee, to);
-        name_both(g, key, &own, &calls, to);
-    } else if (of->entry == key->frame && of->asks == PP_ASKS_FETCH)
+    else if (key->kind == OP_LINE)
+        name_line(g, key, &own, &next, &lines, &callee, &calls, to);
+    else if (of->entry == key->frame && of->asks == PP_ASKS_FETCH)
         to->name = to->word = "dataset.__getitem__"; /* which is no Python */
     else {
         to->name = to->word = pp_ops_name(g, key->what);
@@ -212,23 +203,18 @@ void pp_ops_describe(const struct grouping *g, size_t first_op, const uint32_t *
     to->code = code_of(g, first_op, op_of, op);
 }
 
-static int is_taken(const struct pp_ops *o, size_t i, const char *word)
-{
-    for (size_t k = 0; k < i; k++)
-        if (strcmp(o->ops[k].word, word) == 0)
-            return 1;
-    return 0;
-}
-
 void pp_ops_set_words(struct pp_ops *o)
 {
     for (size_t i = 0; i < o->n_ops; i++) {
         struct pp_op *op = &o->ops[i];
         const char *tries[] = {op->word, op->path, op->place};
         char *word = NULL;
-        for (size_t k = 0; k < 3 && !word; k++)
-            if (tries[k] && !is_taken(o, i, tries[k]) && !strpbrk(tries[k], " ="))
-                word = pp_arena_copy(&o->arena, tries[k]);
+        for (size_t k = 0; k < 3 && !word; k++) {
+            int fits = tries[k] && !strpbrk(tries[k], " =");
+            for (size_t m = 0; fits && m < i; m++)
+                fits = strcmp(o->ops[m].word, tries[k]) != 0;
+            word = fits ? pp_arena_copy(&o->arena, tries[k]) : NULL;
+        }
         op->word = word ? word : pp_arena_printf(&o->arena, "op-%zu", i + 1);
     }
 }

@@ -91,17 +91,6 @@ static void walk(const struct pp_source *source,
     (void)source->each_chunk(source->ctx, &wanted, each, ctx, &bad, &(struct pp_err){0});
 }
 
-/* Where less than a quarter is left behind it, that is not the run. */
-static void judge_trained(const struct pp_source *source, double start, double end, struct pp_part *part)
-{
-    uint64_t at_ns = 0;
-    walk(source, find_trained, &at_ns);
-    if (!at_ns || (double)at_ns < start || end - (double)at_ns < (end - start) / 4)
-        return;
-    part->which = PP_PART_TRAINED;
-    part->from_ns = at_ns;
-}
-
 /* ---- batches that were read ahead ---- */
 
 enum { FEW_BATCHES = 10, FEW_WAITS = 3 };
@@ -165,8 +154,14 @@ struct pp_part pp_part_judged(const struct pp_source *source)
            warmup = pp_source_number(source, "config", "warmup", 0), changed = isnan(lost) ? gave_up : lost;
     if (!(changed > 0 && changed < 0x1p63) || changed <= start || changed >= end) {
         judge_stretch(source, start, end, &part);
+        uint64_t at_ns = 0;
         if (part.which == PP_PART_WHOLE && pp_source_is(source, "source", "pytorch"))
-            judge_trained(source, start, end, &part);
+            walk(source, find_trained, &at_ns);
+        /* Where less than a quarter is left behind it, that is not the run. */
+        if (at_ns && !((double)at_ns < start || end - (double)at_ns < (end - start) / 4)) {
+            part.which = PP_PART_TRAINED;
+            part.from_ns = at_ns;
+        }
         if (part.which == PP_PART_WHOLE)
             judge_emptied(source, start, &part);
         return part;

@@ -82,14 +82,6 @@ static int asks_for_samples(const struct pp_stack_function *f)
     return 0;
 }
 
-/* fetch calls the data set, and then the collate function with what it gave. Of an iterable data set a
- * generator may have any name. */
-static int is_collate(const struct pp_stack_function *fetch, const struct pp_stack_function *f)
-{
-    return strstr(last_name(f->name), "collate") != NULL ||
-           (!asks_for_samples(f) && !strstr(fetch->name, "Iterable"));
-}
-
 /* The data set itself, and what holds others: time in them is not of an operation. */
 static int holds_others(const struct pp_stacks *s, size_t i)
 {
@@ -104,11 +96,6 @@ static int holds_others(const struct pp_stacks *s, size_t i)
     return 0;
 }
 
-static const struct pp_stack_function *function_of(const struct pp_stacks *s, uint32_t frame)
-{
-    return &s->functions[s->frames[frame].function];
-}
-
 /* Of a frame, after its caller's, which it has. */
 static void look(const struct pp_stacks *s, const char *none, struct pp_frame_view *own, uint32_t i)
 {
@@ -116,9 +103,11 @@ static void look(const struct pp_stacks *s, const char *none, struct pp_frame_vi
     const struct pp_stack_function *function = &s->functions[f->function];
     enum pp_code_kind kind = pp_code_kind(function);
     uint32_t caller = own->above;
-    if (kind == PP_CODE_USER && own->user != PP_STACK_NONE && own->member == PP_STACK_NONE &&
-        pp_code_kind(function_of(s, caller)) == PP_CODE_LIBRARY &&
-        strcmp(last_name(function->name), "<lambda>") == 0)
+    const struct pp_stack_function *of_caller = caller != PP_STACK_NONE
+                                                    ? &s->functions[s->frames[caller].function]
+                                                    : NULL;
+    if (of_caller && kind == PP_CODE_USER && own->user != PP_STACK_NONE && own->member == PP_STACK_NONE &&
+        pp_code_kind(of_caller) == PP_CODE_LIBRARY && strcmp(last_name(function->name), "<lambda>") == 0)
         kind = PP_CODE_FOLDED; /* the line that hands it to a library says more */
     own->above = kind == PP_CODE_FOLDED ? caller : i;
     own->kind = (uint8_t)kind;
@@ -126,9 +115,11 @@ static void look(const struct pp_stacks *s, const char *none, struct pp_frame_vi
         *own = (struct pp_frame_view){i, PP_STACK_NONE, PP_STACK_NONE, i, (uint8_t)kind, 1, 0, PP_ASKS_FETCH};
         return;
     }
-    if (caller != PP_STACK_NONE && caller == own->entry && kind != PP_CODE_FOLDED &&
-        is_fetch(function_of(s, caller)))
-        own->collates = (uint8_t)is_collate(function_of(s, caller), function);
+    /* fetch calls the data set, and then the collate function with what it gave. Of an iterable data set a
+     * generator may have any name. */
+    if (of_caller && caller == own->entry && kind != PP_CODE_FOLDED && is_fetch(of_caller))
+        own->collates = strstr(last_name(function->name), "collate") ||
+                        (!asks_for_samples(function) && !strstr(of_caller->name, "Iterable"));
     /* A data set that holds another hands on to it; what it calls deeper is its own, but for iterators. */
     int asks = own->collates || own->user != PP_STACK_NONE ? 0 : asks_for_samples(function);
     if (asks == PP_ASKS_NEXT || (asks && (!own->works || caller == own->entry))) {

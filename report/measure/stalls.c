@@ -208,18 +208,6 @@ static void name_workers(struct walk *w)
     }
 }
 
-/* Workers in processes of their own say themselves what they do. */
-static int has_worker_processes(const struct walk *w)
-{
-    int64_t trainer = 0;
-    for (size_t i = 0; i < w->n_lanes; i++)
-        trainer = w->lanes[i].lane == PP_LANE_TRAINER ? w->lanes[i].pid : trainer;
-    for (size_t i = 0; i < w->n_lanes; i++)
-        if (w->lanes[i].lane == PP_LANE_WORKER && w->lanes[i].pid != trainer)
-            return 1;
-    return 0;
-}
-
 pp_status pp_thread_work_read(const struct pp_source *source, const struct pp_timeline *all,
                               struct pp_thread_work *out, struct pp_err *err)
 {
@@ -231,7 +219,13 @@ pp_status pp_thread_work_read(const struct pp_source *source, const struct pp_ti
     w->tl = &judged;
     w->out = out;
     w->n_lanes = source->threads(source->ctx, &w->lanes);
-    pp_status st = source->each_thread_look && judged.n_stalls && !has_worker_processes(w)
+    int64_t trainer = 0;
+    for (size_t i = 0; i < w->n_lanes; i++)
+        trainer = w->lanes[i].lane == PP_LANE_TRAINER ? w->lanes[i].pid : trainer;
+    int in_processes = 0; /* workers, which say themselves what they do */
+    for (size_t i = 0; i < w->n_lanes; i++)
+        in_processes |= w->lanes[i].lane == PP_LANE_WORKER && w->lanes[i].pid != trainer;
+    pp_status st = source->each_thread_look && judged.n_stalls && !in_processes
                        ? source->each_thread_look(source->ctx,
                                                   &(struct pp_thread_walk){w, take_thread, take_look}, err)
                        : PP_OK;

@@ -47,30 +47,11 @@ static inline void add_split(struct pp_split *to, const struct pp_split *s, doub
     to->run_delay_ns += s->run_delay_ns * part;
 }
 
-static struct pp_tally_phase *phase_of(struct pp_tally_pass *p, pp_lane lane, unsigned phase)
-{
-    struct pp_tally_phase **slot = &p->tally->phase[lane][phase];
-    if (!*slot && (*slot = calloc(1, sizeof(**slot))) != NULL)
-        pp_hist_clear(&(*slot)->hist);
-    p->no_memory |= *slot == NULL;
-    return *slot;
-}
-
 static void finish_sample(struct pp_tally_thread *t)
 {
     t->samples += (uint64_t)(t->in_hand && t->in_window && !t->failed);
     t->errors += (uint64_t)(t->in_hand && t->failed);
     t->in_hand = 0;
-}
-
-/* Not every stage has a span of every sample: a batch that was fetched in one call may read nothing, one that
- * was not detailed has one span in all. The stage with the most samples has them all. */
-static uint64_t counted(const struct pp_tally_thread *t)
-{
-    uint64_t most = 0;
-    for (size_t i = 0; i < sizeof(t->counted) / sizeof(*t->counted); i++)
-        most = t->counted[i] > most ? t->counted[i] : most;
-    return most;
 }
 
 /* Errors and retries count over the whole run (none may go unseen), samples in the window that rates are
@@ -150,7 +131,11 @@ static void add_span(struct pp_tally_pass *p, struct pp_tally_thread *t, const s
     if (s->phase == PP_PHASE_COUNTER || (s->flags & PP_SPAN_UNFINISHED) || end < tl->start_ns ||
         s->start_ns >= tl->end_ns)
         return;
-    struct pp_tally_phase *ph = phase_of(p, t->lane, s->phase);
+    struct pp_tally_phase **slot = &p->tally->phase[t->lane][s->phase];
+    if (!*slot && (*slot = calloc(1, sizeof(**slot))) != NULL)
+        pp_hist_clear(&(*slot)->hist);
+    struct pp_tally_phase *ph = *slot;
+    p->no_memory |= !ph;
     if (!ph)
         return;
     uint64_t from = s->start_ns > tl->start_ns ? s->start_ns : tl->start_ns,
@@ -185,11 +170,18 @@ int pp_tally_chunk(struct pp_tally_pass *p, uint32_t thread, const struct pp_spa
     return p->no_memory;
 }
 
-static int make_threads(const struct pp_thread_row *rows, size_t n, struct pp_tally *out)
+struct pp_tally_pass *pp_tally_begin(const struct pp_source *source, const struct pp_timeline *timeline,
+                                     struct pp_tally *out)
 {
-    out->threads = calloc(n + 1, sizeof(*out->threads));
-    if (!out->threads)
-        return 0;
+    struct pp_tally_pass *p = calloc(1, sizeof(*p));
+    memset(out, 0, sizeof(*out));
+    const struct pp_thread_row *rows;
+    size_t n = source->threads(source->ctx, &rows);
+    out->threads = p ? calloc(n + 1, sizeof(*out->threads)) : NULL;
+    if (!out->threads) {
+        free(p);
+        return NULL;
+    }
     out->n_threads = n;
     int64_t trainer = 0;
     for (size_t i = 0; i < n && !trainer; i++)
@@ -202,20 +194,6 @@ static int make_threads(const struct pp_thread_row *rows, size_t n, struct pp_ta
                                                    .own_process = trainer > 0 && rows[i].pid > 0 &&
                                                                   rows[i].pid != trainer};
         out->lane_threads[lane]++;
-    }
-    return 1;
-}
-
-struct pp_tally_pass *pp_tally_begin(const struct pp_source *source, const struct pp_timeline *timeline,
-                                     struct pp_tally *out)
-{
-    struct pp_tally_pass *p = calloc(1, sizeof(*p));
-    memset(out, 0, sizeof(*out));
-    const struct pp_thread_row *rows;
-    size_t n = source->threads(source->ctx, &rows);
-    if (!p || !make_threads(rows, n, out)) {
-        free(p);
-        return NULL;
     }
     p->rows = rows;
     p->tally = out;
@@ -233,7 +211,12 @@ void pp_tally_end(struct pp_tally_pass *p)
         struct pp_tally_thread *t = &p->tally->threads[i];
         const struct pp_timeline *tl = p->timeline;
         finish_sample(t);
-        t->samples += counted(t);
+        /* Not every stage has a span of every sample: a batch that was fetched in one call may read nothing,
+         * one that was not detailed has one span in all. The stage with the most samples has them all. */
+        uint64_t most = 0;
+        for (size_t k = 0; k < sizeof(t->counted) / sizeof(*t->counted); k++)
+            most = t->counted[k] > most ? t->counted[k] : most;
+        t->samples += most;
         /* A worker process may begin and end within the window; a thread of the trainer's process that
          * records nothing is idle, or hangs. */
         uint64_t from = t->own_process && t->first_ns > tl->start_ns ? t->first_ns : tl->start_ns,

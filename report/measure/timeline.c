@@ -268,16 +268,6 @@ static void note_epoch(struct pass *p, uint16_t epoch, uint32_t batch)
     tl->last_batch = batch > tl->last_batch ? batch : tl->last_batch;
 }
 
-/* 1: a generation of workers began before the batch came, the first that was made by it. */
-static int generation_began(struct pass *p, const struct pp_span *s)
-{
-    size_t before = p->next_generation;
-    while (!s->epoch && p->next_generation < p->n_generations &&
-           p->generation_ns[p->next_generation] < s->start_ns + s->dur_ns)
-        p->next_generation++;
-    return p->next_generation > before;
-}
-
 /* The batch is of another epoch than the one before it, of its own loader. */
 static int is_new_epoch(struct pass *p, const struct pp_span *s, uint32_t number)
 {
@@ -299,8 +289,13 @@ static void open_batch(struct pass *p, const struct pp_span *s, uint32_t number)
 {
     const struct pp_batch_range *to = pp_other_batches_find(&p->tl->other, number),
                                 *from = pp_other_batches_find(&p->tl->other, p->batch.number);
-    int first = !p->any_batch, began = generation_began(p, s), changes = is_new_epoch(p, s, number),
-        new_epoch = first || began || changes,
+    /* the first batch that a generation of workers made begins an epoch */
+    size_t generation = p->next_generation;
+    while (!s->epoch && p->next_generation < p->n_generations &&
+           p->generation_ns[p->next_generation] < s->start_ns + s->dur_ns)
+        p->next_generation++;
+    int first = !p->any_batch, changes = is_new_epoch(p, s, number),
+        new_epoch = first || p->next_generation > generation || changes,
         other = to && from && (to->pid != from->pid || to->loader != from->loader);
     close_batch(p);
     settle_gaps(p, s, new_epoch || other, new_epoch && other);
@@ -428,35 +423,28 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
     }
 }
 
-static void add_startup(struct pp_timeline *tl, pp_lane lane, const struct pp_span *s)
-{
-    uint64_t end = s->start_ns + s->dur_ns, *of_lane = &tl->startup_ns[lane];
-    if (s->batch != PP_NO_BATCH) { /* a worker that starts again for another epoch */
-        tl->restarts += lane != PP_LANE_TRAINER;
-        tl->restart_ns += lane != PP_LANE_TRAINER ? s->dur_ns : 0;
-        return;
-    }
-    if (s->start_ns < tl->startup_start_ns)
-        tl->startup_start_ns = s->start_ns;
-    if (end > tl->startup_end_ns)
-        tl->startup_end_ns = end;
-    int of_many = lane == PP_LANE_WORKER || lane == PP_LANE_READER;
-    *of_lane = !of_many ? *of_lane + s->dur_ns : s->dur_ns > *of_lane ? s->dur_ns : *of_lane;
-}
-
 static void add_any_span(struct pp_timeline *tl, pp_lane lane, const struct pp_span *s)
 {
-    uint64_t end = s->start_ns + s->dur_ns;
+    uint64_t end = s->start_ns + s->dur_ns, *of_lane = &tl->startup_ns[lane];
+    int of_many = lane == PP_LANE_WORKER || lane == PP_LANE_READER;
     if (s->phase == PP_PHASE_COUNTER)
         return;
     if (s->start_ns < tl->first_ns)
         tl->first_ns = s->start_ns;
     if (end > tl->last_ns)
         tl->last_ns = end;
-    if (s->phase == PP_PHASE_STARTUP)
-        add_startup(tl, lane, s);
-    if ((lane == PP_LANE_WORKER || lane == PP_LANE_READER) && s->phase >= PP_PHASE_READ &&
-        s->phase <= PP_PHASE_TRANSFORM) {
+    if (s->phase == PP_PHASE_STARTUP && s->batch != PP_NO_BATCH) {
+        /* a worker that starts again for another epoch */
+        tl->restarts += lane != PP_LANE_TRAINER;
+        tl->restart_ns += lane != PP_LANE_TRAINER ? s->dur_ns : 0;
+    } else if (s->phase == PP_PHASE_STARTUP) {
+        if (s->start_ns < tl->startup_start_ns)
+            tl->startup_start_ns = s->start_ns;
+        if (end > tl->startup_end_ns)
+            tl->startup_end_ns = end;
+        *of_lane = !of_many ? *of_lane + s->dur_ns : s->dur_ns > *of_lane ? s->dur_ns : *of_lane;
+    }
+    if (of_many && s->phase >= PP_PHASE_READ && s->phase <= PP_PHASE_TRANSFORM) {
         tl->merged_samples |= (s->flags & PP_SPAN_COUNT) != 0;
         tl->sample_spans[s->phase] += s->sample != PP_NO_SAMPLE && !(s->flags & PP_SPAN_COUNT);
     }

@@ -4,11 +4,6 @@
 #include "probe/base/array.h"
 #include "report/model/spent.h"
 
-static double share_of_step_time(const struct pp_timeline *t, uint64_t ns)
-{
-    return pp_share_of_step_time(ns, pp_timeline_exposed_ns(t) + t->step_ns);
-}
-
 double pp_timeline_program_s(const struct pp_timeline *t, double first_batch_s)
 {
     uint64_t pipeline = t->startup_ns[PP_LANE_MAIN] + t->startup_ns[PP_LANE_TRAINER] +
@@ -21,17 +16,17 @@ double pp_timeline_program_s(const struct pp_timeline *t, double first_batch_s)
 
 double pp_timeline_wait_share(const struct pp_timeline *t)
 {
-    return share_of_step_time(t, pp_timeline_exposed_ns(t));
+    return pp_share_of_step_time(pp_timeline_exposed_ns(t), pp_timeline_exposed_ns(t) + t->step_ns);
 }
 
 double pp_timeline_data_wait_share(const struct pp_timeline *t)
 {
-    return share_of_step_time(t, t->wait_ns + t->sync_ns);
+    return pp_share_of_step_time(t->wait_ns + t->sync_ns, pp_timeline_exposed_ns(t) + t->step_ns);
 }
 
 double pp_timeline_collective_share(const struct pp_timeline *t)
 {
-    return share_of_step_time(t, t->collective_ns);
+    return pp_share_of_step_time(t->collective_ns, pp_timeline_exposed_ns(t) + t->step_ns);
 }
 
 double pp_timeline_accelerator_utilization(const struct pp_timeline *t)
