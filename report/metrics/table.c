@@ -75,19 +75,14 @@ VALUE(samples, totals, of->samples)
 VALUE(batches, totals, of->batches)
 
 /* What happens once, and what the copy lane's other phases leave of its time, are in the report. */
-static int is_told(unsigned phase, int lane)
-{
-    int once = phase == PP_PHASE_STARTUP || phase == PP_PHASE_SAMPLER || phase == PP_PHASE_COUNTER;
-    int idle = lane == PP_LANE_COPY && (phase == PP_PHASE_GET_WAIT || phase == PP_PHASE_PUT_WAIT);
-    return !once && !idle;
-}
-
 static void each_phase(const struct pp_metrics_view *v, struct pp_metric_out *out)
 {
     for (int lane = 0; lane < PP_LANE_COUNT; lane++)
         for (unsigned phase = 1; phase < PP_PHASE_COUNT; phase++) {
             const struct pp_live_total *t = &v->totals->phase[lane][phase];
-            if (t->n && is_told(phase, lane))
+            int once = phase == PP_PHASE_STARTUP || phase == PP_PHASE_SAMPLER || phase == PP_PHASE_COUNTER;
+            int idle = lane == PP_LANE_COPY && (phase == PP_PHASE_GET_WAIT || phase == PP_PHASE_PUT_WAIT);
+            if (t->n && !once && !idle)
                 put(out, &(struct pp_metric_point){
                              .label = {{"phase", pp_phase_info(phase)->name},
                                        {"lane", pp_lane_name((pp_lane)lane)}},

@@ -160,16 +160,6 @@ static int is_in(const char *list, const char *word)
     return 0;
 }
 
-static int is_taken(const char *name)
-{
-    if (strncmp(name, "__", 2) == 0 || is_in("rank, node, le", name))
-        return 1;
-    for (const struct pp_metric *m = pp_metrics; m->name; m++)
-        if (is_in(m->labels, name))
-            return 1;
-    return 0;
-}
-
 pp_status pp_metric_label_parse(const char *text, struct pp_metric_label_text *storage,
                                 struct pp_metric_label *out, struct pp_err *err)
 {
@@ -181,7 +171,10 @@ pp_status pp_metric_label_parse(const char *text, struct pp_metric_label_text *s
         return pp_fail(err, PP_E_USAGE,
                        "'%s' is no label; write NAME=VALUE, the name of letters, digits and _", text);
     snprintf(storage->name, sizeof(storage->name), "%.*s", (int)n, text);
-    if (is_taken(storage->name))
+    int taken = strncmp(storage->name, "__", 2) == 0 || is_in("rank, node, le", storage->name);
+    for (const struct pp_metric *m = pp_metrics; m->name && !taken; m++)
+        taken = is_in(m->labels, storage->name);
+    if (taken)
         return pp_fail(err, PP_E_USAGE, "the label %s is one of pipeprobe's own; choose another name",
                        storage->name);
     if (strlen(text + n + 1) > VALUE_MOST)

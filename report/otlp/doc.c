@@ -233,30 +233,26 @@ struct given {
 };
 
 /* OTEL_RESOURCE_ATTRIBUTES: key=value,key2=value2, percent-encoded. */
-static size_t read_given(struct given *given)
+void pp_otlp_resource(struct pp_otlp *o, const struct pp_otlp_attr *attrs, size_t n)
 {
     const char *at = getenv("OTEL_RESOURCE_ATTRIBUTES"), *service = getenv("OTEL_SERVICE_NAME");
-    size_t n = 0;
-    if (service && *service) {
-        snprintf(given[n].key, sizeof(given[n].key), "service.name");
-        snprintf(given[n++].text, sizeof(given[0].text), "%s", service);
+    struct given *given = calloc(GIVEN_MOST, sizeof(*given));
+    size_t n_given = 0;
+    if (given && service && *service) {
+        snprintf(given[0].key, sizeof(given[0].key), "service.name");
+        snprintf(given[0].text, sizeof(given[0].text), "%s", service);
+        n_given = 1;
     }
-    while (at && *at && n < GIVEN_MOST) {
+    while (given && at && *at && n_given < GIVEN_MOST) {
+        struct given *next = &given[n_given];
         size_t all = strcspn(at, ","), key = strcspn(at, ",=");
-        decode(given[n].key, sizeof(given[n].key), at, key);
-        if (key < all && given[n].key[0]) {
-            decode(given[n].text, sizeof(given[n].text), at + key + 1, all - key - 1);
-            n += strcmp(given[n].key, "service.name") != 0 || !service || !*service;
+        decode(next->key, sizeof(next->key), at, key);
+        if (key < all && next->key[0]) {
+            decode(next->text, sizeof(next->text), at + key + 1, all - key - 1);
+            n_given += strcmp(next->key, "service.name") != 0 || !service || !*service;
         }
         at += all + (at[all] == ',');
     }
-    return n;
-}
-
-void pp_otlp_resource(struct pp_otlp *o, const struct pp_otlp_attr *attrs, size_t n)
-{
-    struct given *given = calloc(GIVEN_MOST, sizeof(*given));
-    size_t n_given = given ? read_given(given) : 0;
     pp_otlp_message(o, 1, "resource");
     pp_otlp_list(o, "attributes");
     for (size_t i = 0; i < n_given; i++)
@@ -353,20 +349,15 @@ static void read_json(const char *body, size_t n, int refusal, struct pp_otlp_an
     json_decref(root);
 }
 
-/* ---- both ---- */
-
-/* Some answer in JSON whatever was sent. No message of protocol buffers begins with this byte. */
-static int looks_like_json(const char *body, size_t n)
-{
-    return n && body[0] == '{';
-}
+/* ---- both: some answer in JSON whatever was sent. No message of protocol buffers begins with its byte. ----
+ */
 
 void pp_otlp_answer_read(const char *body, size_t n, uint64_t sent, struct pp_otlp_answer *out)
 {
     const uint8_t *at = (const uint8_t *)body, *end = at + n;
     struct field f, g;
     *out = (struct pp_otlp_answer){0};
-    if (looks_like_json(body, n)) {
+    if (n && body[0] == '{') {
         read_json(body, n, 0, out);
         n = 0;
     }
@@ -388,7 +379,7 @@ void pp_otlp_refusal_read(const char *body, size_t n, struct pp_otlp_answer *out
     const uint8_t *at = (const uint8_t *)body, *end = at + n;
     struct field f;
     *out = (struct pp_otlp_answer){0};
-    if (looks_like_json(body, n))
+    if (n && body[0] == '{')
         read_json(body, n, 1, out);
     else /* google.rpc.Status {code=1, message=2} */
         while (n && next_field(&at, end, &f))

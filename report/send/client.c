@@ -126,31 +126,26 @@ pp_status pp_address_parse(const char *text, struct pp_address *out, struct pp_e
     return PP_OK;
 }
 
-static int listen_at(const struct addrinfo *a)
-{
-    int on = 1, fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, 16) == 0)
-        return fd;
-    int saved = errno;
-    close(fd);
-    errno = saved;
-    return -1;
-}
-
 pp_status pp_address_listen(const struct pp_address *a, int *fd, char *shown, size_t size, struct pp_err *err)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found = NULL;
-    int rc = getaddrinfo(a->host, a->port, &hints, &found);
+    int rc = getaddrinfo(a->host, a->port, &hints, &found), e = 0;
     *fd = -1;
     if (rc != 0)
         return pp_fail(err, PP_E_NOT_FOUND, "the address %s cannot be resolved (%s)", a->host,
                        rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
-    for (const struct addrinfo *i = found; i && *fd < 0; i = i->ai_next)
-        *fd = listen_at(i);
-    int e = errno;
+    for (const struct addrinfo *i = found; i && *fd < 0; i = i->ai_next) {
+        int on = 1, s = socket(i->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (s >= 0)
+            setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+        if (s >= 0 && bind(s, i->ai_addr, i->ai_addrlen) == 0 && listen(s, 16) == 0) {
+            *fd = s;
+            break;
+        }
+        e = errno;
+        if (s >= 0)
+            close(s);
+    }
     freeaddrinfo(found);
     if (*fd < 0 && e == EADDRINUSE)
         return pp_fail(err, PP_E_EXISTS, "port %s of %s is taken by another program; choose another port",

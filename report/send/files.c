@@ -112,22 +112,17 @@ static pp_status events_check(const struct pp_sink_kind *kind, const char *targe
     return PP_OK;
 }
 
-static int is_made(const char *directory)
-{
-    return mkdir(directory, 0777) == 0 || errno == EEXIST;
-}
-
 /* With the one that it is in, for DIR/rank0003. */
 static int make_directory(const char *path)
 {
     char parent[PATH_MAX];
     const char *slash = strrchr(path, '/');
-    if (is_made(path))
-        return 1;
-    if (errno != ENOENT || !slash || slash == path)
-        return 0;
-    snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path), path);
-    return is_made(parent) && is_made(path);
+    int rc = mkdir(path, 0777);
+    if (rc != 0 && errno == ENOENT && slash && slash != path) {
+        snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path), path);
+        rc = mkdir(parent, 0777) == 0 || errno == EEXIST ? mkdir(path, 0777) : -1;
+    }
+    return rc == 0 || errno == EEXIST;
 }
 
 /* The name is as TensorFlow has it: seconds, host, process. */

@@ -254,12 +254,6 @@ static enum pp_sent ask(struct mlflow *p, const char *path, const char *of, stru
     return a->code == 0 || a->code == 429 || a->code >= 502 ? PP_SENT_AGAIN : PP_SENT_NOT;
 }
 
-static enum pp_sent get(struct mlflow *p, const char *path, const char *of, struct pp_client_answer *a,
-                        struct pp_try *t)
-{
-    return ask(p, path, of, (struct pp_client_request){.method = "GET"}, a, t);
-}
-
 /* body is freed. */
 static enum pp_sent post(struct mlflow *p, const char *path, char *body, struct pp_client_answer *a,
                          struct pp_try *t)
@@ -286,28 +280,26 @@ static long long now_ms(void)
 
 /* ---- the run ---- */
 
-static enum pp_sent find_experiment(struct mlflow *p, char id[65], struct pp_try *t)
-{
-    const char *own = variable("MLFLOW_EXPERIMENT_ID"), *name = variable("MLFLOW_EXPERIMENT_NAME");
-    struct pp_client_answer a;
-    snprintf(id, 65, "%s", own ? own : "0");
-    if (own || !name)
-        return PP_SENT;
-    enum pp_sent sent = get(p, "mlflow/experiments/get-by-name?experiment_name=", name, &a, t);
-    if (a.code == 404)
-        sent = post(p, "mlflow/experiments/create", pp_mlflow_create_experiment(name), &a, t);
-    return sent == PP_SENT && !pp_mlflow_read_experiment(a.body, a.n, id) ? not_understood(p, t) : sent;
-}
-
 static enum pp_sent find_run(struct mlflow *p, struct pp_try *t)
 {
-    const char *given = variable("MLFLOW_RUN_ID");
+    const char *given = variable("MLFLOW_RUN_ID"), *own = variable("MLFLOW_EXPERIMENT_ID"),
+               *name = variable("MLFLOW_EXPERIMENT_NAME");
+    static const struct pp_client_request get = {.method = "GET"};
     char experiment[65];
     struct pp_mlflow_run run;
     struct pp_client_answer a;
     p->is_own = !given;
-    enum pp_sent sent = given ? get(p, "mlflow/runs/get?run_id=", given, &a, t)
-                              : find_experiment(p, experiment, t);
+    enum pp_sent sent = PP_SENT;
+    snprintf(experiment, sizeof(experiment), "%s", own ? own : "0");
+    if (given) {
+        sent = ask(p, "mlflow/runs/get?run_id=", given, get, &a, t);
+    } else if (!own && name) {
+        sent = ask(p, "mlflow/experiments/get-by-name?experiment_name=", name, get, &a, t);
+        if (a.code == 404)
+            sent = post(p, "mlflow/experiments/create", pp_mlflow_create_experiment(name), &a, t);
+        if (sent == PP_SENT && !pp_mlflow_read_experiment(a.body, a.n, experiment))
+            return not_understood(p, t);
+    }
     if (!given && sent == PP_SENT) {
         const struct member run_of[] = {{"experiment_id", experiment, 0},
                                         {"run_name", p->name, 0},
@@ -323,12 +315,6 @@ static enum pp_sent find_run(struct mlflow *p, struct pp_try *t)
 }
 
 /* ---- what is logged ---- */
-
-static enum pp_sent log_batch(struct mlflow *p, const char *object, size_t n, struct pp_try *t)
-{
-    struct pp_client_answer a;
-    return post(p, "mlflow/runs/log-batch", pp_mlflow_of_run(p->run.id, object, n), &a, t);
-}
 
 static enum pp_sent attach_page(struct mlflow *p, struct pp_try *t)
 {
@@ -368,12 +354,13 @@ static enum pp_sent mlflow_send(void *self, const char *text, size_t n, struct p
         /* Parameters cannot be changed: one that the run has with another value is refused, for ever. */
         size_t size = 0;
         char *object = p->fetch(p->ctx, PP_SINK_MLFLOW_PARAMS, &size);
-        params = object ? log_batch(p, object, size, t) : PP_SENT;
+        if (object)
+            params = post(p, "mlflow/runs/log-batch", pp_mlflow_of_run(p->run.id, object, size), &a, t);
         p->has_params = params != PP_SENT_AGAIN;
         free(object);
     }
     if (sent == PP_SENT)
-        sent = log_batch(p, text, n, t);
+        sent = post(p, "mlflow/runs/log-batch", pp_mlflow_of_run(p->run.id, text, n), &a, t);
     if (sent != PP_SENT || !t->last)
         return sent == PP_SENT && params != PP_SENT ? PP_SENT_PARTLY : sent;
     if (!p->has_page) {

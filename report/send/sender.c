@@ -93,24 +93,6 @@ static int is_stopping(void *self)
     return stop;
 }
 
-static pp_status start_sender(struct pp_sending *of, struct pp_err *err)
-{
-    struct pp_sender *s = calloc(1, sizeof(*s));
-    if (!s)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to send metrics");
-    s->of = of;
-    pthread_mutex_init(&s->lock, NULL);
-    pp_cond_init(&s->wake);
-    pp_cond_init(&s->idle);
-    of->sender = s; /* before the thread: its requests ask whether they are to stop */
-    int rc = pthread_create(&s->thread, NULL, sender_main, s);
-    if (rc == 0)
-        return PP_OK;
-    of->sender = NULL;
-    free(s);
-    return pp_fail_errno(err, rc, "cannot start the thread that sends metrics");
-}
-
 /* ---- the sink ---- */
 
 /* Up to url_of. */
@@ -148,8 +130,22 @@ pp_status pp_sending_open(const struct pp_sink_kind *kind, const struct pp_sink_
     http.ctx = p;
     if (st == PP_OK)
         st = pp_client_open(&http, &p->client, err);
-    if (st == PP_OK)
-        st = start_sender(p, err);
+    struct pp_sender *s = st == PP_OK ? calloc(1, sizeof(*s)) : NULL;
+    if (st == PP_OK && !s)
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory to send metrics");
+    if (s) {
+        s->of = p;
+        pthread_mutex_init(&s->lock, NULL);
+        pp_cond_init(&s->wake);
+        pp_cond_init(&s->idle);
+        p->sender = s; /* before the thread: its requests ask whether they are to stop */
+        int rc = pthread_create(&s->thread, NULL, sender_main, s);
+        if (rc != 0) {
+            p->sender = NULL;
+            free(s);
+            st = pp_fail_errno(err, rc, "cannot start the thread that sends metrics");
+        }
+    }
     if (st == PP_OK)
         *self = p;
     else
