@@ -100,16 +100,6 @@ size_t pp_answer_evidence(const struct pp_report *r, const struct pp_report_evid
     return n;
 }
 
-static const char *say_cost(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
-{
-    char rate[CELL];
-    if (isnan(r->wait_cost_per_day))
-        return NULL;
-    snprintf(buf, PP_ANSWER_TEXT, "%s a day for each GPU, at %.2f an hour",
-             pp_text_rate(rate, CELL, r->wait_cost_per_day), r->gpu_hour);
-    return buf;
-}
-
 static const char *say_errors(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
 {
     char count[CELL];
@@ -219,33 +209,21 @@ static const struct pp_report_finding *of_the_samples(const struct pp_report *r)
     return NULL;
 }
 
-static const char *say_first(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
-{
-    const struct pp_report_finding *f = of_the_samples(r);
-    if (!f)
-        return NULL;
-    snprintf(buf, PP_ANSWER_TEXT, "%.600s%s%.400s", f->sentence, f->next_step ? ". " : "",
-             f->next_step ? f->next_step : "");
-    return buf;
-}
-
-/* It names the same as the verdict: by its advice, or as workers that are equally slow deliver together. */
-static int says_the_verdict(const struct pp_report_finding *f, const struct pp_report_verdict *v)
-{
-    return (v->next_step && f->next_step && strcmp(v->next_step, f->next_step) == 0) ||
-           (v->l1 && strcmp(v->l1, "transform") == 0 && strcmp(f->kind, "lockstep-waits") == 0);
-}
-
 /* In sentences, and what to do if it is one; or those behind the first by name. */
 static const char *say_findings(const struct pp_report *r, int briefly, char buf[PP_ANSWER_TEXT])
 {
+    const struct pp_report_verdict *v = &r->verdict;
     const struct pp_report_finding *only = NULL;
     size_t n = 0;
     const struct pp_report_finding *first = of_the_samples(r); /* which is said before the cause */
     buf[0] = '\0';
     for (size_t i = 0; i < r->n_findings; i++) {
         const struct pp_report_finding *f = &r->findings[i];
-        if (f->state != PP_FINDING_FOUND || f == first || says_the_verdict(f, &r->verdict))
+        /* It names the same as the verdict: by its advice, or as workers that are equally slow deliver
+         * together. */
+        int is_verdict = (v->next_step && f->next_step && strcmp(v->next_step, f->next_step) == 0) ||
+                         (v->l1 && strcmp(v->l1, "transform") == 0 && strcmp(f->kind, "lockstep-waits") == 0);
+        if (f->state != PP_FINDING_FOUND || f == first || is_verdict)
             continue;
         only = f;
         add(buf, "%s%s",
@@ -267,13 +245,25 @@ const char *pp_answer(const struct pp_report *r, enum pp_answer_part part, char 
 {
     const struct pp_report_verdict *v = &r->verdict;
     const struct pp_report_action *a = &v->action;
+    const struct pp_report_finding *f;
+    char rate[CELL];
     switch (part) {
     case PP_ANSWER_SUBJECT: snprintf(buf, PP_ANSWER_TEXT, "%.300s: %.600s", r->path, r->subject); return buf;
     case PP_ANSWER_OUTCOME: return say_outcome(r, buf);
     case PP_ANSWER_GPU_GONE: return say_gpu_gone(r, buf);
     case PP_ANSWER_HEAD: return v->head;
-    case PP_ANSWER_COST: return say_cost(r, buf);
-    case PP_ANSWER_FIRST: return say_first(r, buf);
+    case PP_ANSWER_COST:
+        if (isnan(r->wait_cost_per_day))
+            return NULL;
+        snprintf(buf, PP_ANSWER_TEXT, "%s a day for each GPU, at %.2f an hour",
+                 pp_text_rate(rate, CELL, r->wait_cost_per_day), r->gpu_hour);
+        return buf;
+    case PP_ANSWER_FIRST:
+        if (!(f = of_the_samples(r)))
+            return NULL;
+        snprintf(buf, PP_ANSWER_TEXT, "%.600s%s%.400s", f->sentence, f->next_step ? ". " : "",
+                 f->next_step ? f->next_step : "");
+        return buf;
     case PP_ANSWER_CAUSE: return v->cause_line;
     case PP_ANSWER_DO: return v->next_step;
     case PP_ANSWER_PREDICTED: return say_predicted(r, buf);

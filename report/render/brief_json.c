@@ -10,7 +10,9 @@ enum { MOST_BYTES = 4000, MOST_ROWS = 8, STRANGE_MAX = 24, STRANGE_TEXT = 160 };
 
 struct answer {
     const struct pp_report *r;
-    const char *file; /* as it was named to us */
+    const char *file;                      /* as it was named to us */
+    const struct pp_report_loader *loader; /* that the changes are about; NULL: none */
+    const struct pp_report_fix *first;     /* change c1, where it is advised */
     struct pp_json j;
     size_t rows; /* of each list, at most */
     const char *strange[STRANGE_MAX];
@@ -37,19 +39,6 @@ static void write_strange(struct answer *a, const char *key, const char *text)
         a->strange[a->n_strange++] = text;
     snprintf(ref, sizeof(ref), "@u%zu", a->n_strange);
     pp_json_put_str(&a->j, key, text && a->n_strange ? ref : NULL);
-}
-
-static void write_untrusted(struct answer *a)
-{
-    pp_json_put_object(&a->j, "untrusted");
-    for (size_t i = 0; i < a->n_strange; i++) {
-        char key[24], text[STRANGE_TEXT], *plain = pp_text_plain(a->strange[i]);
-        snprintf(key, sizeof(key), "u%zu", i + 1);
-        snprintf(text, sizeof(text), "%s", plain ? plain : "");
-        pp_json_put_str(&a->j, key, text);
-        free(plain);
-    }
-    pp_json_object_end(&a->j);
 }
 
 /* "num_workers=8 pin_memory=True" as an object. */
@@ -150,18 +139,9 @@ static void write_trust(struct answer *a)
     pp_json_put_str(&a->j, "doubt", r->verdict.doubt);
 }
 
-/* The loader that the changes are about. */
-static const struct pp_report_loader *judged(const struct pp_report *r)
-{
-    for (size_t i = 0; i < r->n_loaders; i++)
-        if (r->loaders[i].judged || r->n_loaders == 1)
-            return &r->loaders[i];
-    return NULL;
-}
-
 static void write_loader(struct answer *a)
 {
-    const struct pp_report_loader *l = judged(a->r);
+    const struct pp_report_loader *l = a->loader;
     unsigned line, end, column, end_column;
     pp_json_key(&a->j, "loader");
     if (!l) {
@@ -200,7 +180,7 @@ static void write_changes(struct answer *a)
     static const char *const advices[] = {"do", "measure", "no"}, *const kinds[] = {"setting", "work",
                                                                                     "amount"};
     const struct pp_report_verdict *v = &a->r->verdict;
-    const struct pp_report_loader *l = judged(a->r);
+    const struct pp_report_loader *l = a->loader;
     pp_json_put_array(&a->j, "changes");
     for (size_t i = 0; i < v->n_fixes && i < a->rows; i++) {
         const struct pp_report_fix *f = &v->fixes[i];
@@ -240,18 +220,11 @@ static const char *stop_of(const struct pp_report *r)
     return strcmp(v->l0, "not-input-bound") == 0 ? "not-input-bound" : "no-setting-helps";
 }
 
-/* Change c1, where it is advised. */
-static const struct pp_report_fix *first_to_do(const struct pp_report *r)
-{
-    const struct pp_report_verdict *v = &r->verdict;
-    return v->n_fixes && v->fixes[0].advice == PP_ADVICE_DO ? &v->fixes[0] : NULL;
-}
-
 /* What the answer rests on, and what another measurement would have to show for it to be wrong. */
 static void write_evidence(struct answer *a)
 {
     const struct pp_report_verdict *v = &a->r->verdict;
-    const struct pp_report_fix *f = first_to_do(a->r);
+    const struct pp_report_fix *f = a->first;
     pp_json_put_array(&a->j, "evidence");
     for (size_t i = 0; i < v->evidences && i < a->rows; i++) {
         const struct pp_report_evidence *e = &v->evidence[i];
@@ -307,7 +280,7 @@ static void next(struct answer *a, const char *why, const char *const *words)
 static void write_next(struct answer *a)
 {
     const struct pp_report_verdict *v = &a->r->verdict;
-    const struct pp_report_loader *l = judged(a->r);
+    const struct pp_report_loader *l = a->loader;
     char code[96];
     size_t first = 0; /* argument that is advised, or worth a measurement */
     while (first < v->n_fixes && !(v->fixes[first].is_argument && v->fixes[first].advice != PP_ADVICE_NO))
@@ -334,8 +307,12 @@ static void write_next(struct answer *a)
 /* With as many rows as fit. */
 int pp_render_answer(const struct pp_report *r, const char *file, FILE *out)
 {
+    const struct pp_report_verdict *v = &r->verdict;
     struct answer a = {.r = r, .file = file};
     int failed = -1;
+    a.first = v->n_fixes && v->fixes[0].advice == PP_ADVICE_DO ? &v->fixes[0] : NULL;
+    for (size_t i = 0; i < r->n_loaders && !a.loader; i++)
+        a.loader = r->loaders[i].judged || r->n_loaders == 1 ? &r->loaders[i] : NULL;
     for (a.rows = MOST_ROWS;; a.rows--) {
         char *text = NULL;
         size_t size = 0;
@@ -354,7 +331,15 @@ int pp_render_answer(const struct pp_report *r, const char *file, FILE *out)
         pp_json_put_str(&a.j, "stop", stop_of(a.r));
         write_evidence(&a);
         write_next(&a);
-        write_untrusted(&a);
+        pp_json_put_object(&a.j, "untrusted");
+        for (size_t i = 0; i < a.n_strange; i++) {
+            char key[24], strange[STRANGE_TEXT], *plain = pp_text_plain(a.strange[i]);
+            snprintf(key, sizeof(key), "u%zu", i + 1);
+            snprintf(strange, sizeof(strange), "%s", plain ? plain : "");
+            pp_json_put_str(&a.j, key, strange);
+            free(plain);
+        }
+        pp_json_object_end(&a.j);
         pp_json_object_end(&a.j);
         failed = pp_json_end(&a.j);
         failed |= fclose(memory) != 0;

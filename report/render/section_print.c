@@ -189,20 +189,6 @@ static void narrow_row(const struct pp_page *p, const struct pp_section_rows *ro
     pp_page_text(p, PP_TONE_PLAIN, lead, 4, 0, line);
 }
 
-/* A last column that begins at the left may be longer than it says, and is often empty. */
-static int is_narrow(const struct pp_page *p, const struct pp_section *s)
-{
-    int width = 0, before = 0;
-    for (size_t i = 0; i < s->n_columns; i++) {
-        const struct pp_section_column *c = &s->columns[i];
-        if (!c->head[PP_IN_TEXT] || c->flags & (PP_CELL_BELOW | PP_CELL_WRAP))
-            continue;
-        before = c->width < 0 && !(c->flags & PP_CELL_BAR) ? width : width + abs(c->width);
-        width += abs(c->width);
-    }
-    return before > p->columns;
-}
-
 /* A cell has no room: a first one would be cut, another would touch the next. */
 static int runs_on(const int *width, const char *const *cell, int n)
 {
@@ -224,7 +210,7 @@ static void text_row(const struct pp_page *p, const struct pp_section_rows *rows
     char text[MOST_COLUMNS][CELL + 2], words[PP_CELL_TEXT];
     const char *cell[MOST_COLUMNS];
     const struct pp_section_column *wrapped = NULL;
-    int width[MOST_COLUMNS], n = 0, used = 0;
+    int width[MOST_COLUMNS], n = 0, used = 0, all = 0, least = 0;
     for (size_t i = 0; i < s->n_columns; i++) {
         const struct pp_section_column *c = &s->columns[i];
         if (!c->head[PP_IN_TEXT] || c->flags & PP_CELL_BELOW)
@@ -233,13 +219,16 @@ static void text_row(const struct pp_page *p, const struct pp_section_rows *rows
             wrapped = c;
             continue;
         }
+        /* a last column that begins at the left may be longer than it says, and is often empty */
+        least = c->width < 0 && !(c->flags & PP_CELL_BAR) ? all : all + abs(c->width);
+        all += abs(c->width);
         snprintf(text[n], sizeof(text[n]), "%s%s", n == 0 ? "  " : "",
                  row ? text_cell(rows, c, row, words) : c->head[PP_IN_TEXT]);
         used += fmax(abs(c->width), pp_page_width(text[n], strlen(text[n])));
         cell[n] = text[n];
         width[n++] = c->width;
     }
-    if ((row && !wrapped && (runs_on(width, cell, n) || used > p->columns)) || is_narrow(p, s)) {
+    if ((row && !wrapped && (runs_on(width, cell, n) || used > p->columns)) || least > p->columns) {
         if (row)
             narrow_row(p, rows, row);
     } else

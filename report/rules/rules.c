@@ -73,14 +73,6 @@ const struct pp_rule *pp_rules_first(const struct pp_rule *rules, size_t n, cons
 
 /* ---- what is said ---- */
 
-static size_t n_words(const char *const *words)
-{
-    size_t n = 0;
-    while (words[n])
-        n++;
-    return n;
-}
-
 /* As in a sentence: a share has two digits. */
 static const char *short_text(enum pp_field_unit unit, double number, char *buf, size_t size)
 {
@@ -94,8 +86,12 @@ const char *pp_fact_value(const struct pp_values *v, unsigned fact, char *buf, s
     double number = v->number[fact];
     if (is_text(f))
         return v->text[fact] ? v->text[fact] : "";
-    if (f->words)
-        return number >= 0 && number < (double)n_words(f->words) ? f->words[(size_t)number] : "-";
+    if (f->words) {
+        size_t n = 0;
+        while (f->words[n])
+            n++;
+        return number >= 0 && number < (double)n ? f->words[(size_t)number] : "-";
+    }
     return short_text(f->unit, number, buf, size);
 }
 

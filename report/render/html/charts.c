@@ -21,8 +21,6 @@ static void bar_end(FILE *out, enum pp_html_form form, double value, const char 
     fputs("</span></div>\n", out);
 }
 
-/* Fixes that gain less than this are in the table only. */
-
 /* In the order of the list: what to do, then what to measure. */
 static void put_fix_bars(FILE *out, const struct pp_report *r, double base, double most)
 {
@@ -205,14 +203,6 @@ static double log_x(const struct log_axis *a, double ns)
     return fmin(fmax(log10(fmax(ns, a->low) / a->low) / a->decades, 0), 1);
 }
 
-/* Whole decades around what there is; at least two. */
-static struct log_axis log_axis(const struct pp_report *r)
-{
-    double low = floor(log10(fmax(r->wait_cdf[0].x, 100))),
-           high = ceil(log10(fmax(r->wait_cdf[r->n_wait_cdf - 1].x, 1000)));
-    return (struct log_axis){pow(10, low), fmax(high - low, 2)};
-}
-
 static void put_quantile(FILE *out, const struct log_axis *a, const char *name, int row, double ns)
 {
     double x = 100 * log_x(a, ns);
@@ -228,7 +218,10 @@ void pp_html_wait_cdf(FILE *out, const struct pp_report *r)
     const struct pp_report_phase *p = pp_report_find_phase(r, PP_PHASE_DATA_WAIT);
     if (!p || r->n_wait_cdf == 0)
         return;
-    struct log_axis a = log_axis(r);
+    /* Whole decades around what there is; at least two. */
+    double low = floor(log10(fmax(r->wait_cdf[0].x, 100))),
+           high = ceil(log10(fmax(r->wait_cdf[r->n_wait_cdf - 1].x, 1000)));
+    struct log_axis a = {pow(10, low), fmax(high - low, 2)};
     pp_html_figure_begin(
         out, "waits", "Wait for a batch: distribution",
         "Share of batches ready within a time, on a logarithmic axis. A steep rise far left: the pipeline keeps up. A long tail to the right: stalls.");
