@@ -109,22 +109,17 @@ void pp_clock_free(struct pp_clock *c)
     c->n_knots = 0;
 }
 
-/* What the line leaves at that time: between two middles of windows, in proportion. */
-static double left_at(const struct pp_clock *c, double at)
-{
-    size_t n = PP_BEFORE(c->n_knots, i, c->knots[i].at_ns <= at);
-    if (!c->n_knots)
-        return 0;
-    const struct pp_clock_knot *a = &c->knots[n ? n - 1 : 0], *b = a + 1;
-    if (!n || at <= a->at_ns || n == c->n_knots)
-        return a->left_ns;
-    return a->left_ns + (b->left_ns - a->left_ns) * (at - a->at_ns) / (b->at_ns - a->at_ns);
-}
-
 uint64_t pp_clock_to_reference(const struct pp_clock *c, uint64_t own_ns)
 {
-    double at = (double)(int64_t)(own_ns - c->from_ns);
-    return own_ns + (uint64_t)c->ahead_ns + (uint64_t)llround(c->drift * at + left_at(c, at));
+    double at = (double)(int64_t)(own_ns - c->from_ns), left_ns = 0;
+    size_t n = PP_BEFORE(c->n_knots, i, c->knots[i].at_ns <= at);
+    if (c->n_knots) { /* what the line leaves at that time: between two middles of windows, in proportion */
+        const struct pp_clock_knot *a = &c->knots[n ? n - 1 : 0], *b = a + 1;
+        left_ns = a->left_ns;
+        if (n && at > a->at_ns && n < c->n_knots)
+            left_ns += (b->left_ns - a->left_ns) * (at - a->at_ns) / (b->at_ns - a->at_ns);
+    }
+    return own_ns + (uint64_t)c->ahead_ns + (uint64_t)llround(c->drift * at + left_ns);
 }
 
 /* The ends of collective steps in recordings, for clock.h. */
@@ -161,22 +156,6 @@ static int on_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, siz
     return 0;
 }
 
-/* Its one thread, which saves to read the others; NULL: there are several. */
-static const uint32_t *only_trainer(const struct pp_source *s)
-{
-    const struct pp_thread_row *rows;
-    const uint32_t *only = NULL;
-    size_t n = s->threads(s->ctx, &rows);
-    for (size_t i = 0; i < n; i++) {
-        if (rows[i].lane != PP_LANE_TRAINER)
-            continue;
-        if (only)
-            return NULL;
-        only = &rows[i].id;
-    }
-    return only;
-}
-
 /* A process that met a part of the ranks alone says so (collectors/attach/python/meets.c). */
 static void look_for_groups(void *ctx, const char *key, const char *value, const char *unit, int numeric)
 {
@@ -186,8 +165,12 @@ static void look_for_groups(void *ctx, const char *key, const char *value, const
 pp_status pp_collective_ends_read(const struct pp_source *s, struct pp_collective_ends *io,
                                   struct pp_err *err)
 {
-    const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH | PP_COLUMN_FLAGS,
-                                     .thread = only_trainer(s)};
+    struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH | PP_COLUMN_FLAGS};
+    const struct pp_thread_row *rows;
+    size_t n = s->threads(s->ctx, &rows), trainers = 0;
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].lane == PP_LANE_TRAINER)
+            wanted.thread = trainers++ ? NULL : &rows[i].id; /* the one saves to read the others */
     uint64_t bad = 0;
     struct ends e = {.source = s, .to = io};
     int groups = 0;
@@ -198,21 +181,6 @@ pp_status pp_collective_ends_read(const struct pp_source *s, struct pp_collectiv
     return st == PP_OK && e.no_memory ? pp_fail(err, PP_E_NO_MEMORY, "no memory to align %s", s->path) : st;
 }
 
-static pp_status align_one(const struct pp_collective_ends *reference, const struct pp_collective_ends *own,
-                           struct pp_clock *out, struct pp_err *err)
-{
-    size_t n = 0, most = reference->n < own->n ? reference->n : own->n;
-    struct pp_clock_pair *pairs = calloc(most + 1, sizeof(*pairs));
-    if (!pairs)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to align clocks by %zu steps", most);
-    for (size_t b = 0; b < most; b++)
-        if (reference->at[b] && own->at[b])
-            pairs[n++] = (struct pp_clock_pair){own->at[b], reference->at[b]};
-    pp_status st = pp_clock_fit(pairs, n, out, err);
-    free(pairs);
-    return st;
-}
-
 pp_status pp_clock_align(const struct pp_source *sources, size_t n, struct pp_clock *out, struct pp_err *err)
 {
     struct pp_collective_ends reference = {0};
@@ -221,8 +189,16 @@ pp_status pp_clock_align(const struct pp_source *sources, size_t n, struct pp_cl
     for (size_t i = 1; st == PP_OK && i < n; i++) {
         struct pp_collective_ends own = {0};
         st = pp_collective_ends_read(&sources[i], &own, err);
-        if (st == PP_OK)
-            st = align_one(&reference, &own, &out[i], err);
+        size_t n_pairs = 0, most = reference.n < own.n ? reference.n : own.n;
+        struct pp_clock_pair *pairs = st == PP_OK ? calloc(most + 1, sizeof(*pairs)) : NULL;
+        if (st == PP_OK && !pairs)
+            st = pp_fail(err, PP_E_NO_MEMORY, "no memory to align clocks by %zu steps", most);
+        for (size_t b = 0; pairs && b < most; b++)
+            if (reference.at[b] && own.at[b])
+                pairs[n_pairs++] = (struct pp_clock_pair){own.at[b], reference.at[b]};
+        if (pairs)
+            st = pp_clock_fit(pairs, n_pairs, &out[i], err);
+        free(pairs);
         if (st == PP_OK && out[i].unknown) {
             /* What the hosts' own clocks say: right where they are synchronised, and no error is known. */
             double r_mono = pp_source_number(&sources[0], "run", "started_mono_ns", NAN),

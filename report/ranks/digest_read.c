@@ -207,22 +207,6 @@ static void collective_of_gpu(void *ctx, const struct pp_gpu_row *row)
 
 PP_BY(by_start, struct stretch, start_ns)
 
-/* Disjoint: several at once cover their time once. */
-static void unite(struct collectives *t)
-{
-    size_t kept = 0;
-    if (t->n)
-        qsort(t->at, t->n, sizeof(*t->at), by_start);
-    for (size_t i = 0; i < t->n; i++) {
-        struct stretch *last = kept ? &t->at[kept - 1] : NULL;
-        if (last && t->at[i].start_ns <= last->end_ns)
-            last->end_ns = t->at[i].end_ns > last->end_ns ? t->at[i].end_ns : last->end_ns;
-        else
-            t->at[kept++] = t->at[i];
-    }
-    t->n = kept;
-}
-
 /* Of a trace of another profiler, whose trainer does not wait for others itself: collectives of threads of
  * the host where there are any, else of the GPU, are taken out of the steps, which hold them. Once, after all
  * batches, before digest_pass_waits. */
@@ -238,7 +222,18 @@ static pp_status digest_pass_collectives(struct digest_pass *p, const struct pp_
         st = s->each_gpu(s->ctx, collective_of_gpu, &t, err);
     if (st == PP_OK && t.no_memory)
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the collectives of %s", s->path);
-    unite(&t);
+    /* Disjoint: several at once cover their time once. */
+    size_t kept = 0;
+    if (t.n)
+        qsort(t.at, t.n, sizeof(*t.at), by_start);
+    for (size_t i = 0; i < t.n; i++) {
+        struct stretch *last = kept ? &t.at[kept - 1] : NULL;
+        if (last && t.at[i].start_ns <= last->end_ns)
+            last->end_ns = t.at[i].end_ns > last->end_ns ? t.at[i].end_ns : last->end_ns;
+        else
+            t.at[kept++] = t.at[i];
+    }
+    t.n = kept;
     for (size_t i = 0, k = 0; i < p->n && st == PP_OK; i++) {
         struct pp_rank_own_step *step = &p->steps[i];
         const struct stretch *in = &p->times[i];

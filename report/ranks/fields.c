@@ -148,18 +148,12 @@ const struct pp_ranks_row **ranks_by_last(const struct pp_ranks *r)
     return order;
 }
 
-static int many_places(const struct pp_ranks *r)
-{
-    for (size_t i = 0; i < r->n_rows; i++)
-        if (r->rows[i].gpu ||
-            (r->rows[i].host && r->rows[0].host && strcmp(r->rows[i].host, r->rows[0].host) != 0))
-            return 1;
-    return 0;
-}
-
 static void put_table(const struct pp_ranks *r, int all, FILE *out)
 {
-    int hosts = many_places(r);
+    int hosts = 0; /* or GPUs: there are several places */
+    for (size_t i = 0; i < r->n_rows; i++)
+        hosts |= r->rows[i].gpu ||
+                 (r->rows[i].host && r->rows[0].host && strcmp(r->rows[i].host, r->rows[0].host) != 0);
     size_t shown = all || r->n_rows <= SHOWN ? r->n_rows : SHOWN;
     const struct pp_ranks_row **order = shown < r->n_rows ? ranks_by_last(r) : NULL;
     fprintf(out, "%5s  %s%11s %10s %10s %11s %8s  %s\n", "rank", hosts ? "node             GPU  " : "",
@@ -189,14 +183,6 @@ static void put_table(const struct pp_ranks *r, int all, FILE *out)
     free(order);
 }
 
-static int have_gpus(const struct pp_ranks *r)
-{
-    for (size_t i = 0; i < r->n_rows; i++)
-        if (!r->rows[i].gpu)
-            return 0;
-    return r->n_rows > 0;
-}
-
 static void put_line(const char *label, const char *text, FILE *out)
 {
     if (text)
@@ -208,7 +194,9 @@ void pp_ranks_text(const struct pp_ranks *r, int all, FILE *out)
     char a[CELL], b[CELL];
     double rate = 0;
     const char *subject = NULL;
+    int gpus = r->n_rows > 0; /* of all */
     for (size_t i = 0; i < r->n_rows; i++) {
+        gpus &= r->rows[i].gpu != NULL;
         rate += r->rows[i].samples_per_s > 0 ? r->rows[i].samples_per_s : 0;
         subject = subject ? subject : r->rows[i].subject;
     }
@@ -227,7 +215,7 @@ void pp_ranks_text(const struct pp_ranks *r, int all, FILE *out)
     if (r->lost_share >= 0.1 || r->exchange_delay_ns > 0) {
         double hours = r->lost_rank_s / 3600;
         fprintf(out, "%-9s %.*f %s over %s; ", "cost", hours < 1 ? 4 : 1, hours,
-                have_gpus(r) ? "GPU-hours" : "rank-hours",
+                gpus ? "GPU-hours" : "rank-hours",
                 pp_text_counted(a, sizeof(a), (double)r->compared_steps, "step", "steps"));
         if (r->lost_cost_per_day > 0)
             fprintf(out, "%s a day at %.4g an hour; ", pp_text_rate(b, sizeof(b), r->lost_cost_per_day),

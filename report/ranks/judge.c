@@ -98,41 +98,10 @@ static double excess_of(const struct judge *j, unsigned what)
     return fmax(more_of(j, j->slow, what), 0);
 }
 
-/* What of the gap its threads were ready for and had no CPU: its trainer, and of the wait for data as much as
- * that is of what its workers take longer. */
-static void count_contention(struct judge *j)
-{
-    struct pp_ranks *r = j->r;
-    double work = excess_of(j, WORK), wait = excess_of(j, WAIT),
-           of_work = work > 0 ? fmin(excess_of(j, WORK_DELAY) / work, 1) : 0;
-    double woken_late = fmin(excess_of(j, WAIT_DELAY), wait);
-    j->trainer_delay_ns = woken_late + (j->met ? excess_of(j, STEP_DELAY) : 0);
-    j->worker_delay_ns = (wait - woken_late) * of_work;
-    r->cpu_wait_ns = j->trainer_delay_ns + j->worker_delay_ns + j->exchange_ns;
-    r->cpu_wait_share = r->gap_ns > 0 ? fmin(r->cpu_wait_ns / r->gap_ns, 1) : NAN;
-}
-
 /* Per step: of the time that the exchange takes this rank, what the median rank's threads do not lack. */
 static double exchange_excess(const struct judge *j, size_t row)
 {
     return fmax(more_of(j, row, EXCHANGE), 0) * per(j->d->rows[row].collective_ns, j->d->rows[row].steps);
-}
-
-/* The rank that all others wait for within the exchange: its threads that carry it lack CPUs, and no other
- * rank's. 0: there is none; else what it costs per step. */
-static double judge_exchange(const struct judge *j, size_t *row)
-{
-    double usual, all = 0;
-    size_t at = 0;
-    for (size_t i = 1; i < j->d->n_rows; i++)
-        at = value_of(j, i, EXCHANGE) > value_of(j, at, EXCHANGE) ? i : at;
-    usual = median_but(j, at, EXCHANGE);
-    for (size_t i = 0; i < j->d->n_rows; i++)
-        all += fmax(value_of(j, i, EXCHANGE) - usual, 0);
-    if (!(value_of(j, at, EXCHANGE) - usual >= PP_MOST_MEETINGS * all))
-        return 0;
-    *row = at;
-    return exchange_excess(j, at);
 }
 
 static void judge_why(struct judge *j)
@@ -143,7 +112,15 @@ static void judge_why(struct judge *j)
     } own[] = {{PP_PHASE_DATA_WAIT, WAIT}, {PP_PHASE_DEVICE_SYNC, SYNC}, {PP_PHASE_STEP, STEP}};
     struct pp_ranks *r = j->r;
     double of_work = 0;
-    count_contention(j);
+    /* What of the gap its threads were ready for and had no CPU: its trainer, and of the wait for data as
+     * much as that is of what its workers take longer. */
+    double work = excess_of(j, WORK), wait = excess_of(j, WAIT),
+           lacks = work > 0 ? fmin(excess_of(j, WORK_DELAY) / work, 1) : 0;
+    double woken_late = fmin(excess_of(j, WAIT_DELAY), wait);
+    j->trainer_delay_ns = woken_late + (j->met ? excess_of(j, STEP_DELAY) : 0);
+    j->worker_delay_ns = (wait - woken_late) * lacks;
+    r->cpu_wait_ns = j->trainer_delay_ns + j->worker_delay_ns + j->exchange_ns;
+    r->cpu_wait_share = r->gap_ns > 0 ? fmin(r->cpu_wait_ns / r->gap_ns, 1) : NAN;
     if (r->cpu_wait_share >= PP_RANKS_MOST_OF_GAP) {
         r->cause = PP_RANKS_CONTENDED;
         r->cause_ns = r->cpu_wait_ns;
@@ -277,9 +254,23 @@ static int is_node(const struct judge *j)
 static void measure_kind(struct judge *j, size_t *exchange)
 {
     struct pp_ranks *r = j->r;
-    double *m = j->fact, since = date_it(j), apart, exchange_ns;
+    double *m = j->fact, since = date_it(j), apart, exchange_ns = 0;
     *exchange = j->slow;
-    exchange_ns = j->met ? judge_exchange(j, exchange) : 0;
+    if (j->met) {
+        /* The rank that all others wait for within the exchange: its threads that carry it lack CPUs, and no
+         * other rank's. */
+        size_t at = 0;
+        double more = 0;
+        for (size_t i = 1; i < j->d->n_rows; i++)
+            at = value_of(j, i, EXCHANGE) > value_of(j, at, EXCHANGE) ? i : at;
+        double usual = median_but(j, at, EXCHANGE);
+        for (size_t i = 0; i < j->d->n_rows; i++)
+            more += fmax(value_of(j, i, EXCHANGE) - usual, 0);
+        if (value_of(j, at, EXCHANGE) - usual >= PP_MOST_MEETINGS * more) {
+            *exchange = at;
+            exchange_ns = exchange_excess(j, at);
+        }
+    }
     r->gap_ns = more_of(j, j->slow, OWN);
     apart = more_of(j, j->slow, WHOLE);
     m[PP_RANKS_FACT_LOST_SHARE] = r->lost_share;

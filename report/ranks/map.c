@@ -19,18 +19,6 @@ static int by_host(const void *a, const void *b, void *ctx)
     return order ? order : PP_COMPARE(x->row, y->row);
 }
 
-/* Whether machines are fewer than ranks, and all are known. */
-static int have_hosts(const struct pp_digest *d)
-{
-    size_t others = 0;
-    for (size_t i = 0; i < d->n_rows; i++) {
-        if (!d->rows[i].host)
-            return 0;
-        others += i && strcmp(d->rows[i].host, d->rows[0].host) != 0;
-    }
-    return others > 0;
-}
-
 /* ---- order: the worst group first ---- */
 
 struct group {
@@ -70,11 +58,6 @@ static uint32_t number_of(const struct judge *j, size_t row, const struct pp_ran
     return number <= 0 ? 0 : number >= UINT32_MAX - 1 ? UINT32_MAX - 1 : (uint32_t)number;
 }
 
-static void raise_to(double *cell, double v)
-{
-    *cell = isnan(*cell) || v > *cell ? v : *cell;
-}
-
 static void add_slices(const struct judge *j, double *cells, size_t row, struct axis x)
 {
     const struct pp_rank_row *r = &j->d->rows[row];
@@ -87,7 +70,7 @@ static void add_slices(const struct judge *j, double *cells, size_t row, struct 
         if (!last)
             continue;
         if (all)
-            raise_to(&cells[column], (double)wait / (double)all);
+            cells[column] = fmax(cells[column], (double)wait / (double)all); /* of NAN, the other one */
         wait = all = 0;
     }
 }
@@ -169,8 +152,10 @@ static void fill(struct judge *j, const struct place *place, const struct group 
             add_slices(j, &m->wait_share[at * m->n_columns], place[i].row, x);
             for (size_t e = 0; e < r->n_epochs; e++)
                 for (size_t k = 0; k < m->n_epochs; k++)
-                    if (m->epoch[k] == r->epochs[e].epoch)
-                        raise_to(&m->ready_s[at * m->n_epochs + k], (double)r->epochs[e].ready_ns / 1e9);
+                    if (m->epoch[k] == r->epochs[e].epoch) {
+                        double *cell = &m->ready_s[at * m->n_epochs + k];
+                        *cell = fmax(*cell, (double)r->epochs[e].ready_ns / 1e9);
+                    }
         }
     }
 }
@@ -182,7 +167,13 @@ int judge_map(struct judge *j)
     struct place *place = calloc(n + 1, sizeof(*place));
     struct group *groups = calloc(n + 1, sizeof(*groups));
     if (place && groups) {
-        j->r->map.by_host = n > PP_RANKS_MAP_ROWS && have_hosts(d);
+        /* Whether machines are fewer than ranks, and all are known. */
+        size_t hosts = 0, others = 0;
+        for (size_t i = 0; i < n; i++) {
+            hosts += d->rows[i].host != NULL;
+            others += hosts == i + 1 && strcmp(d->rows[i].host, d->rows[0].host) != 0;
+        }
+        j->r->map.by_host = n > PP_RANKS_MAP_ROWS && hosts == n && others > 0;
         for (size_t i = 0; i < n; i++) {
             const struct pp_rank_row *r = &d->rows[i];
             double input = (double)(r->wait_ns + r->sync_ns),

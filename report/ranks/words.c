@@ -13,22 +13,6 @@ enum { CELL = 48, SILENT_SHOWN = 4 };
 
 /* ---- of the recordings ---- */
 
-/* A recording that was not finished has no outcome; one that is still written is another matter. */
-static void name_killed(struct judge *j)
-{
-    size_t ranges = 0;
-    for (size_t i = 0; i < j->d->n_rows; i++) {
-        const struct pp_rank_row *row = &j->d->rows[i];
-        int killed = row->outcome ? strcmp(row->outcome, PP_RANK_KILLED) == 0 : !row->running;
-        const char **ranks = &j->text[PP_RANKS_FACT_KILLED];
-        if (!killed)
-            continue;
-        *ranks = pp_ranges_add(&j->r->arena, *ranks, ranges++, row->rank, row->rank);
-        if (!row->outcome)
-            j->fact[PP_RANKS_FACT_CUT] = 1;
-    }
-}
-
 void judge_recordings(struct judge *j)
 {
     struct pp_ranks *r = j->r;
@@ -53,7 +37,17 @@ void judge_recordings(struct judge *j)
         }
         next = here + 1;
     }
-    name_killed(j);
+    /* A recording that was not finished has no outcome; one that is still written is another matter. */
+    ranges = 0;
+    for (size_t i = 0; i < j->d->n_rows; i++) {
+        const struct pp_rank_row *row = &j->d->rows[i];
+        const char **ranks = &j->text[PP_RANKS_FACT_KILLED];
+        if (row->outcome ? strcmp(row->outcome, PP_RANK_KILLED) != 0 : row->running)
+            continue;
+        *ranks = pp_ranges_add(&r->arena, *ranks, ranges++, row->rank, row->rank);
+        if (!row->outcome)
+            m[PP_RANKS_FACT_CUT] = 1;
+    }
     const char **version = &j->text[PP_RANKS_FACT_VERSION];
     for (size_t i = 0; i < j->d->n_rows; i++) {
         const char *v = j->d->rows[i].version;
