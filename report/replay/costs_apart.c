@@ -5,22 +5,6 @@
 
 #define PAUSE 10 /* a step so many times as long as the middle one, if no more than one in so many is */
 
-static double middle_ns(const struct pp_costs_pass *p)
-{
-    return p->n_steps ? p->step[p->n_steps / 2].ns : 0;
-}
-
-/* Of the steps, in order of their length. A quota makes long steps as well, and those are its. */
-static size_t first_pause(const struct pp_costs_pass *p)
-{
-    size_t n = p->n_steps, at = n - n / PAUSE;
-    if (n < 2 * PAUSE || p->c->throttled_share > 0.01 || p->step[at - 1].ns > PAUSE * middle_ns(p))
-        return n;
-    while (at < n && !(p->step[at].ns > PAUSE * middle_ns(p)))
-        at++;
-    return at;
-}
-
 static double length_ns(const struct pp_stretches *k, size_t i)
 {
     return (double)(k->at[i].end_ns - k->at[i].start_ns);
@@ -88,28 +72,21 @@ void pp_costs_copy_row(struct pp_costs_pass *p, const struct pp_gpu_row *row)
     call->ns = 0; /* it may make several copies */
 }
 
-/* Why what copies take is not known; NULL: it is. */
-static const char *no_copies(const struct pp_costs_pass *p, double part)
-{
-    const struct pp_source *s = p->source;
-    const char *activity = s->meta(s->ctx, "gpu", "activity");
-    double dropped = pp_source_number(s, "gpu", "records_dropped", 0),
-           records = pp_source_number(s, "gpu", "records", 0);
-    if (!activity || strncmp(activity, "not recorded", 12) == 0 || !(part >= PP_LEAST_RECORDED))
-        return "the job's GPU activity was not recorded for most of the steady state";
-    if (dropped > PP_MOST_DROPPED * (records + dropped))
-        return "too many of the GPU's records were dropped";
-    if (p->calls.unmatched > p->calls.matched)
-        return "most copies to the GPU are not known to be of the training thread";
-    return NULL;
-}
-
 /* Of what was recorded for most of the window, as much of all steps. */
 static void copies(struct pp_costs_pass *p)
 {
     struct pp_costs *c = p->c;
-    double part = recorded_part(p);
-    c->no_pinning = no_copies(p, part);
+    const struct pp_source *s = p->source;
+    const char *activity = s->meta(s->ctx, "gpu", "activity");
+    double part = recorded_part(p), dropped = pp_source_number(s, "gpu", "records_dropped", 0),
+           records = pp_source_number(s, "gpu", "records", 0);
+    c->no_pinning = NULL;
+    if (!activity || strncmp(activity, "not recorded", 12) == 0 || !(part >= PP_LEAST_RECORDED))
+        c->no_pinning = "the job's GPU activity was not recorded for most of the steady state";
+    else if (dropped > PP_MOST_DROPPED * (records + dropped))
+        c->no_pinning = "too many of the GPU's records were dropped";
+    else if (p->calls.unmatched > p->calls.matched)
+        c->no_pinning = "most copies to the GPU are not known to be of the training thread";
     if (c->no_pinning)
         return;
     if (pp_source_number(p->source, "config", "pin_memory", 0) == 1)
@@ -126,21 +103,27 @@ void pp_costs_apart(struct pp_costs_pass *p)
     struct pp_costs *c = p->c;
     if (!c->per_worker || !(p->steps > 0))
         return;
-    size_t pause = first_pause(p);
+    /* Steps are in order of their length. A quota makes long ones as well, and those are its. */
+    size_t n = p->n_steps, pause = n - n / PAUSE;
+    double middle = n ? p->step[n / 2].ns : 0;
+    if (n < 2 * PAUSE || c->throttled_share > 0.01 || p->step[pause - 1].ns > PAUSE * middle)
+        pause = n;
+    while (pause < n && !(p->step[pause].ns > PAUSE * middle))
+        pause++;
     /* While the trainer is at something else, the workers go on until what is prefetched is full: that much
      * of it is not lost. At the pace of batches, without what else there was. */
     double besides = p->other_ns + (double)p->whole->starts.gap_ns;
     for (size_t i = 0; i < p->checkpoint.n; i++)
         besides += length_ns(&p->checkpoint, i);
-    for (size_t i = pause; i < p->n_steps; i++)
-        besides += p->step[i].ns - middle_ns(p);
+    for (size_t i = pause; i < n; i++)
+        besides += p->step[i].ns - middle;
     double filled = (c->in_trainer
                          ? 0
                          : (double)c->workers * c->prefetch * fmax(c->window_ns - besides, 0) / p->steps),
            saved = 0, batches = p->batches[0] + p->batches[1];
     /* Out of the steps, as far as they are longer than that. In all. */
-    double taken = 0, middle = middle_ns(p);
-    for (size_t i = pause; i < p->n_steps; i++) {
+    double taken = 0;
+    for (size_t i = pause; i < n; i++) {
         struct pp_costs_step *s = &p->step[i];
         double more = fmax(s->ns - middle - filled, 0), part = more / s->ns;
         c->step_cpu_ns = fmax(c->step_cpu_ns - s->cpu_ns * part, 0);

@@ -162,29 +162,10 @@ static double cpus_between(const struct polls *p, size_t from, size_t to)
                : 0;
 }
 
-/* The split with the largest rise of the means, if both sides are what they are for most of their time; 0:
- * there is none. */
-static size_t rise_at(const struct polls *p, double *before, double *after)
-{
-    size_t best = 0, low = 0, high = 0;
-    *before = *after = 0;
-    for (size_t i = FEWEST_POLLS; i + FEWEST_POLLS < p->n; i++) {
-        double b = cpus_between(p, 0, i), a = cpus_between(p, i, p->n - 1);
-        if (a - b > *after - *before)
-            best = i, *before = b, *after = a;
-    }
-    for (size_t i = 1; best && i < p->n; i++) {
-        double cpus = cpus_between(p, i - 1, i), middle = (*before + *after) / 2;
-        low += i <= best && cpus < middle;
-        high += i > best && cpus >= middle;
-    }
-    return low >= MOST_TIME * (double)best && high >= MOST_TIME * (double)(p->n - 1 - best) ? best : 0;
-}
-
 void pp_costs_cut(struct pp_costs_pass *pass)
 {
     const struct pp_source *s = pass->source;
-    double before, after, cpus = pp_source_number(s, "environment", "cpus_online", NAN);
+    double before = 0, after = 0, cpus = pp_source_number(s, "environment", "cpus_online", NAN);
     pass->c->outside_before = pass->c->outside_rose_at = NAN;
     struct polls *p = s->each_counter ? calloc(1, sizeof(*p)) : NULL;
     struct pp_err ignored = {0};
@@ -194,8 +175,21 @@ void pp_costs_cut(struct pp_costs_pass *pass)
     p->to_ns = pass->whole->end_ns;
     p->process = NAN;
     pp_status st = s->each_counter(s->ctx, on_poll, p, &ignored);
-    size_t at = st == PP_OK && p->n > 2 * FEWEST_POLLS ? rise_at(p, &before, &after) : 0;
-    if (at && after - before >= ROSE * cpus) {
+    /* The split with the largest rise of the means, if both sides are what they are for most of their time.
+     */
+    size_t at = 0, low = 0, high = 0;
+    for (size_t i = FEWEST_POLLS; st == PP_OK && i + FEWEST_POLLS < p->n; i++) {
+        double b = cpus_between(p, 0, i), a = cpus_between(p, i, p->n - 1);
+        if (a - b > after - before)
+            at = i, before = b, after = a;
+    }
+    for (size_t i = 1; at && i < p->n; i++) {
+        double between = cpus_between(p, i - 1, i), middle = (before + after) / 2;
+        low += i <= at && between < middle;
+        high += i > at && between >= middle;
+    }
+    if (at && low >= MOST_TIME * (double)at && high >= MOST_TIME * (double)(p->n - 1 - at) &&
+        after - before >= ROSE * cpus) {
         pass->cut = *pass->whole;
         pass->cut.start_ns = p->t_ns[at];
         pass->tl = &pass->cut;

@@ -217,19 +217,15 @@ const char *pp_knob_nearest(const char *name)
 
 /* ---- values ---- */
 
-static int is_one_of(const char *text, const char *const *words)
-{
-    while (*words && strcmp(text, *words) != 0)
-        words++;
-    return *words != NULL;
-}
-
 static const char *plain_truth(const char *text)
 {
-    static const char *const yes[] = {"True", "true", "yes", "on", "1", NULL}, *const no[] = {
-                                                                                   "False", "false", "no",
-                                                                                   "off",   "0",     NULL};
-    return is_one_of(text, yes) ? "True" : is_one_of(text, no) ? "False" : text;
+    static const char *const words[][2] = {{"true", "True"}, {"yes", "True"},    {"on", "True"},
+                                           {"1", "True"},    {"false", "False"}, {"no", "False"},
+                                           {"off", "False"}, {"0", "False"}};
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+        if (strcmp(text, words[i][0]) == 0)
+            return words[i][1];
+    return text;
 }
 
 /* A word of the row; NULL: text is none. */
@@ -384,21 +380,16 @@ pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char 
 
 /* ---- several, and what they are elsewhere ---- */
 
-/* The next of words apart by spaces, into word; where it ends, NULL: there is none. */
-static const char *next_word(const char *p, char word[PP_KNOB_TEXT])
-{
-    p += strspn(p, " ");
-    size_t n = strcspn(p, " ");
-    snprintf(word, PP_KNOB_TEXT, "%.*s", (int)n, p);
-    return n ? p + n : NULL;
-}
-
 pp_status pp_knobs_set_all(struct pp_knobs *k, const struct pp_costs *c, const char *text, struct pp_err *err)
 {
     char word[PP_KNOB_TEXT];
     pp_status st = PP_OK;
-    for (const char *p = text; st == PP_OK && (p = next_word(p, word));)
+    for (const char *p = text + strspn(text, " "); *p && st == PP_OK; p += strspn(p, " ")) {
+        size_t n = strcspn(p, " ");
+        snprintf(word, sizeof(word), "%.*s", (int)n, p);
         st = pp_knobs_set(k, c, word, err);
+        p += n;
+    }
     return st;
 }
 

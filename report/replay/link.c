@@ -287,21 +287,16 @@ static struct line line_of(const struct piece *p, size_t n, enum logarithm x_of,
     return (struct line){slope, sqrt(fmax(syy - slope * sxy, 0) / (m - 2) / sxx), sqrt(fmax(syy, 0) / m)};
 }
 
-static int is_computed(const struct pp_costs *c)
-{
-    double took = 0;
-    for (size_t i = 0; i < c->n; i++)
-        took += (double)(done_ns(&c->samples[i]) - c->samples[i].read_start_ns);
-    return c->helper_cpu_ns > COMPUTED * took;
-}
-
 /* Reads of a worker that follow each other are taken together, as many as tell most: what is read ahead, and
  * what waits for it, are alike only then. */
 double pp_link_shared(const struct pp_costs *c, const struct pp_cost_sample *const *order)
 {
     double *share = malloc((c->n + 1) * sizeof(*share)), surest = SHARING_SLOPE, rate = 0;
     struct piece *p = malloc((c->n + 1) * sizeof(*p));
-    if (!share || !p || c->workers < 2 || is_computed(c) || !shares_of(c, share))
+    double took = 0;
+    for (size_t i = 0; i < c->n; i++)
+        took += (double)(done_ns(&c->samples[i]) - c->samples[i].read_start_ns);
+    if (!share || !p || c->workers < 2 || c->helper_cpu_ns > COMPUTED * took || !shares_of(c, share))
         goto out;
     for (size_t reads = 1; reads <= PIECES_MOST; reads *= 2) {
         size_t n = pieces_of(c, order, share, reads, p);

@@ -34,14 +34,6 @@ double pp_nvjpeg_part(const struct pp_costs *c)
     return c->images.n > 0 ? fmin(c->images.baseline / c->images.n, 1) : 1;
 }
 
-static int decodes(const struct pp_costs *c)
-{
-    for (size_t i = 0; i < c->n; i++)
-        if (c->samples[i].decode_cpu > 0)
-            return 1;
-    return 0;
-}
-
 /* ":RATE" or ":RATE:MS" */
 static int parse(const char *text, double *per_s, double *floor_ms)
 {
@@ -63,7 +55,10 @@ pp_status pp_nvjpeg_set(struct pp_knobs *k, const struct pp_costs *c, const char
                        "decode=nvjpeg:IMAGES_PER_S:MS with the least time of a batch",
                        text);
     const char *why = NULL;
-    if (!decodes(c))
+    int decodes = 0;
+    for (size_t i = 0; i < c->n; i++)
+        decodes |= c->samples[i].decode_cpu > 0;
+    if (!decodes)
         why = "nothing is decoded in the recording";
     else if (c->images.n > 0 && !(c->images.baseline > 0))
         why = "no image of the recording is a baseline JPEG, and a JPEG engine takes no other";

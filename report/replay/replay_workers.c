@@ -50,18 +50,6 @@ static int open_batch(struct sim *m)
     return 1;
 }
 
-/* When storage takes a request that is made now: behind the outage that now lies in. */
-static double storage_begins(const struct sim *m)
-{
-    const struct pp_replay_setup *s = m->s;
-    double now = m->agents.now;
-    if (!s->n_outages)
-        return now;
-    double at = fmod(now, s->outage_period_ns);
-    size_t first = PP_BEFORE(s->n_outages, i, s->outages[i].end <= at); /* the first that ends after `at` */
-    return first < s->n_outages && s->outages[first].start <= at ? now + s->outages[first].end - at : now;
-}
-
 static int sleep_until(struct sim *m, int w, double until)
 {
     if (until <= m->agents.now)
@@ -92,8 +80,16 @@ static int begin_read(struct sim *m, int stage, int who, int w, const struct pp_
     switch (stage) {
     case W_READ_LATENCY:
         until += x->read_blocked;
-        if (x->bytes)
-            until += storage_begins(m) - now + ((size_t)w < s->n_slow ? s->slow_ns[w] : 0);
+        if (x->bytes) {
+            double begins = now; /* behind the outage that now lies in */
+            if (s->n_outages) {
+                double at = fmod(now, s->outage_period_ns);
+                size_t first = PP_BEFORE(s->n_outages, i, s->outages[i].end <= at); /* that ends after it */
+                if (first < s->n_outages && s->outages[first].start <= at)
+                    begins = now + s->outages[first].end - at;
+            }
+            until += begins - now + ((size_t)w < s->n_slow ? s->slow_ns[w] : 0);
+        }
         m->read_waited += until - now;
         return sleep_until(m, who, until);
     case W_READ_LINK:
@@ -153,22 +149,17 @@ static int is_read(const struct sim *m)
     return !m->s->stream_items || m->read > m->next_sample;
 }
 
-/* The batch that worker w goes on with, as slot + 1; NULL: there is none. */
-static size_t *batch_at_hand(struct sim *m, int w)
-{
-    struct worker *a = &m->workers[w];
-    if (!m->s->per_worker)
-        return m->open || open_batch(m) ? &m->open : NULL;
-    if (!a->open && a->given.n)
-        a->open = line_leave(&a->given) + 1;
-    return a->open ? &a->open : NULL;
-}
-
 /* The next sample that no worker has taken; 0: worker w has no batch for it, or it has not been read. */
 static int take_row(struct sim *m, int w, size_t *slot, size_t *sample)
 {
-    size_t *at_hand = is_read(m) ? batch_at_hand(m, w) : NULL;
-    if (!at_hand)
+    struct worker *a = &m->workers[w];
+    size_t *at_hand = m->s->per_worker ? &a->open
+                                       : &m->open; /* the batch that it goes on with, as slot + 1 */
+    if (!is_read(m))
+        return 0;
+    if (m->s->per_worker && !a->open && a->given.n)
+        a->open = line_leave(&a->given) + 1;
+    if (!*at_hand && (m->s->per_worker || !open_batch(m)))
         return 0;
     struct slot *b = &m->slots[*at_hand - 1];
     *slot = *at_hand - 1;

@@ -104,16 +104,6 @@ static int make_table(struct walk *w)
     return sound;
 }
 
-static int make_order(struct walk *w)
-{
-    w->order = malloc(w->c->n * sizeof(*w->order));
-    for (size_t i = 0; w->order && i < w->c->n; i++)
-        w->order[i] = i;
-    if (w->order)
-        qsort_r(w->order, w->c->n, sizeof(*w->order), w->c->streaming ? by_read : by_sample, w->c->samples);
-    return w->order != NULL;
-}
-
 static struct pp_cost_sample *find(const struct walk *w, uint64_t sample, uint32_t epoch)
 {
     if (w->slot) {
@@ -381,7 +371,14 @@ pp_status pp_requests_read(const struct pp_source *source, const struct pp_timel
     if (!source->each_request || !c->n)
         return PP_OK;
     w.place = calloc(MOST_PLACES, sizeof(*w.place));
-    pp_status st = w.place && ((!c->streaming && make_table(&w)) || make_order(&w))
+    if (w.place && (c->streaming || !make_table(&w))) {
+        w.order = malloc(c->n * sizeof(*w.order));
+        for (size_t i = 0; w.order && i < c->n; i++)
+            w.order[i] = i;
+        if (w.order)
+            qsort_r(w.order, c->n, sizeof(*w.order), c->streaming ? by_read : by_sample, c->samples);
+    }
+    pp_status st = w.place && (w.slot || w.order)
                        ? source->each_request(source->ctx, on_request, &w, err)
                        : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu samples", c->n);
     if (st == PP_OK)

@@ -369,19 +369,6 @@ PP_BY_BOTH(by_worker, struct read, worker, blocked)
 
 PP_BY(by_blocked, struct read, blocked)
 
-/* Sorted reads into one of each worker, the median one, at the front. */
-static size_t medians(struct read *r, size_t n)
-{
-    size_t workers = 0;
-    for (size_t from = 0, to; from < n; from = to) {
-        for (to = from; to < n && r[to].worker == r[from].worker; to++) {
-        }
-        if (to - from >= FEWEST_READS)
-            r[workers++] = r[from + (to - from) / 2];
-    }
-    return workers;
-}
-
 pp_status pp_slow_workers_find(struct pp_costs *c, struct pp_err *err)
 {
     struct read *r = malloc((c->n + 1) * sizeof(*r));
@@ -397,7 +384,13 @@ pp_status pp_slow_workers_find(struct pp_costs *c, struct pp_err *err)
         r[i] = (struct read){c->samples[i].worker, fmaxf(c->samples[i].read_blocked - (float)more, 0)};
     }
     qsort(r, c->n, sizeof(*r), by_worker);
-    size_t n = medians(r, c->n);
+    size_t n = 0; /* one read of each worker, the median one, at the front */
+    for (size_t from = 0, to; from < c->n; from = to) {
+        for (to = from; to < c->n && r[to].worker == r[from].worker; to++) {
+        }
+        if (to - from >= FEWEST_READS)
+            r[n++] = r[from + (to - from) / 2];
+    }
     qsort(r, n, sizeof(*r), by_blocked);
     double usual = n ? r[(n - 1) / 2].blocked : 0;
     for (size_t i = n; i-- > (n + 1) / 2 && c->n_slow < PP_SLOW_MOST;)

@@ -11,28 +11,27 @@ enum { REPLAY_SAMPLES = 6000, SHORT_SAMPLES = 1500, BOOTSTRAPS = 5 };
 /* A few batches at least, however large. */
 enum { LEAST_BATCHES = 6, NEIGHBOURS = 12 };
 
-static size_t length_of(const struct pp_costs *c, double most)
+static size_t length_of(const struct pp_costs *c, int glance)
 {
-    double length = fmin(fmax(most, LEAST_BATCHES * c->batch_size), (double)c->n);
-    return (size_t)length;
+    double most = glance == PP_GLANCE_SHORT ? SHORT_SAMPLES : REPLAY_SAMPLES;
+    return (size_t)fmin(fmax(most, LEAST_BATCHES * c->batch_size), (double)c->n);
 }
 
-static size_t replay_length(const struct pp_costs *c)
+/* n samples in blocks of so many batches: neighbours are not independent. They are drawn with replacement;
+ * seed 0: from all over the recording. A block begins where its first batch does. */
+static void take_blocks(const struct pp_costs *c, struct pp_cost_sample *to, size_t n, double batches,
+                        uint64_t seed)
 {
-    return length_of(c, c->glance == PP_GLANCE_SHORT ? SHORT_SAMPLES : REPLAY_SAMPLES);
-}
-
-/* A block of neighbours from `from` on, or from where its batch begins. */
-static void copy_block(const struct pp_costs *c, struct pp_cost_sample *to, size_t from, size_t n)
-{
-    while (c->per_worker && from > 0 && c->samples[from].batch == c->samples[from - 1].batch)
-        from--;
-    memcpy(to, c->samples + from, n * sizeof(*to));
-}
-
-static size_t block_of(const struct pp_costs *c, double batches, size_t n)
-{
-    return (size_t)fmax(fmin(batches * c->batch_size, (double)n), 1);
+    struct pp_rng rng = pp_rng_key(seed, 0, 0, 77);
+    size_t block = (size_t)fmax(fmin(batches * c->batch_size, (double)n), 1);
+    for (size_t at = 0; at < n; at += block) {
+        size_t m = n - at < block ? n - at : block,
+               from = seed ? (size_t)(pp_rng_unit(&rng) * (double)(c->n - block + 1))
+                           : (size_t)((double)at / (double)n * (double)(c->n - block));
+        while (c->per_worker && from > 0 && c->samples[from].batch == c->samples[from - 1].batch)
+            from--;
+        memcpy(to + at, c->samples + from, m * sizeof(*to));
+    }
 }
 
 /* Replays n of the recorded samples, or of a resampled copy. Of a longer recording they are blocks from all
@@ -44,14 +43,9 @@ static pp_status replay_some(const struct pp_costs *c, const struct pp_knobs *k,
     if (s != c->samples || n == c->n)
         return pp_whatif_replay(c, k, s, n, r, err);
     struct pp_cost_sample *spread = malloc(n * sizeof(*spread));
-    size_t block = block_of(c, n < 4 * NEIGHBOURS * c->batch_size ? 1 : NEIGHBOURS, n);
     if (!spread)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu samples", n);
-    for (size_t at = 0; at < n; at += block) {
-        size_t m = n - at < block ? n - at : block,
-               from = (size_t)((double)at / (double)n * (double)(c->n - block));
-        copy_block(c, spread + at, from, m);
-    }
+    take_blocks(c, spread, n, n < 4 * NEIGHBOURS * c->batch_size ? 1 : NEIGHBOURS, 0);
     pp_status st = pp_whatif_replay(c, k, spread, n, r, err);
     free(spread);
     return st;
@@ -125,19 +119,6 @@ static double storage_sure(const struct pp_costs *c, const struct pp_knobs *k)
                                                      : INFINITY;
 }
 
-/* The data wait that a prediction leaves, so that a change of nothing leaves the one that was measured: the
- * replay's own as recorded has the waits for first batches, or lacks what was no batch's. */
-static double wait_left(const struct pp_costs *c, const struct pp_knobs *k, double samples_per_s,
-                        double first_wait_more_ns)
-{
-    struct pp_knobs as_recorded = pp_knobs_none();
-    double share = pp_whatif_wait_share(c, k, samples_per_s, first_wait_more_ns),
-           base = pp_whatif_wait_share(c, &as_recorded, c->samples_per_s, 0), measured = c->data_wait_share;
-    if (!(measured > 0) || !(base > 0 && base < 1))
-        return share;
-    return share <= base ? share * measured / base : 1 - (1 - share) * (1 - measured) / (1 - base);
-}
-
 /* Without an interval: a fifth of the cost. */
 static pp_status predict_rate(const struct pp_costs *c, const struct pp_knobs *k, struct pp_prediction *out,
                               struct pp_err *err)
@@ -146,17 +127,28 @@ static pp_status predict_rate(const struct pp_costs *c, const struct pp_knobs *k
     struct pp_base_rate base;
     double more_ns;
     *out = (struct pp_prediction){.low = NAN, .high = NAN, .gain_low = NAN, .gain_high = NAN};
-    pp_status st = base_rate(c, BASE, c->samples, replay_length(c), &base, err);
+    pp_status st = base_rate(c, BASE, c->samples, length_of(c, c->glance), &base, err);
     if (st == PP_OK)
-        st = replay_some(c, k, c->samples, replay_length(c), &r, err);
+        st = replay_some(c, k, c->samples, length_of(c, c->glance), &r, err);
     if (st != PP_OK)
         return st;
     out->samples_per_s = calibrated(c, k, &r, &base);
     out->gain = out->samples_per_s / c->samples_per_s - 1;
     more_ns = r.first_wait_ns - base.first_wait_ns;
-    out->data_wait_share = c->n_others || !isfinite(pp_whatif_trainer_most(c, k, more_ns))
-                               ? r.data_wait_share
-                               : wait_left(c, k, out->samples_per_s, more_ns);
+    out->data_wait_share = r.data_wait_share;
+    if (!c->n_others && isfinite(pp_whatif_trainer_most(c, k, more_ns))) {
+        /* The data wait that a prediction leaves, so that a change of nothing leaves the one that was
+         * measured: the replay's own as recorded has the waits for first batches, or lacks what was no
+         * batch's. */
+        struct pp_knobs as_recorded = pp_knobs_none();
+        double share = pp_whatif_wait_share(c, k, out->samples_per_s, more_ns),
+               before = pp_whatif_wait_share(c, &as_recorded, c->samples_per_s, 0),
+               measured = c->data_wait_share;
+        int known = measured > 0 && before > 0 && before < 1;
+        out->data_wait_share = !known            ? share
+                               : share <= before ? share * measured / before
+                                                 : 1 - (1 - share) * (1 - measured) / (1 - before);
+    }
     out->reads_waiting = r.reads_waiting;
     out->reads_seen = out->samples_per_s > fmax(storage_sure(c, k), c->samples_per_s) ? c->storage.parallel
                                                                                       : 0;
@@ -222,22 +214,10 @@ pp_status pp_whatif_rate(const struct pp_costs *c, const struct pp_knobs *k, dou
 pp_status pp_whatif_error(const struct pp_costs *c, double *error, struct pp_err *err)
 {
     struct pp_base_rate base;
-    pp_status st = base_rate(c, BASE, c->samples, replay_length(c), &base, err);
+    pp_status st = base_rate(c, BASE, c->samples, length_of(c, c->glance), &base, err);
     if (st == PP_OK)
         *error = base.samples_per_s / rate_within(c) - 1;
     return st;
-}
-
-/* Batches drawn with replacement, a dozen neighbours at a time: neighbours are not independent. */
-static void resample(const struct pp_costs *c, struct pp_cost_sample *to, size_t n, uint64_t seed)
-{
-    struct pp_rng rng = pp_rng_key(seed, 0, 0, 77);
-    size_t block = block_of(c, NEIGHBOURS, n);
-    for (size_t at = 0; at < n; at += block) {
-        size_t from = (size_t)(pp_rng_unit(&rng) * (double)(c->n - block + 1)),
-               m = n - at < block ? n - at : block;
-        copy_block(c, to + at, from, m);
-    }
 }
 
 /* One more replay of these samples under the knobs, against the replay as recorded that stands at `which`:
@@ -245,7 +225,7 @@ static void resample(const struct pp_costs *c, struct pp_cost_sample *to, size_t
 static pp_status widen(const struct pp_costs *c, const struct pp_knobs *k, int which,
                        const struct pp_cost_sample *s, struct pp_prediction *out, struct pp_err *err)
 {
-    size_t n = replay_length(c);
+    size_t n = length_of(c, c->glance);
     struct pp_replay_result r;
     struct pp_base_rate base;
     pp_status st = base_rate(c, which, s, n, &base, err);
@@ -294,7 +274,7 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
             to_whole(c, out);
         return quick;
     }
-    size_t n = replay_length(c);
+    size_t n = length_of(c, c->glance);
     struct pp_base_rate base = {0};
     struct pp_cost_sample *s = malloc(n * sizeof(*s));
     pp_status st = s ? base_rate(c, BASE, c->samples, n, &base, err)
@@ -304,7 +284,7 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
         st = predict_rate(c, k, out, err);
     out->low = out->high = out->samples_per_s;
     for (uint64_t b = 1; b <= BOOTSTRAPS && st == PP_OK; b++) {
-        resample(c, s, n, b);
+        take_blocks(c, s, n, NEIGHBOURS, b);
         st = widen(c, k, BASE_COPY + (int)b - 1, s, out, err);
     }
     const double competition[][2] = {{c->others_range.low, 0},
@@ -355,20 +335,11 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
 enum { HALVINGS = 9 };
 #define CLOSE_ENOUGH 0.003 /* at a short glance: a tenth of what fit_competition takes for an error */
 
-static double service_rate(const struct pp_replay_result *r)
-{
-    return r->service_rate;
-}
-
-static double throughput(const struct pp_replay_result *r)
-{
-    return r->samples_per_s;
-}
-
 /* The value of *much, c->others or c->groups, from 0 to most, at which what the replay gives is what was
- * recorded. result_of falls as it grows. */
-static pp_status fit(struct pp_costs *c, double *much, double most,
-                     double (*result_of)(const struct pp_replay_result *), double recorded,
+ * recorded: its throughput, or which part of the time that its threads ask for on CPUs they get. Both fall as
+ * it grows. */
+enum fitted { BY_THROUGHPUT, BY_SERVICE };
+static pp_status fit(struct pp_costs *c, double *much, double most, enum fitted by, double recorded,
                      struct pp_err *err)
 {
     struct pp_knobs none = pp_knobs_none();
@@ -377,11 +348,11 @@ static pp_status fit(struct pp_costs *c, double *much, double most,
     for (int i = 0; i < HALVINGS && st == PP_OK; i++) {
         struct pp_replay_result r;
         *much = i ? (low + high) / 2 : 0; /* first: does it need any? */
-        st = replay_some(c, &none, c->samples, length_of(c, SHORT_SAMPLES), &r, err);
-        if (st == PP_OK && i && c->glance == PP_GLANCE_SHORT &&
-            fabs(result_of(&r) / recorded - 1) < CLOSE_ENOUGH)
+        st = replay_some(c, &none, c->samples, length_of(c, PP_GLANCE_SHORT), &r, err);
+        double got = st != PP_OK ? NAN : by == BY_THROUGHPUT ? r.samples_per_s : r.service_rate;
+        if (st == PP_OK && i && c->glance == PP_GLANCE_SHORT && fabs(got / recorded - 1) < CLOSE_ENOUGH)
             return st;
-        if (st == PP_OK && result_of(&r) > recorded)
+        if (st == PP_OK && got > recorded)
             low = *much;
         else if (i == 0)
             return st;
@@ -390,11 +361,6 @@ static pp_status fit(struct pp_costs *c, double *much, double most,
     }
     *much = (low + high) / 2;
     return st;
-}
-
-static double recorded_rate(const struct pp_costs *c)
-{
-    return c->cpu_ns + c->delay_ns > 0 ? c->cpu_ns / (c->cpu_ns + c->delay_ns) : 1;
 }
 
 #define USUAL_LOAD 4
@@ -413,27 +379,9 @@ static pp_status fit_delays(struct pp_costs *c, double *much, struct pp_err *err
            idle = 1 - (c->outside_cpus + c->process_cpus) / c->online_cpus; /* NAN: not counted */
     double usual = USUAL_LOAD * (c->cpus + c->workers),
            most = idle > 0 ? fmin(bound, (c->outside_cpus + c->helper_cpus) / idle) : bound;
-    pp_status st = fit(c, much, fmin(most, usual), service_rate, recorded_rate(c), err);
-    return st == PP_OK && *much > 0.99 * usual ? fit(c, much, most, service_rate, recorded_rate(c), err) : st;
-}
-
-/* Threads of the job that have no lane compete as others' do, and as threads: they are in our group. */
-static int helpers_compete(const struct pp_costs *c)
-{
-    return c->helper_cpus > c->outside_cpus;
-}
-
-/* Others that leave CPUs idle have what they want, and take no more when we take more: a load of 0.4 CPUs is
- * replayed as 0.4 CPUs, and not as a competitor for half of the machine. The less was idle, the less is that
- * known: under a tenth of the machine they may have wanted more than they got. */
-#define ENOUGH_IDLE 0.1
-#define MUCH_FASTER 0.15 /* what a change has to gain */
-static double wanted_by_others(const struct pp_costs *c)
-{
-    double idle = 1 - (c->outside_cpus + c->process_cpus) / c->online_cpus;
-    if (helpers_compete(c))
-        return INFINITY;
-    return idle > 0 ? c->outside_cpus * fmax(1, ENOUGH_IDLE / idle) : INFINITY; /* NAN: not counted */
+    double recorded = c->cpu_ns + c->delay_ns > 0 ? c->cpu_ns / (c->cpu_ns + c->delay_ns) : 1;
+    pp_status st = fit(c, much, fmin(most, usual), BY_SERVICE, recorded, err);
+    return st == PP_OK && *much > 0.99 * usual ? fit(c, much, most, BY_SERVICE, recorded, err) : st;
 }
 
 /* Competition is what makes the replay wait for CPUs as long as the recording did. Where the replay is too
@@ -449,7 +397,7 @@ static pp_status fit_competition(struct pp_costs *c, double *much, struct pp_ran
     if (st == PP_OK)
         st = pp_whatif_error(c, &error, err);
     if (st == PP_OK && error < -0.03) {
-        st = fit(c, much, by_delay, throughput, rate_within(c), err);
+        st = fit(c, much, by_delay, BY_THROUGHPUT, rate_within(c), err);
         if (st == PP_OK)
             st = pp_whatif_error(c, &after, err);
         if (st == PP_OK && fabs(after) >= fabs(error))
@@ -467,12 +415,13 @@ static pp_status fit_restart(struct pp_costs *c, struct pp_err *err)
     if (!c->drains)
         return PP_OK;
     c->restart_ns = 0;
-    pp_status st = replay_some(c, &none, c->samples, length_of(c, SHORT_SAMPLES), &r, err);
+    pp_status st = replay_some(c, &none, c->samples, length_of(c, PP_GLANCE_SHORT), &r, err);
     if (st == PP_OK)
         c->restart_ns = fmax(c->epoch_wait_ns - r.first_wait_ns - c->fetch_cpu_ns - c->fetch_blocked_ns, 0);
     return st;
 }
 
+#define MUCH_FASTER 0.15 /* what a change has to gain */
 /* Workers that rest as long as it trains are ahead of the trainer, or are asked for a batch when it wants
  * one: what comes nearer to the rate that was recorded. */
 static pp_status find_demand(struct pp_costs *c, struct pp_err *err)
@@ -486,10 +435,13 @@ static pp_status find_demand(struct pp_costs *c, struct pp_err *err)
     return st;
 }
 
+#define ENOUGH_IDLE 0.1
+
 pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
 {
     double others = 0, groups = 0;
-    int as_groups = c->fair_to_groups && !helpers_compete(c);
+    /* Threads of the job that have no lane compete as others' do, and as threads: they are in our group. */
+    int helpers = c->helper_cpus > c->outside_cpus, as_groups = c->fair_to_groups && !helpers;
     c->cpus = c->usable_cpus > 0 ? c->usable_cpus : 1;
     c->others = c->groups = c->wake_part = 0;
     c->wanted_by_others = INFINITY; /* while the competition is fitted to the delays that it made */
@@ -507,15 +459,19 @@ pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
         st = find_demand(c, err);
     if (st == PP_OK && c->locked &&
         c->lock_wait > 0) /* so much that they come to the recorded rate together */
-        st = fit(c, &c->lock_held, 1, throughput, rate_within(c), err);
+        st = fit(c, &c->lock_held, 1, BY_THROUGHPUT, rate_within(c), err);
     if (st == PP_OK && !(c->glance && as_groups)) /* at a glance only the one that is used */
         st = fit_competition(c, &c->others, &c->others_range, err);
     others = c->others;
-    if (st == PP_OK && !helpers_compete(c) && (!c->glance || as_groups))
+    if (st == PP_OK && !helpers && (!c->glance || as_groups))
         st = fit_competition(c, &c->groups, &c->groups_range, err);
     groups = c->groups;
     c->others = as_groups ? 0 : others;
     c->groups = as_groups ? groups : 0;
-    c->wanted_by_others = wanted_by_others(c);
+    /* Others that leave CPUs idle have what they want, and take no more when we take more: a load of 0.4 CPUs
+     * is replayed as 0.4 CPUs, and not as a competitor for half of the machine. The less was idle, the less
+     * is that known: under a tenth of the machine they may have wanted more than they got. */
+    double idle = 1 - (c->outside_cpus + c->process_cpus) / c->online_cpus; /* NAN: not counted */
+    c->wanted_by_others = !helpers && idle > 0 ? c->outside_cpus * fmax(1, ENOUGH_IDLE / idle) : INFINITY;
     return st == PP_OK ? fit_restart(c, err) : st; /* the competition takes a part of the wait */
 }

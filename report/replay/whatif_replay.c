@@ -115,15 +115,6 @@ static double connect_cpu_ns(const struct pp_costs *c, const struct pp_knobs *k,
     return k->kept && x->setup > 0 ? fmin(c->requests.connect_cpu_ns, x->read_cpu) : 0;
 }
 
-/* Of a request that opened one, what would have been quicker on a connection that was kept. */
-static double opening_ns(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *x)
-{
-    if (!k->kept || !(x->setup > 0))
-        return 0;
-    return fmax(x->setup - connect_cpu_ns(c, k, x), 0) +
-           fmin(c->requests.connect_more_ns, x->first_byte + x->transfer);
-}
-
 /* What the knobs take from the time blocked in a read that had requests. */
 static double saved_ns(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *x,
                        size_t i, struct walk *w)
@@ -135,7 +126,12 @@ static double saved_ns(const struct pp_costs *c, const struct pp_knobs *k, const
     double transfer = k->bandwidth > 0 || in_line(c) ? 0 /* on the link then */
                       : k->stream > 0                ? x->bytes / k->stream * 1e9
                                                      : x->transfer / slower;
-    return x->first_byte - first + x->transfer - transfer + opening_ns(c, k, x) + x->refused * (1 - k->retry);
+    /* Of a request that opened one, what would have been quicker on a connection that was kept. */
+    double opening = k->kept && x->setup > 0
+                         ? fmax(x->setup - connect_cpu_ns(c, k, x), 0) +
+                               fmin(c->requests.connect_more_ns, x->first_byte + x->transfer)
+                         : 0;
+    return x->first_byte - first + x->transfer - transfer + opening + x->refused * (1 - k->retry);
 }
 
 static struct pp_replay_sample replayed(const struct pp_costs *c, const struct pp_knobs *k,
@@ -207,12 +203,6 @@ static double taking_part(const struct pp_costs *c, const struct pp_knobs *k)
     return c->unpickle_ns > 0 && all > 0 ? 1 - (1 - k->unpickle) * fmin(c->unpickle_ns / all, 1) : 1;
 }
 
-/* The training thread draws the sampler's indices of each batch, also where a worker makes it. */
-static double draw_ns(const struct pp_costs *c, const struct pp_knobs *k)
-{
-    return c->draw_ns * k->sampler;
-}
-
 /* They are started and ended one after the other. Beside them the loader takes about as long as one: with 1,
  * 2, 4, 8 workers 20, 33, 58, 102 ms in all were measured (docs/results/accuracy.md). */
 static double more_workers_ns(const struct pp_costs *c, const struct pp_knobs *k)
@@ -220,14 +210,6 @@ static double more_workers_ns(const struct pp_costs *c, const struct pp_knobs *k
     if (k->persistent || in_trainer(c, k))
         return -c->epoch_workers_ns;
     return c->epoch_workers_ns * ((workers_of(c, k) + 1.0) / (c->workers + 1.0) - 1);
-}
-
-/* New workers of an epoch import and copy pages side by side: where they are more than the CPUs, they start
- * as much later. */
-static double start_factor(const struct pp_costs *c, const struct pp_knobs *k)
-{
-    double workers = workers_of(c, k), cpus = k->cpus > 0 ? k->cpus : c->cpus;
-    return c->drains ? fmax(workers / cpus, 1) / fmax(c->workers / c->cpus, 1) : 1;
 }
 
 /* From page-locked memory a copy takes about a quarter of the time, and its call none: on an H200 10.9
@@ -252,6 +234,9 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
            copied = k->gpu_decode.per_s > 0 ? larger * k->gpu_decode.copied : larger;
     double freed = pp_op_others_part(k, c);
     int workers = workers_of(c, k), alone = in_trainer(c, k);
+    /* New workers of an epoch import and copy pages side by side: where they are more than the CPUs, they
+     * start as much later. */
+    double starts = c->drains ? fmax(workers / cpus, 1) / fmax(c->workers / c->cpus, 1) : 1;
     step_ns = k->step_ns > 0 ? k->step_ns : fmax(step_ns - pinned_saves_ns(c, k) - warmer, 0) * step;
     return (struct pp_replay_setup){
         .workers = workers,
@@ -268,14 +253,15 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
                              0),
         .batch_size = (uint64_t)fmax(batch, 1),
         .epoch_samples = c->epoch_samples,
-        .restart_ns = k->persistent || alone ? 0 : c->restart_ns * start_factor(c, k),
+        .restart_ns = k->persistent || alone ? 0 : c->restart_ns * starts,
         .cpus = cpus,
         .machine_cpus = fmax(c->online_cpus, cpus),
         .others = (k->alone ? c->others * pp_costs_helpers_part(c) : c->others) * (1 - freed),
         .groups = k->alone ? 0 : c->groups * (1 - freed),
         .left = fmax(c->online_cpus - c->wanted_by_others * (1 - freed), 0),
         .step_ns = step_ns * (1 - step_cpu) + c->step_wake_ns * wake + c->fetch_blocked_ns * taking,
-        .step_cpu_ns = step_ns * step_cpu + c->fetch_cpu_ns * taking + draw_ns(c, k) * larger,
+        /* the training thread draws the indices of each batch, also where a worker makes it */
+        .step_cpu_ns = step_ns * step_cpu + c->fetch_cpu_ns * taking + c->draw_ns * k->sampler * larger,
         .step_threads = c->step_threads,
         .step_rate = c->step_rate,
         .step_drag = c->step_drag,
@@ -307,7 +293,8 @@ double pp_whatif_wait_share(const struct pp_costs *c, const struct pp_knobs *k, 
     double step_ns = s.step_ns + s.step_cpu_ns + (s.sync ? s.sync_ns : 0), batch = (double)s.batch_size * 1e9,
            wait_ns = fmax(batch / samples_per_s - batch / pp_whatif_trainer_most(c, k, first_wait_more_ns),
                           0),
-           fetch_ns = ((c->fetch_cpu_ns + c->fetch_blocked_ns) * taking_part(c, k) + draw_ns(c, k)) *
+           fetch_ns = ((c->fetch_cpu_ns + c->fetch_blocked_ns) * taking_part(c, k) +
+                       c->draw_ns * k->sampler) *
                       (double)s.batch_size / c->batch_size;
     return wait_ns + step_ns > 0 ? (wait_ns + fetch_ns) / (wait_ns + step_ns) : 0;
 }
