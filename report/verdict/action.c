@@ -93,17 +93,14 @@ const char *pp_action_plain(const char *text, struct pp_arena *arena)
     return copy;
 }
 
-static int lacks_ranges(const struct pp_report *r)
-{
-    return (r->subject_kind == PP_SUBJECT_JOB || r->subject_kind == PP_SUBJECT_PROGRAM) && !r->ended &&
-           r->spans > 0 && strcmp(r->verdict.l0, "inconclusive") == 0 &&
-           (r->batches == 0 || !pp_report_find_phase(r, PP_PHASE_DATA_WAIT) ||
-            !pp_report_find_phase(r, PP_PHASE_STEP));
-}
-
+/* Of a recording whose ranges do not say when the trainer waits, or when it works. */
 static void say_what_lacks(struct pp_report *r, struct pp_arena *arena)
 {
     struct pp_report_verdict *v = &r->verdict;
+    int of_others = r->subject_kind == PP_SUBJECT_JOB || r->subject_kind == PP_SUBJECT_PROGRAM;
+    if (!of_others || r->ended || !r->spans || strcmp(v->l0, "inconclusive") != 0 ||
+        (r->batches && pp_report_find_phase(r, PP_PHASE_DATA_WAIT) && pp_report_find_phase(r, PP_PHASE_STEP)))
+        return;
     /* A PyTorch job whose DataLoaders were recorded needs no ranges: it ended before a second batch. */
     const char *source = pp_action_config(r, "source");
     int batches = source && strcmp(source, "pytorch") == 0 && pp_report_find_phase(r, PP_PHASE_DATA_WAIT);
@@ -162,8 +159,7 @@ static const char *without_boundaries(const struct pp_report *r, struct pp_arena
 void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
 {
     struct pp_report_verdict *v = &r->verdict;
-    if (lacks_ranges(r))
-        say_what_lacks(r, arena);
+    say_what_lacks(r, arena);
     if (!v->remedy)
         return;
     if (v->action.amount)

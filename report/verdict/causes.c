@@ -1,21 +1,16 @@
 #include "report/verdict/verdict.h"
 
-/* What the lanes did has to be known for it. */
-static const struct pp_condition *contradicted_by(const struct pp_values *v, const struct pp_rule *rule)
-{
-    for (size_t i = 0; i < pp_lane_rules_n; i++) {
-        const struct pp_lane_rule *r = &pp_lane_rules[i];
-        if (rule->l2 && strcmp(rule->l1, r->l1) == 0 && strcmp(rule->l2, r->l2) == 0 &&
-            !isnan(v->number[r->when.fact]) && !pp_condition_holds(&r->when, v))
-            return &r->when;
-    }
-    return NULL;
-}
-
+/* Of the rule, or of what the lanes did, as far as that is known. */
 static const struct pp_condition *missed_by(const struct pp_values *v, const struct pp_rule *rule)
 {
     const struct pp_condition *c = pp_rule_missed(rule, v);
-    return c ? c : contradicted_by(v, rule);
+    for (size_t i = 0; !c && rule->l2 && i < pp_lane_rules_n; i++) {
+        const struct pp_lane_rule *r = &pp_lane_rules[i];
+        if (strcmp(rule->l1, r->l1) == 0 && strcmp(rule->l2, r->l2) == 0 && !isnan(v->number[r->when.fact]) &&
+            !pp_condition_holds(&r->when, v))
+            c = &r->when;
+    }
+    return c;
 }
 
 const struct pp_rule *pp_cause_first(const struct pp_facts *f, const struct pp_rule *rules, size_t n)
@@ -53,15 +48,6 @@ static const char *why_not(const struct pp_values *v, const struct pp_rule *rule
                            pp_condition_text(c, v->facts, limit, sizeof(limit)));
 }
 
-/* A cause may have several rows; the first is the one that needs a replay. */
-static int named_already(const struct pp_report_verdict *v, const char *l1, const char *l2)
-{
-    for (size_t i = 0; i < v->n_rejected; i++)
-        if (strcmp(v->rejected[i].l1, l1) == 0 && strcmp(v->rejected[i].l2, l2) == 0)
-            return 1;
-    return 0;
-}
-
 /* A row that misses what was not recorded says less than another row of its cause that misses by a number. */
 static int says_less(const struct pp_values *v, const struct pp_rule *rules, size_t n, size_t i)
 {
@@ -82,7 +68,10 @@ static void reject(const struct pp_values *v, const struct pp_rule *rules, size_
         const struct pp_rule *r = &rules[i];
         int is_verdict = r->l2 && verdict->l1 && verdict->l2 && strcmp(verdict->l1, r->l1) == 0 &&
                          strcmp(verdict->l2, r->l2) == 0;
-        if (!r->l2 || is_verdict || named_already(verdict, r->l1, r->l2) || says_less(v, rules, n, i))
+        int again = 0; /* a cause may have several rows; the first is the one that needs a replay */
+        for (size_t k = 0; r->l2 && k < verdict->n_rejected; k++)
+            again |= strcmp(all[k].l1, r->l1) == 0 && strcmp(all[k].l2, r->l2) == 0;
+        if (!r->l2 || is_verdict || again || says_less(v, rules, n, i))
             continue;
         struct pp_report_rejected *to = pp_arena_push(arena, (void **)&all, &verdict->n_rejected,
                                                       sizeof(*to));

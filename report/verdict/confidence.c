@@ -11,15 +11,6 @@ const struct pp_confidence_row pp_confidence_rows[] = {
 };
 const size_t pp_confidence_rows_n = sizeof(pp_confidence_rows) / sizeof(*pp_confidence_rows);
 
-/* Chance that the true share lies on the same side of the threshold as the measured one. */
-static double side(const struct pp_facts *f)
-{
-    double off = fabs(f->metric[PP_METRIC_DATA_WAIT] - pp_level_moderate->at_least);
-    if (!(f->data_wait_se > 0))
-        return isnan(f->data_wait_se) ? NAN : 1;
-    return 1 - 0.5 * erfc(off / f->data_wait_se / sqrt(2));
-}
-
 static double lead(const struct pp_facts *f, double explained)
 {
     static const enum pp_metric weights[] = {PP_METRIC_W_STORAGE,   PP_METRIC_W_ERRORS, PP_METRIC_W_LOCK,
@@ -55,10 +46,12 @@ enum { SIDE, LEAD, FIDELITY, CLEAR, FACTORS };
 static void set_factors(const struct pp_facts *f, const struct pp_rule *cause, int bound, double explained,
                         double factor[FACTORS])
 {
+    double se = f->data_wait_se, off = fabs(f->metric[PP_METRIC_DATA_WAIT] - pp_level_moderate->at_least);
     double fidelity = isnan(f->replay_error) ? 0 : fmax(1 - fabs(f->replay_error) / PP_MOST_REPLAY_ERROR, 0);
     int about_cpus = cause &&
                      (cause->relief.compare != PP_NO_CONDITION || pp_rule_asks(cause, PP_METRIC_G_WORKERS));
-    factor[SIDE] = side(f);
+    /* chance that the true share lies on the same side of the threshold as the measured one */
+    factor[SIDE] = se > 0 ? 1 - 0.5 * erfc(off / se / sqrt(2)) : isnan(se) ? NAN : 1;
     factor[LEAD] = cause && bound ? lead(f, explained) : 1;
     factor[FIDELITY] = cause && bound ? 0.8 + 0.2 * fidelity : 1;
     factor[CLEAR] = bound && about_cpus ? clear_of_others(f, cause) : 1;

@@ -267,22 +267,7 @@ const char *pp_loader_words_sentence(const struct pp_loader_words *w, int reads,
     return sentence;
 }
 
-/* One with a value filled in is not known by its text. */
-static const char *next_step(const struct pp_loader_words *w, const struct pp_report_verdict *v, int reads,
-                             struct pp_arena *arena)
-{
-    for (int i = 0; i < OWN && v->remedy && is_dali(w); i++)
-        if (v->remedy == &pp_remedies[own[i].id])
-            return own[i].sentence;
-    return pp_loader_words_sentence(w, reads, v->next_step, arena);
-}
-
 /* ---- what is written ---- */
-
-static const char *write_setting(const struct pp_loader_setting *s, const char *to, struct pp_arena *arena)
-{
-    return replace_all(s->write, "{to}", to, arena);
-}
 
 /* The setting that a change or a remedy is about; NULL: none. */
 static const struct pp_loader_setting *setting_of(const struct pp_loader_words *w, const char *set, int reads)
@@ -334,7 +319,7 @@ static void speak_of_action(const struct pp_loader_words *w, int reads, struct p
     int is_of_storage = v->remedy == &pp_remedies[PP_REMEDY_STORAGE] ||
                         v->remedy == &pp_remedies[PP_REMEDY_READS_IN_FLIGHT];
     if (s) {
-        v->action.python = write_setting(s, fix->to, arena);
+        v->action.python = replace_all(s->write, "{to}", fix->to, arena);
         return;
     }
     const char *said = v->remedy ? v->remedy->pytorch : NULL;
@@ -345,8 +330,8 @@ static void speak_of_action(const struct pp_loader_words *w, int reads, struct p
     v->action.python = NULL;
     v->action.words = NULL;
     if (s)
-        v->action.words = pp_arena_printf(arena, "%s (without it: %s)", write_setting(s, "N", arena),
-                                          s->dflt);
+        v->action.words = pp_arena_printf(arena, "%s (without it: %s)",
+                                          replace_all(s->write, "{to}", "N", arena), s->dflt);
     for (size_t i = 0; i < sizeof(of_data_loader) / sizeof(*of_data_loader) && said; i++)
         said = strstr(said, of_data_loader[i]) ? NULL : said;
     if (!s && said && w->has_torch)
@@ -355,20 +340,16 @@ static void speak_of_action(const struct pp_loader_words *w, int reads, struct p
 
 /* ---- DALI, which remedies have words of ---- */
 
-/* Of what is done in the training loop. */
-static int is_as_in_pytorch(const char *text)
-{
-    return text &&
-           (strncmp(text, "the same as in PyTorch", strlen("the same as in PyTorch")) == 0 ||
-            strncmp(text, "the same in the training loop", strlen("the same in the training loop")) == 0);
-}
-
 static void speak_as_dali(struct pp_report_verdict *v, struct pp_arena *arena)
 {
     static const char same[] = "the same; "; /* the next step has said that */
     const char *dali = v->remedy ? v->remedy->dali : NULL;
+    static const char *const as_in_pytorch[] = {"the same as in PyTorch", "the same in the training loop"};
+    int as_theirs = 0; /* of what is done in the training loop */
+    for (size_t i = 0; dali && i < sizeof(as_in_pytorch) / sizeof(*as_in_pytorch); i++)
+        as_theirs |= strncmp(dali, as_in_pytorch[i], strlen(as_in_pytorch[i])) == 0;
     v->action.python = v->action.words = NULL;
-    if (v->remedy && is_as_in_pytorch(v->remedy->dali))
+    if (as_theirs)
         v->action.words = pp_action_plain(v->remedy->pytorch, arena);
     else if (v->remedy)
         v->action.dali = pp_action_plain(
@@ -382,8 +363,11 @@ void pp_loader_words_speak(struct pp_report *r, struct pp_arena *arena)
     if (!w)
         return;
     int reads = are_threads_enough(r);
-    if (v->next_step)
-        v->next_step = next_step(w, v, reads, arena);
+    const char *step = pp_loader_words_sentence(w, reads, v->next_step, arena);
+    for (int i = 0; v->next_step && v->remedy && is_dali(w) && i < OWN; i++)
+        if (v->remedy == &pp_remedies[own[i].id]) /* one with a value filled in is not known by its text */
+            step = own[i].sentence;
+    v->next_step = step;
     v->cause = pp_loader_words_sentence(w, reads, v->cause, arena);
     v->then = pp_loader_words_sentence(w, reads, v->then, arena);
     v->other = pp_loader_words_sentence(w, reads, v->other, arena);

@@ -57,20 +57,6 @@ static pp_status weigh(const struct pp_costs *c, const struct pp_knobs *base, do
     return st;
 }
 
-/* With fewer workers than CPUs, the CPUs that others use are not missed yet; a worker for each CPU would miss
- * them. Unknown where there are as many workers, or no others. */
-static pp_status add_cpus_workers(const struct pp_costs *c, struct pp_signals *out, struct pp_err *err)
-{
-    struct pp_knobs k = pp_knobs_none();
-    struct pp_err none_compete;
-    double rate = NAN;
-    int compete = pp_knobs_set(&k, c, "other-load=none", &none_compete) == PP_OK;
-    k.workers = (int)ceil(k.cpus);
-    pp_status st = compete && c->workers < k.workers ? pp_whatif_rate(c, &k, &rate, NULL, err) : PP_OK;
-    out->metric[PP_METRIC_G_CPUS_WORKERS] = rate / pp_whatif_measured(c) - 1;
-    return st;
-}
-
 static struct pp_fix *offer(struct pp_signals *s, enum pp_remedy_id id, int cost)
 {
     struct pp_fix *f = &s->fix[s->fixes++];
@@ -80,20 +66,6 @@ static struct pp_fix *offer(struct pp_signals *s, enum pp_remedy_id id, int cost
                          .cost = cost,
                          .knobs = pp_knobs_none()};
     return f;
-}
-
-/* A worker for every usable CPU. Beyond that only where they wait most of the time, for storage or for what
- * decoding and transforming are blocked in: then as many as keep the CPUs busy meanwhile. More threads than
- * CPUs may take time from other processes, too; that is no gain to advise. */
-static int most_workers(const struct pp_costs *c, const struct pp_signals *s)
-{
-    struct pp_knobs none = pp_knobs_none();
-    struct pp_demand d;
-    double storage = s->metric[PP_METRIC_W_STORAGE], errors = s->metric[PP_METRIC_W_ERRORS], cpus = c->cpus;
-    pp_whatif_demand(c, &none, &d);
-    if (storage + errors >= PP_LARGEST_WEIGHT || c->work_blocked_ns > 0.5 * c->work_wall_ns)
-        cpus *= d.worker_ns / d.worker_cpu_ns;
-    return cpus < MOST_WORKERS ? (int)ceil(cpus) : MOST_WORKERS; /* no CPU time at all: no bound */
 }
 
 /* The smallest of the counts that comes within 3 % of the best. A count with more samples in flight than a
@@ -134,7 +106,17 @@ static int is_throttled(const struct pp_costs *c)
 static pp_status offer_counts(const struct pp_costs *c, struct pp_signals *s, struct pp_err *err)
 {
     enum { COUNTS = 6, FAR = 32 }; /* times eight, or as many as anybody has at first */
-    int more[COUNTS], most = most_workers(c, s), far = 8 * c->workers > FAR ? 8 * c->workers : FAR,
+    struct pp_knobs none = pp_knobs_none();
+    struct pp_demand d;
+    /* A worker for every usable CPU. Beyond that only where they wait most of the time, for storage or for
+     * what decoding and transforming are blocked in: then as many as keep the CPUs busy meanwhile. More
+     * threads than CPUs may take time from other processes, too; that is no gain to advise. */
+    double cpus = c->cpus, waits = s->metric[PP_METRIC_W_STORAGE] + s->metric[PP_METRIC_W_ERRORS];
+    pp_whatif_demand(c, &none, &d);
+    if (waits >= PP_LARGEST_WEIGHT || c->work_blocked_ns > 0.5 * c->work_wall_ns)
+        cpus *= d.worker_ns / d.worker_cpu_ns; /* no CPU time at all: no bound */
+    int more[COUNTS], most = cpus < MOST_WORKERS ? (int)ceil(cpus) : MOST_WORKERS,
+                      far = 8 * c->workers > FAR ? 8 * c->workers : FAR,
                       deeper[] = {2 * c->prefetch, 4 * c->prefetch, 8 * c->prefetch};
     struct pp_fix *f;
     pp_status st = PP_OK;
@@ -281,22 +263,6 @@ static const struct {
     {PP_REMEDY_UNPICKLE_LESS, PP_AN_AMOUNT, unpickles_uncounted, "half", "unpickle=0.5"},
 };
 
-static void offer_changes(const struct pp_costs *c, struct pp_signals *s)
-{
-    struct pp_err why;
-    for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
-        const char *set = changes[i].set ? changes[i].set : pp_remedies[changes[i].remedy].set;
-        struct pp_knobs k = pp_knobs_none();
-        if ((changes[i].offered && !changes[i].offered(c, s->metric)) ||
-            pp_knobs_set_all(&k, c, set, &why) != PP_OK)
-            continue;
-        struct pp_fix *f = offer(s, changes[i].remedy, changes[i].cost);
-        f->knobs = k;
-        snprintf(f->to, sizeof(f->to), changes[i].to, k.cpus);
-        snprintf(f->set, sizeof(f->set), "%s", set);
-    }
-}
-
 int pp_fix_by_gain(const void *a, const void *b)
 {
     const struct pp_fix *x = a, *y = b;
@@ -310,8 +276,18 @@ static pp_status rank_fixes(const struct pp_costs *c, struct pp_signals *s, stru
 {
     s->fixes = 0;
     pp_status st = offer_counts(c, s, err);
-    if (st == PP_OK)
-        offer_changes(c, s);
+    for (size_t i = 0; st == PP_OK && i < sizeof(changes) / sizeof(*changes); i++) {
+        const char *set = changes[i].set ? changes[i].set : pp_remedies[changes[i].remedy].set;
+        struct pp_knobs k = pp_knobs_none();
+        struct pp_err why;
+        if ((changes[i].offered && !changes[i].offered(c, s->metric)) ||
+            pp_knobs_set_all(&k, c, set, &why) != PP_OK)
+            continue;
+        struct pp_fix *f = offer(s, changes[i].remedy, changes[i].cost);
+        f->knobs = k;
+        snprintf(f->to, sizeof(f->to), changes[i].to, k.cpus);
+        snprintf(f->set, sizeof(f->set), "%s", set);
+    }
     for (int i = 0; i < s->fixes && st == PP_OK; i++)
         st = pp_whatif(c, &s->fix[i].knobs, &s->fix[i].p, err);
     if (st == PP_OK) {
@@ -473,8 +449,18 @@ pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_
     struct pp_knobs none = pp_knobs_none();
     if (st == PP_OK)
         st = weigh(c, &none, pp_whatif_measured(c), out, err);
-    if (st == PP_OK)
-        st = add_cpus_workers(c, out, err);
+    if (st == PP_OK) {
+        /* With fewer workers than CPUs, the CPUs that others use are not missed yet; a worker for each CPU
+         * would miss them. Unknown where there are as many workers, or no others. */
+        struct pp_knobs k = none;
+        struct pp_err none_compete;
+        double rate = NAN;
+        int compete = pp_knobs_set(&k, c, "other-load=none", &none_compete) == PP_OK;
+        k.workers = (int)ceil(k.cpus);
+        if (compete && c->workers < k.workers)
+            st = pp_whatif_rate(c, &k, &rate, NULL, err);
+        out->metric[PP_METRIC_G_CPUS_WORKERS] = rate / pp_whatif_measured(c) - 1;
+    }
     if (st == PP_OK)
         st = rank_fixes(c, out, err);
     if (st == PP_OK) {

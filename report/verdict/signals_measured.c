@@ -46,19 +46,15 @@ static double worker_skew_of(const struct pp_costs *c)
     return used >= 2 ? mean[used - 1] / fmax(mean[(used - 1) / 2], 1e4) : NAN;
 }
 
-/* Of the usable CPUs, what neither this process nor others use, within the quota. */
-static double idle_cpus(const struct pp_costs *c)
-{
-    double left = fmin(c->online_cpus - c->process_cpus - c->outside_cpus, c->usable_cpus - c->process_cpus);
-    return isnan(c->process_cpus + c->outside_cpus) ? NAN : fmax(left, 0) / c->usable_cpus;
-}
-
 void pp_signals_cpus(const struct pp_costs *c, double *m)
 {
     m[PP_METRIC_CONTENDED] = c->outside_cpus / c->machine_cpus;
     m[PP_METRIC_SUBPROCESSES] = c->subprocess_cpus / c->machine_cpus;
-    m[PP_METRIC_IDLE_CPUS] = idle_cpus(c);
-    m[PP_METRIC_BUSY_CPUS] = 1 - idle_cpus(c);
+    /* Of the usable CPUs, what neither this process nor others use, within the quota. */
+    double left = fmin(c->online_cpus - c->process_cpus - c->outside_cpus, c->usable_cpus - c->process_cpus),
+           idle = isnan(c->process_cpus + c->outside_cpus) ? NAN : fmax(left, 0) / c->usable_cpus;
+    m[PP_METRIC_IDLE_CPUS] = idle;
+    m[PP_METRIC_BUSY_CPUS] = 1 - idle;
 }
 
 /* CPU time of the workers' other threads, as a share of the time that samples wait. With less, the samples do
@@ -146,15 +142,6 @@ void pp_signals_measure(const struct pp_costs *c, float *v, double *m)
 
 /* ---- remote storages ---- */
 
-/* Little's law: what is in flight is what a request takes, times how many there are in a second. A trainer
- * that never waits takes samples at the pace of its own steps. */
-static double needed_in_flight(const struct pp_costs *c)
-{
-    struct pp_knobs none = pp_knobs_none();
-    double most = pp_whatif_trainer_most(c, &none, 0), samples = c->samples_per_s * c->window_ns / 1e9;
-    return isfinite(most) && samples > 0 ? c->requests.busy_ns / samples * most / 1e9 : NAN;
-}
-
 void pp_remote_signals(const struct pp_costs *c, double *m)
 {
     const struct pp_requests *q = &c->requests;
@@ -165,7 +152,11 @@ void pp_remote_signals(const struct pp_costs *c, double *m)
     for (size_t i = 0; i < c->n; i++)
         each += c->samples[i].requests, asking += c->samples[i].requests > 0;
     m[PP_METRIC_REMOTE_EACH] = !c->streaming && each >= 1.5 * asking ? each / asking : NAN;
-    m[PP_METRIC_REMOTE_NEEDED] = needed_in_flight(c);
+    /* Little's law: what is in flight is what a request takes, times how many there are in a second. A
+     * trainer that never waits takes samples at the pace of its own steps. */
+    struct pp_knobs none = pp_knobs_none();
+    double most = pp_whatif_trainer_most(c, &none, 0), samples = c->samples_per_s * c->window_ns / 1e9;
+    m[PP_METRIC_REMOTE_NEEDED] = isfinite(most) && samples > 0 ? q->busy_ns / samples * most / 1e9 : NAN;
     m[PP_METRIC_REMOTE_TIME] = q->busy_ns / q->n;
     m[PP_METRIC_REMOTE_FIRST] = q->first_byte_ns / q->n;
     m[PP_METRIC_REMOTE_FIRST_PART] = q->first_byte_ns / q->busy_ns;

@@ -80,27 +80,22 @@ const char *pp_trace_unnamed(const struct pp_facts *f, struct pp_arena *arena, c
     return NULL;
 }
 
-/* Calls of files, and the ranges that the program names: what else workers do is not in it. */
-static const char *blind_to_work(const struct pp_facts *f, struct pp_arena *arena)
-{
-    char read[32], named[32];
-    const double *share = f->phase_share;
-    return pp_arena_printf(
-        arena,
-        "during the stalls the workers are in calls of files for %s of their time and in transforms that have a range for "
-        "%s; the trace has neither their CPU time nor the machine's CPUs, so slow work and too few workers look the same in it",
-        pp_text_percent(read, sizeof(read), share[PP_PHASE_READ]),
-        pp_text_percent(named, sizeof(named), share[PP_PHASE_TRANSFORM] + share[PP_PHASE_DECODE]));
-}
-
 const char *pp_trace_blind(const struct pp_facts *f, struct pp_arena *arena, const char **next_step)
 {
     if (is(f->trace, "dftracer")) {
         *next_step = RECORD ". That recording has the workers' CPU time, and decoding beside reads.";
-        return f->metric[PP_METRIC_CALLS] == 1
-                   ? blind_to_work(f, arena)
-                   : "no calls of worker processes are in the trace, so slow storage, slow work and too few workers look "
-                     "the same in it";
+        if (f->metric[PP_METRIC_CALLS] != 1)
+            return "no calls of worker processes are in the trace, so slow storage, slow work and too few workers look "
+                   "the same in it";
+        /* Calls of files, and the ranges that the program names: what else workers do is not in it. */
+        char read[32], named[32];
+        const double *share = f->phase_share;
+        return pp_arena_printf(
+            arena,
+            "during the stalls the workers are in calls of files for %s of their time and in transforms that have a range for "
+            "%s; the trace has neither their CPU time nor the machine's CPUs, so slow work and too few workers look the same in it",
+            pp_text_percent(read, sizeof(read), share[PP_PHASE_READ]),
+            pp_text_percent(named, sizeof(named), share[PP_PHASE_TRANSFORM] + share[PP_PHASE_DECODE]));
     }
     if (is(f->trace, "pipeprobe")) {
         *next_step = "Report the recording that this was exported from: it has what an export leaves out.";

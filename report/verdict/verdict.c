@@ -16,16 +16,6 @@ const char *pp_judge_fill(const struct judge *j, const char *sentence)
     return pp_rules_fill(sentence, &j->values, j->arena);
 }
 
-/* What a replay or a law says of the recording is marked in its name. */
-static enum pp_evidence_kind kind_of(enum pp_metric m)
-{
-    const struct pp_fact *fact = &pp_metric_facts[m];
-    if (fact->from == PP_FROM_LAWS && m != PP_METRIC_BOUND)
-        return PP_EVIDENCE_LAW;
-    return m == PP_METRIC_BOUND || strncmp(fact->text, "replay:", 7) == 0 ? PP_EVIDENCE_DERIVED
-                                                                          : PP_EVIDENCE_MEASURED;
-}
-
 void pp_judge_evidence(const struct judge *j, enum pp_metric m, const char *threshold, int supports)
 {
     struct pp_report_verdict *v = j->out;
@@ -33,7 +23,10 @@ void pp_judge_evidence(const struct judge *j, enum pp_metric m, const char *thre
     if (v->evidences == sizeof(v->evidence) / sizeof(v->evidence[0]) || isnan(j->facts->metric[m]))
         return;
     static const char owner[] = "the slow phase";
-    const char *name = pp_metric_facts[m].text;
+    const struct pp_fact *fact = &pp_metric_facts[m];
+    const char *name = fact->text;
+    int law = fact->from == PP_FROM_LAWS && m != PP_METRIC_BOUND,
+        derived = m == PP_METRIC_BOUND || strncmp(fact->text, "replay:", 7) == 0; /* it is marked so */
     double phase = j->facts->metric[PP_METRIC_OWNER];
     if (strncmp(name, owner, sizeof(owner) - 1) == 0 && phase >= 0 && phase < PP_PHASE_COUNT)
         name = pp_arena_printf(j->arena, "%s%s", pp_phase_words[(int)phase], name + sizeof(owner) - 1);
@@ -42,8 +35,10 @@ void pp_judge_evidence(const struct judge *j, enum pp_metric m, const char *thre
         .value = pp_arena_copy(j->arena, pp_fact_value(&j->values, m, value, sizeof(value))),
         .threshold = threshold,
         .supports = supports,
-        .kind = kind_of(m),
-        .code = pp_metric_facts[m].name,
+        .kind = law       ? PP_EVIDENCE_LAW
+                : derived ? PP_EVIDENCE_DERIVED
+                          : PP_EVIDENCE_MEASURED,
+        .code = fact->name,
         .amount = j->facts->metric[m],
         .limit = NAN,
     };
@@ -68,15 +63,6 @@ void pp_judge_next_step(const struct judge *j, const char *text)
 
 /* ---- what the owner is bound by ---- */
 
-/* Time without CPU is called blocked, where how long the thread waited for a CPU is not recorded: of ranges
- * of NVTX it is not. */
-static int blames_a_wait(const struct pp_rule *cause)
-{
-    const struct pp_condition *blocked = pp_rule_asks(cause, PP_METRIC_OWNER_BLOCKED);
-    return pp_rule_asks(cause, PP_METRIC_W_LOCK) || pp_rule_asks(cause, PP_METRIC_BLOCKED_ELSEWHERE) ||
-           (blocked && blocked->compare == PP_AT_LEAST);
-}
-
 static int is_of(const struct pp_rule *cause, const struct pp_rule *rules, size_t n)
 {
     return cause >= rules && cause < rules + n;
@@ -99,7 +85,13 @@ const struct pp_rule *pp_judge_cause(const struct pp_facts *f)
         return cause;
     int untold = f->metric[PP_METRIC_UNNAMED] >= 1 - PP_LEAST_EXPLAINED && cause &&
                  is_of(cause, pp_cause_rules_shares, pp_cause_rules_shares_n);
-    return threads && (!cause || hands_over || untold || blames_a_wait(cause)) ? threads : cause;
+    /* Time without CPU is called blocked, where how long the thread waited for a CPU is not recorded: of
+     * ranges of NVTX it is not. */
+    const struct pp_condition *blocked = cause ? pp_rule_asks(cause, PP_METRIC_OWNER_BLOCKED) : NULL;
+    int waits = cause &&
+                (pp_rule_asks(cause, PP_METRIC_W_LOCK) || pp_rule_asks(cause, PP_METRIC_BLOCKED_ELSEWHERE) ||
+                 (blocked && blocked->compare == PP_AT_LEAST));
+    return threads && (!cause || hands_over || untold || waits) ? threads : cause;
 }
 
 static void show_cause(const struct judge *j, const struct pp_rule *rule)
