@@ -127,23 +127,6 @@ static int find_emptied(void *ctx, uint32_t thread, const struct pp_span *spans,
     return 0;
 }
 
-/* Other loaders than PyTorch's read hundreds of batches ahead while the first step compiles. How fast they
- * are shows from the first wait on, where there is more than one, and a quarter of the run is left. */
-static void judge_emptied(const struct pp_source *source, double start, struct pp_part *part)
-{
-    const char *loader = source->meta(source->ctx, "config", "loader");
-    struct emptied e = {0};
-    if (!loader || !pp_source_is(source, "source", "nvtx"))
-        return;
-    walk(source, find_emptied, &e);
-    double left_ns = (double)e.end_ns - (double)e.at_ns, run_ns = (double)e.end_ns - start;
-    if (!e.at_ns || e.before < FEW_BATCHES || e.since < FEW_BATCHES || e.waits < FEW_WAITS || left_ns < 1e9 ||
-        left_ns < run_ns / 4 || (double)e.wait_ns < LEAST_WAIT * left_ns)
-        return;
-    part->which = PP_PART_EMPTIED;
-    part->from_ns = e.at_ns;
-}
-
 struct pp_part pp_part_judged(const struct pp_source *source)
 {
     struct pp_part part = {.which = PP_PART_WHOLE, .to_ns = UINT64_MAX};
@@ -162,8 +145,20 @@ struct pp_part pp_part_judged(const struct pp_source *source)
             part.which = PP_PART_TRAINED;
             part.from_ns = at_ns;
         }
-        if (part.which == PP_PART_WHOLE)
-            judge_emptied(source, start, &part);
+        /* Other loaders than PyTorch's read hundreds of batches ahead while the first step compiles. How fast
+         * they are shows from the first wait on, where there is more than one, and a quarter of the run is
+         * left.
+         */
+        struct emptied e = {0};
+        if (part.which == PP_PART_WHOLE && source->meta(source->ctx, "config", "loader") &&
+            pp_source_is(source, "source", "nvtx"))
+            walk(source, find_emptied, &e);
+        double left_ns = (double)e.end_ns - (double)e.at_ns, run_ns = (double)e.end_ns - start;
+        if (e.at_ns && e.before >= FEW_BATCHES && e.since >= FEW_BATCHES && e.waits >= FEW_WAITS &&
+            left_ns >= 1e9 && !(left_ns < run_ns / 4) && (double)e.wait_ns >= LEAST_WAIT * left_ns) {
+            part.which = PP_PART_EMPTIED;
+            part.from_ns = e.at_ns;
+        }
         return part;
     }
     if (changed - start >= end - changed) { /* false where one of them is not known */

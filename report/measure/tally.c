@@ -8,19 +8,15 @@ struct pp_tally_pass {
     int no_memory;
 };
 
-static double share(double part, double of)
-{
-    return of > 0 ? fmin(part / of, 1) : NAN;
-}
-
 double pp_split_cpu(const struct pp_split *s)
 {
-    return share(s->cpu_ns, s->measured_ns);
+    return s->measured_ns > 0 ? fmin(s->cpu_ns / s->measured_ns, 1) : NAN;
 }
 
 double pp_split_run_delay(const struct pp_split *s)
 {
-    return fmin(share(s->run_delay_ns, s->measured_ns), 1 - pp_split_cpu(s));
+    double share = s->measured_ns > 0 ? fmin(s->run_delay_ns / s->measured_ns, 1) : NAN;
+    return fmin(share, 1 - pp_split_cpu(s));
 }
 
 double pp_split_blocked(const struct pp_split *s)

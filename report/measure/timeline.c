@@ -105,21 +105,6 @@ static void add_gap(struct pass *p, struct pp_gap gap)
         tl->gaps[tl->n_gaps++] = gap, p->gaps++;
 }
 
-/* A batch comes that is the first of an epoch, or of another loader than the one before (crosses), or
- * neither; other: of another loader's epoch, and not of one that is taken by turns with this. */
-static void settle_gaps(struct pass *p, const struct pp_span *s, int crosses, int other)
-{
-    struct pp_timeline *tl = p->tl;
-    int counts = crosses && tl->window_batches && !(s->flags & PP_SPAN_WARMUP);
-    if (!counts)
-        tl->n_gaps -= p->gaps;
-    else if (other && !p->gaps && p->step_from_ns)
-        add_gap(p, (struct pp_gap){p->step_from_ns, p->step_until_ns, 0, 1});
-    for (size_t i = tl->n_gaps - (counts ? p->gaps : 0); i < tl->n_gaps; i++)
-        tl->gaps[i].batches = tl->window_batches;
-    p->gaps = 0;
-}
-
 /* Of steps what is longer than the others are. */
 static void sum_gaps(struct pp_timeline *tl)
 {
@@ -298,7 +283,17 @@ static void open_batch(struct pass *p, const struct pp_span *s, uint32_t number)
         new_epoch = first || p->next_generation > generation || changes,
         other = to && from && (to->pid != from->pid || to->loader != from->loader);
     close_batch(p);
-    settle_gaps(p, s, new_epoch || other, new_epoch && other);
+    /* Gaps count before the first batch of an epoch, or of another loader's than the batch before. Of another
+     * loader's epoch, and not of one that is taken by turns with this, the step may be the gap. */
+    struct pp_timeline *tl = p->tl;
+    int counts = (new_epoch || other) && tl->window_batches && !(s->flags & PP_SPAN_WARMUP);
+    if (!counts)
+        tl->n_gaps -= p->gaps;
+    else if (new_epoch && other && !p->gaps && p->step_from_ns)
+        add_gap(p, (struct pp_gap){p->step_from_ns, p->step_until_ns, 0, 1});
+    for (size_t i = tl->n_gaps - (counts ? p->gaps : 0); i < tl->n_gaps; i++)
+        tl->gaps[i].batches = tl->window_batches;
+    p->gaps = 0;
     p->any_batch = 1;
     p->tl->epochs += (uint64_t)new_epoch;
     if (s->batch != PP_NO_BATCH)
@@ -423,33 +418,6 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
     }
 }
 
-static void add_any_span(struct pp_timeline *tl, pp_lane lane, const struct pp_span *s)
-{
-    uint64_t end = s->start_ns + s->dur_ns, *of_lane = &tl->startup_ns[lane];
-    int of_many = lane == PP_LANE_WORKER || lane == PP_LANE_READER;
-    if (s->phase == PP_PHASE_COUNTER)
-        return;
-    if (s->start_ns < tl->first_ns)
-        tl->first_ns = s->start_ns;
-    if (end > tl->last_ns)
-        tl->last_ns = end;
-    if (s->phase == PP_PHASE_STARTUP && s->batch != PP_NO_BATCH) {
-        /* a worker that starts again for another epoch */
-        tl->restarts += lane != PP_LANE_TRAINER;
-        tl->restart_ns += lane != PP_LANE_TRAINER ? s->dur_ns : 0;
-    } else if (s->phase == PP_PHASE_STARTUP) {
-        if (s->start_ns < tl->startup_start_ns)
-            tl->startup_start_ns = s->start_ns;
-        if (end > tl->startup_end_ns)
-            tl->startup_end_ns = end;
-        *of_lane = !of_many ? *of_lane + s->dur_ns : s->dur_ns > *of_lane ? s->dur_ns : *of_lane;
-    }
-    if (of_many && s->phase >= PP_PHASE_READ && s->phase <= PP_PHASE_TRANSFORM) {
-        tl->merged_samples |= (s->flags & PP_SPAN_COUNT) != 0;
-        tl->sample_spans[s->phase] += s->sample != PP_NO_SAMPLE && !(s->flags & PP_SPAN_COUNT);
-    }
-}
-
 static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     struct pass *p = ctx;
@@ -457,10 +425,32 @@ static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, s
     size_t at = pp_thread_at(p->threads, p->n_threads, thread);
     pp_lane lane = at < p->n_threads && (unsigned)p->threads[at].lane < PP_LANE_COUNT ? p->threads[at].lane
                                                                                       : PP_LANE_MAIN;
-    p->tl->spans += n;
-    p->tl->chunks++;
-    for (size_t i = 0; i < n; i++)
-        add_any_span(p->tl, lane, &spans[i]);
+    struct pp_timeline *tl = p->tl;
+    uint64_t *of_lane = &tl->startup_ns[lane];
+    int of_many = lane == PP_LANE_WORKER || lane == PP_LANE_READER;
+    tl->spans += n;
+    tl->chunks++;
+    for (size_t i = 0; i < n; i++) {
+        const struct pp_span *s = &spans[i];
+        uint64_t end = s->start_ns + s->dur_ns;
+        if (s->phase == PP_PHASE_COUNTER)
+            continue;
+        tl->first_ns = s->start_ns < tl->first_ns ? s->start_ns : tl->first_ns;
+        tl->last_ns = end > tl->last_ns ? end : tl->last_ns;
+        if (s->phase == PP_PHASE_STARTUP && s->batch != PP_NO_BATCH) {
+            /* a worker that starts again for another epoch */
+            tl->restarts += lane != PP_LANE_TRAINER;
+            tl->restart_ns += lane != PP_LANE_TRAINER ? s->dur_ns : 0;
+        } else if (s->phase == PP_PHASE_STARTUP) {
+            tl->startup_start_ns = s->start_ns < tl->startup_start_ns ? s->start_ns : tl->startup_start_ns;
+            tl->startup_end_ns = end > tl->startup_end_ns ? end : tl->startup_end_ns;
+            *of_lane = !of_many ? *of_lane + s->dur_ns : s->dur_ns > *of_lane ? s->dur_ns : *of_lane;
+        }
+        if (of_many && s->phase >= PP_PHASE_READ && s->phase <= PP_PHASE_TRANSFORM) {
+            tl->merged_samples |= (s->flags & PP_SPAN_COUNT) != 0;
+            tl->sample_spans[s->phase] += s->sample != PP_NO_SAMPLE && !(s->flags & PP_SPAN_COUNT);
+        }
+    }
     for (size_t i = 0; trainer && i < n; i++)
         add_trainer_span(p, &spans[i]);
     return p->no_memory;

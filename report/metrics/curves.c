@@ -49,17 +49,14 @@ static void pp_metrics_curves(const struct pp_metrics_view *v, pp_curve_fn *fn, 
 
 /* ---- TensorBoard ---- */
 
-/* TFRecord's: a checksum over data that has checksums in it would be weak. */
-static uint32_t masked_crc(const void *data, size_t n)
+/* As TFRecord has it: the checksum is masked, since one over data that has checksums in it would be weak. */
+static void put_with_crc(FILE *out, const void *data, size_t n)
 {
-    uint32_t c = pp_crc32c(data, n);
-    return (c >> 15 | c << 17) + 0xa282ead8u;
-}
-
-static void put_word(FILE *out, uint64_t v, int n)
-{
-    for (int i = 0; i < n; i++, v >>= 8)
-        fputc((int)(v & 0xff), out);
+    uint32_t crc = pp_crc32c(data, n);
+    crc = (crc >> 15 | crc << 17) + 0xa282ead8u;
+    fwrite(data, 1, n, out);
+    for (int i = 0; i < 4; i++, crc >>= 8)
+        fputc((int)(crc & 0xff), out);
 }
 
 /* Without memory the record is missing. */
@@ -69,10 +66,8 @@ static void write_frame(struct pp_proto *data, FILE *out)
     for (int i = 0; i < 8; i++)
         length[i] = (uint8_t)((uint64_t)data->n >> (8 * i));
     if (!data->failed) {
-        fwrite(length, 1, sizeof(length), out);
-        put_word(out, masked_crc(length, sizeof(length)), 4);
-        fwrite(data->buf, 1, data->n, out);
-        put_word(out, masked_crc(data->buf, data->n), 4);
+        put_with_crc(out, length, sizeof(length));
+        put_with_crc(out, data->buf, data->n);
     }
     pp_proto_free(data);
 }

@@ -26,14 +26,6 @@ static const char *unit_of(const char *unit)
 
 /* ---- the resource ---- */
 
-static const char *label_of(const struct pp_metrics_view *v, const char *name)
-{
-    for (size_t i = 0; i < v->n_labels; i++)
-        if (strcmp(v->labels[i].name, name) == 0)
-            return v->labels[i].value;
-    return NULL;
-}
-
 static void add(struct writing *w, const char *key, const char *text)
 {
     if (text && *text)
@@ -167,7 +159,11 @@ char *pp_metrics_otlp(const struct pp_metrics_view *v, int is_json, double utc_s
     pp_otlp_begin(&w->doc, is_json);
     pp_otlp_list(&w->doc, "resourceMetrics");
     pp_otlp_item(&w->doc, 1);
-    const char *job = label_of(v, "job"), *instance = label_of(v, "instance");
+    const char *job = NULL, *instance = NULL;
+    for (size_t i = 0; i < v->n_labels; i++) {
+        job = !job && strcmp(v->labels[i].name, "job") == 0 ? v->labels[i].value : job;
+        instance = !instance && strcmp(v->labels[i].name, "instance") == 0 ? v->labels[i].value : instance;
+    }
     const struct pp_live_fact *hostname = pp_live_fact_of(v->facts, v->n_facts, "environment", "hostname");
     const char *host = hostname ? hostname->value : NULL;
     char own[200] = "";

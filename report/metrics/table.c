@@ -57,17 +57,14 @@ static double run_start(const struct pp_metrics_view *v)
     return number_of(v, "run", "started_utc_ns") / 1e9;
 }
 
-static double run_end(const struct pp_metrics_view *v)
-{
-    int over = v->snap->last_s < v->snap->first_s || v->snap->at_s >= v->snap->last_s;
-    return over ? utc_of(v, number_of(v, "run", "ended_mono_ns") / 1e9) : NAN;
-}
-
-static double last_second(const struct pp_metrics_view *v)
-{
-    double end = number_of(v, "run", "ended_mono_ns") / 1e9;
-    return v->snap->last_s >= v->snap->first_s ? utc_of(v, fmin((double)(v->snap->at_s + 1), end)) : NAN;
-}
+VALUE(run_end, snap,
+      of->last_s < of->first_s || of->at_s >= of->last_s
+          ? utc_of(v, number_of(v, "run", "ended_mono_ns") / 1e9)
+          : NAN)
+VALUE(last_second, snap,
+      of->last_s >= of->first_s
+          ? utc_of(v, fmin((double)(of->at_s + 1), number_of(v, "run", "ended_mono_ns") / 1e9))
+          : NAN)
 
 /* ---- counters ---- */
 
@@ -117,11 +114,9 @@ static double read_bytes(const struct pp_metrics_view *v)
 }
 
 /* A file system that does not tell looks like one without a hit: the report knows which it is. */
-static double cache_hits(const struct pp_metrics_view *v)
-{
-    int known = v->totals->cache_hit_bytes || (v->report && !isnan(v->report->cache_hit_share));
-    return known ? (double)v->totals->cache_hit_bytes : NAN;
-}
+VALUE(cache_hits, totals,
+      of->cache_hit_bytes || (v->report && !isnan(v->report->cache_hit_share)) ? (double)of->cache_hit_bytes
+                                                                               : NAN)
 
 static void each_error(const struct pp_metrics_view *v, struct pp_metric_out *out)
 {

@@ -36,11 +36,6 @@ static const char *say_outcome(const struct pp_report *r, char buf[PP_ANSWER_TEX
     return buf;
 }
 
-const char *pp_answer_gain(const struct pp_report_fix *f, char buf[PP_ANSWER_TEXT])
-{
-    return pp_text_gain(buf, PP_ANSWER_TEXT, f->gain, f->low, f->high);
-}
-
 const char *pp_answer_change(const struct pp_report_fix *f, char buf[PP_ANSWER_TEXT])
 {
     if (f->change)
@@ -64,7 +59,7 @@ static const char *say_predicted(const struct pp_report *r, char buf[PP_ANSWER_T
         if (v->late_samples_per_s > 0)
             add(buf, " instead of the %s since then", pp_text_rate(rate, CELL, v->late_samples_per_s));
         add(buf, ", ");
-        add(buf, "%s", pp_answer_gain(f, text));
+        add(buf, "%s", pp_text_gain(text, sizeof(text), f->gain, f->low, f->high));
         return buf;
     }
     if (v->action.depends) {
@@ -73,7 +68,7 @@ static const char *say_predicted(const struct pp_report *r, char buf[PP_ANSWER_T
     }
     if ((f = v->action.candidate)) {
         add(buf, "uncertain. Best guess: %s, ", pp_answer_change(f, text));
-        add(buf, "%s", pp_answer_gain(f, text));
+        add(buf, "%s", pp_text_gain(text, sizeof(text), f->gain, f->low, f->high));
         return buf;
     }
     if (!v->l1 || !v->why_no_fixes)

@@ -42,8 +42,6 @@ const char *pp_answer(const struct pp_report *r, enum pp_answer_part part, char 
 /* What stands before it in a text that has paragraphs: "Assumes that ", "In PyTorch: "; "" for most. */
 const char *pp_answer_lead(const struct pp_report *r, enum pp_answer_part part);
 
-/* A gain with its interval: "+148 % (+141 to +155 %)". */
-const char *pp_answer_gain(const struct pp_report_fix *f, char buf[PP_ANSWER_TEXT]);
 /* Numbers that were counted, those that decided first; PP_ANSWER_EVIDENCE at most, returns how many. */
 size_t pp_answer_evidence(const struct pp_report *r, const struct pp_report_evidence *e[PP_ANSWER_EVIDENCE]);
 /* "workers -> 8: predicted 380, measured 400 samples/s, off by -5.0 %" */

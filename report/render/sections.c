@@ -128,11 +128,10 @@ static const char *error_words(const void *row, enum pp_printer in, char *buf)
     return buf;
 }
 
-static const char *finding_state(const void *row, enum pp_printer in, char *buf)
-{
-    static const char *const states[] = {"found", "not there", "not measured"};
-    return states[((const struct pp_report_finding *)row)->state];
-}
+WORDS_OF(finding_state, struct pp_report_finding,
+         row->state == PP_FINDING_FOUND       ? "found"
+         : row->state == PP_FINDING_NOT_FOUND ? "not there"
+                                              : "not measured")
 
 static const char *leg_name(const void *row, enum pp_printer in, char *buf)
 {

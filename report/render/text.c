@@ -177,8 +177,10 @@ int pp_render_brief(const struct pp_report *r, FILE *out, int color, int columns
     struct pp_page p = page_of(out, color, columns);
     char text[PP_ANSWER_TEXT], more[PP_ANSWER_TEXT];
     const char *advice = v->action.python ? v->action.python : v->next_step;
-    if (v->action.fix) {
-        snprintf(text, sizeof(text), "%s (predicted: %s)", advice, pp_answer_gain(v->action.fix, more));
+    const struct pp_report_fix *f = v->action.fix;
+    if (f) {
+        snprintf(text, sizeof(text), "%s (predicted: %s)", advice,
+                 pp_text_gain(more, sizeof(more), f->gain, f->low, f->high));
         advice = text;
     }
     pp_page_text(&p, PP_TONE_PLAIN, "", 0, 2, pp_answer(r, PP_ANSWER_SUBJECT, more));

@@ -123,8 +123,13 @@ static double asked_ahead(const struct pp_report_loader *l)
     return most > 0 ? most : 0;
 }
 
-static int put_ready(FILE *out, const struct pp_report *r)
+void pp_html_queues(FILE *out, const struct pp_report *r)
 {
+    if (r->n_slices == 0 && r->n_queues == 0)
+        return;
+    pp_html_figure_begin(
+        out, "queues", "Queue depth over time",
+        "Always empty: the producer is the bottleneck. Always full: the consumer is the bottleneck.");
     int drawn = 0, copies = r->n_slices && !isnan(r->slices[0].device_batches);
     for (size_t i = 0; i < r->n_loader_queues; i++) {
         const struct pp_report_loader_queue *q = &r->loader_queues[i];
@@ -138,23 +143,12 @@ static int put_ready(FILE *out, const struct pp_report *r)
                           "Finished batches, not yet taken by the trainer:", l && l->at ? l->at : number,
                           asked_ahead(l), q->ready, sizeof(*q->ready));
     }
-    if (drawn || r->n_slices == 0)
-        return drawn;
-    return put_fill(out, r,
-                    copies ? "Finished batches, not yet fetched by the copy lane"
-                           : "Finished batches, not yet taken by the trainer",
-                    NULL, r->n_loaders == 1 ? asked_ahead(&r->loaders[0]) : capacity_of(r, "ready"),
-                    &r->slices->ready_batches, sizeof(*r->slices));
-}
-
-void pp_html_queues(FILE *out, const struct pp_report *r)
-{
-    if (r->n_slices == 0 && r->n_queues == 0)
-        return;
-    pp_html_figure_begin(
-        out, "queues", "Queue depth over time",
-        "Always empty: the producer is the bottleneck. Always full: the consumer is the bottleneck.");
-    int drawn = put_ready(out, r);
+    if (!drawn && r->n_slices)
+        drawn = put_fill(out, r,
+                         copies ? "Finished batches, not yet fetched by the copy lane"
+                                : "Finished batches, not yet taken by the trainer",
+                         NULL, r->n_loaders == 1 ? asked_ahead(&r->loaders[0]) : capacity_of(r, "ready"),
+                         &r->slices->ready_batches, sizeof(*r->slices));
     if (r->n_slices)
         drawn += put_fill(out, r, "Batches on the device, not yet taken by the trainer", NULL,
                           capacity_of(r, "device"), &r->slices->device_batches, sizeof(*r->slices));

@@ -184,7 +184,6 @@ int pp_render_html(const struct pp_report *r, FILE *out)
     pp_html_headroom(out, r);
     pp_html_ops(out, r);
     pp_html_findings(out, r);
-    pp_html_proofs(out, r);
     pp_html_curves(out, r);
     pp_html_steps(out, r);
     pp_html_queues(out, r);
@@ -195,10 +194,8 @@ int pp_render_html(const struct pp_report *r, FILE *out)
     pp_html_evidence(out, r);
     pp_html_phases(out, r);
     pp_html_gpu(out, r);
-    pp_html_decode(out, r);
     pp_html_environment(out, r);
     pp_html_recording(out, r);
-    pp_html_made(out, r);
     return pp_html_page_end(
         out,
         "Shares are of the steady-state window unless a caption says otherwise; a dash means not known, not zero.");

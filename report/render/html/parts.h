@@ -14,9 +14,9 @@ void pp_html_errors(FILE *out, const struct pp_report *r);
 /* other pictures */
 void pp_html_spent(FILE *out, const struct pp_report *r);
 void pp_html_headroom(FILE *out, const struct pp_report *r);
-void pp_html_proofs(FILE *out, const struct pp_report *r);   /* what was predicted and then run */
-void pp_html_findings(FILE *out, const struct pp_report *r); /* stalls at an interval, the first batch, ... */
-void pp_html_ops(FILE *out, const struct pp_report *r);      /* which line costs the stall */
+/* Stalls at an interval, the first batch, ...; and what was predicted and then run. */
+void pp_html_findings(FILE *out, const struct pp_report *r);
+void pp_html_ops(FILE *out, const struct pp_report *r); /* which line costs the stall */
 void pp_html_curves(FILE *out, const struct pp_report *r);
 void pp_html_wait_cdf(FILE *out, const struct pp_report *r);
 void pp_html_waterfalls(FILE *out, const struct pp_report *r);
@@ -24,10 +24,8 @@ void pp_html_waterfalls(FILE *out, const struct pp_report *r);
 void pp_html_evidence(FILE *out, const struct pp_report *r);
 void pp_html_phases(FILE *out, const struct pp_report *r);
 void pp_html_gpu(FILE *out, const struct pp_report *r);
-void pp_html_decode(FILE *out, const struct pp_report *r);
 void pp_html_environment(FILE *out, const struct pp_report *r);
-void pp_html_made(FILE *out, const struct pp_report *r); /* what produced the file */
-void pp_html_recording(FILE *out, const struct pp_report *r);
+void pp_html_recording(FILE *out, const struct pp_report *r); /* and what produced the file */
 
 /* The third printer of report/render/sections.h: a table inside a <details>, or a list, and each number in it
  * with its exact value and its path in the JSON document. */
@@ -42,7 +40,6 @@ struct pp_html_view {
     const struct pp_report_slice *slice;
     size_t n; /* not 0 */
 };
-double pp_html_view_start_s(const struct pp_html_view *v);
 double pp_html_view_end_s(const struct pp_html_view *v);
 double pp_html_view_x(const struct pp_html_view *v, size_t i); /* where a slice begins */
 /* As steps: from 0 to top[i] of the height in slice i. */

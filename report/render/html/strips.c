@@ -5,11 +5,6 @@
 
 enum { MOST_SLICES = PP_SERIES_SLICES * PP_SERIES_ZOOM };
 
-double pp_html_view_start_s(const struct pp_html_view *v)
-{
-    return v->slice[0].start_s;
-}
-
 double pp_html_view_end_s(const struct pp_html_view *v)
 {
     return v->slice[v->n - 1].end_s;
@@ -86,7 +81,7 @@ void pp_html_stack_keys(FILE *out, const struct pp_report *const *runs, size_t n
 /* The steady-state window: what is outside is veiled. */
 void pp_html_window(FILE *out, const struct pp_report *r, const struct pp_html_view *v, double height)
 {
-    double start = pp_html_view_start_s(v), range = pp_html_view_end_s(v) - start,
+    double start = v->slice[0].start_s, range = pp_html_view_end_s(v) - start,
            from = PP_HTML_WIDTH * pp_html_percent(r->window_start_s - start, range) / 100,
            to = PP_HTML_WIDTH * pp_html_percent(r->window_end_s - start, range) / 100;
     if (!r->has_steady_state)
@@ -132,15 +127,15 @@ static void put_part(FILE *out, const struct pp_report *r, size_t k)
     struct closer c = {r, p->from, 0};
     for (size_t i = 0; i < r->n_fine; i++)
         c.most = fmax(c.most, r->fine[i].ready_batches);
-    double start = pp_html_view_start_s(&v), end = pp_html_view_end_s(&v);
+    double start = v.slice[0].start_s, end = pp_html_view_end_s(&v);
     fputs("<details>", out);
     char text[64];
     if (isnan(p->epoch))
         fputs("<summary>", out);
     else
         fprintf(out, "<summary>Epoch %.0f: ", p->epoch);
-    fprintf(out, "%s", pp_text_duration(text, sizeof(text), pp_html_view_start_s(&v) * 1e9));
-    fprintf(out, " to %s", pp_text_duration(text, sizeof(text), pp_html_view_end_s(&v) * 1e9));
+    fprintf(out, "%s", pp_text_duration(text, sizeof(text), start * 1e9));
+    fprintf(out, " to %s", pp_text_duration(text, sizeof(text), end * 1e9));
     fprintf(out, ": waits %s", pp_text_share(text, sizeof(text), MEAN(&v, wait_share)));
     if (MEAN(&v, starved_share) >= 0.01)
         fprintf(out, ", for a CPU %s", pp_text_share(text, sizeof(text), MEAN(&v, starved_share)));

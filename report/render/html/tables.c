@@ -176,35 +176,29 @@ void pp_html_evidence(FILE *out, const struct pp_report *r)
     pp_html_figure_end(out);
 }
 
-/* ---- proofs, findings ---- */
+/* ---- findings, proofs ---- */
 
-/* Predicted above measured, for each change that was run. */
-void pp_html_proofs(FILE *out, const struct pp_report *r)
-{
-    if (!r->n_proofs)
-        return;
-    pp_html_figure_begin(
-        out, "proof", "Proved by experiment",
-        "Samples per second: predicted from this recording, and measured by running the change.");
-    pp_html_section_at(out, &pp_section_proofs, r, "proof");
-    pp_html_section_at(out, &pp_section_proof_sentences, r, "proof");
-    pp_html_figure_end(out);
-}
-
-/* What was found, with what to do; all that was looked for is folded away. */
 void pp_html_findings(FILE *out, const struct pp_report *r)
 {
     size_t found = 0;
-    if (!r->n_findings)
-        return;
     for (size_t i = 0; i < r->n_findings; i++)
         found += r->findings[i].state == PP_FINDING_FOUND;
-    pp_html_figure_begin(out, "findings", "Other findings",
-                         found ? "Found beside the verdict. What one means: pipeprobe explain NAME."
-                               : "Nothing else was found.");
-    pp_html_section_at(out, &pp_section_found, r, "findings");
-    pp_html_section_at(out, &pp_section_findings, r, "findings");
-    pp_html_figure_end(out);
+    if (r->n_findings) { /* what was found, with what to do; all that was looked for is folded away */
+        pp_html_figure_begin(out, "findings", "Other findings",
+                             found ? "Found beside the verdict. What one means: pipeprobe explain NAME."
+                                   : "Nothing else was found.");
+        pp_html_section_at(out, &pp_section_found, r, "findings");
+        pp_html_section_at(out, &pp_section_findings, r, "findings");
+        pp_html_figure_end(out);
+    }
+    if (r->n_proofs) { /* predicted above measured, for each change that was run */
+        pp_html_figure_begin(
+            out, "proof", "Proved by experiment",
+            "Samples per second: predicted from this recording, and measured by running the change.");
+        pp_html_section_at(out, &pp_section_proofs, r, "proof");
+        pp_html_section_at(out, &pp_section_proof_sentences, r, "proof");
+        pp_html_figure_end(out);
+    }
 }
 
 /* ---- phases ---- */
@@ -226,29 +220,25 @@ void pp_html_phases(FILE *out, const struct pp_report *r)
 void pp_html_gpu(FILE *out, const struct pp_report *r)
 {
     struct pp_gpu_line line[PP_GPU_LINES];
-    if (!r->gpu)
-        return;
-    struct pp_section_rows rows = pp_section_gpu_rows(r, line);
-    pp_html_figure_begin(
-        out, "gpu", "GPU",
-        "Shares of the steady state. Idle time is divided by what the awaited batch was doing.");
-    pp_html_in(out, "<p><strong>NOT MEASURED:</strong> ", r->gpu->not_measured, "</p>\n");
-    pp_html_in(out, "<p><strong>NVML NOT MEASURED:</strong> ", r->gpu->counters_missing, "</p>\n");
-    if (rows.n)
-        pp_html_section(out, &rows);
-    pp_html_figure_end(out);
-}
-
-void pp_html_decode(FILE *out, const struct pp_report *r)
-{
     char text[PP_ANSWER_TEXT];
-    if (!r->decode)
-        return;
-    pp_html_figure_begin(out, "decode", "Decoded on the GPU",
-                         "Images that the GPU decoded, of the whole run.");
-    pp_html_in(out, "<p>", pp_answer(r, PP_ANSWER_DECODE, text), "</p>\n");
-    pp_html_section_at(out, &pp_section_differences, r, "decode.differences");
-    pp_html_figure_end(out);
+    if (r->gpu) {
+        struct pp_section_rows rows = pp_section_gpu_rows(r, line);
+        pp_html_figure_begin(
+            out, "gpu", "GPU",
+            "Shares of the steady state. Idle time is divided by what the awaited batch was doing.");
+        pp_html_in(out, "<p><strong>NOT MEASURED:</strong> ", r->gpu->not_measured, "</p>\n");
+        pp_html_in(out, "<p><strong>NVML NOT MEASURED:</strong> ", r->gpu->counters_missing, "</p>\n");
+        if (rows.n)
+            pp_html_section(out, &rows);
+        pp_html_figure_end(out);
+    }
+    if (r->decode) {
+        pp_html_figure_begin(out, "decode", "Decoded on the GPU",
+                             "Images that the GPU decoded, of the whole run.");
+        pp_html_in(out, "<p>", pp_answer(r, PP_ANSWER_DECODE, text), "</p>\n");
+        pp_html_section_at(out, &pp_section_differences, r, "decode.differences");
+        pp_html_figure_end(out);
+    }
 }
 
 /* ---- environment, configuration ---- */
@@ -289,32 +279,11 @@ void pp_html_environment(FILE *out, const struct pp_report *r)
     pp_html_figure_end(out);
 }
 
-/* How it was made, as far as that was recorded, and on what. */
-void pp_html_made(FILE *out, const struct pp_report *r)
-{
-    static const char *const keys[] = {"cpu_model", "usable_cpus", "hostname"};
-    if (!r->made)
-        return;
-    pp_html_figure_begin(out, "made", "What produced this file",
-                         "Date, command, directory and commit, and on what it ran.");
-    pp_html_in(out, "<p>Recorded ", r->made, ".</p>\n<p class=\"sub\">");
-    for (size_t k = 0, n = 0; k < sizeof(keys) / sizeof(*keys); k++)
-        for (size_t i = 0; i < r->n_environment; i++) {
-            const struct pp_report_pair *p = &r->environment[i];
-            if (strcmp(p->key, keys[k]) != 0 || !p->value)
-                continue;
-            pp_html_in(out, n++ ? ", " : "", p->key, " ");
-            pp_html_text(out, p->value);
-            pp_html_in(out, " ", p->unit, "");
-        }
-    fputs("</p>\n", out);
-    pp_html_figure_end(out);
-}
-
 /* ---- the recording ---- */
 
 void pp_html_recording(FILE *out, const struct pp_report *r)
 {
+    static const char *const keys[] = {"cpu_model", "usable_cpus", "hostname"};
     pp_html_figure_begin(out, "recording", "Recording",
                          "Cost of the recording, and what is missing from it.");
     fputs("<p>", out);
@@ -332,5 +301,22 @@ void pp_html_recording(FILE *out, const struct pp_report *r)
     fputs(r->n_losses ? ".</p>\n" : ". Nothing was lost.</p>\n", out);
     if (r->n_losses)
         pp_html_section_at(out, &pp_section_losses, r, "losses.items");
+    pp_html_figure_end(out);
+    if (!r->made)
+        return;
+    /* How it was made, as far as that was recorded, and on what. */
+    pp_html_figure_begin(out, "made", "What produced this file",
+                         "Date, command, directory and commit, and on what it ran.");
+    pp_html_in(out, "<p>Recorded ", r->made, ".</p>\n<p class=\"sub\">");
+    for (size_t k = 0, n = 0; k < sizeof(keys) / sizeof(*keys); k++)
+        for (size_t i = 0; i < r->n_environment; i++) {
+            const struct pp_report_pair *p = &r->environment[i];
+            if (strcmp(p->key, keys[k]) != 0 || !p->value)
+                continue;
+            pp_html_in(out, n++ ? ", " : "", p->key, " ");
+            pp_html_text(out, p->value);
+            pp_html_in(out, " ", p->unit, "");
+        }
+    fputs("</p>\n", out);
     pp_html_figure_end(out);
 }
