@@ -505,7 +505,8 @@ pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline
 
 void pp_costs_free(struct pp_costs *c)
 {
-    pp_requests_free(&c->requests);
+    free(c->requests.first_byte);
+    c->requests = (struct pp_requests){0};
     pp_ops_free(&c->ops);
     free(c->outages);
     free(c->samples);

@@ -5,11 +5,6 @@
 
 #define PAUSE 10 /* a step so many times as long as the middle one, if no more than one in so many is */
 
-static double length_ns(const struct pp_stretches *k, size_t i)
-{
-    return (double)(k->at[i].end_ns - k->at[i].start_ns);
-}
-
 /* Of the window, that in which the GPU's work was recorded. */
 static double recorded_part(const struct pp_costs_pass *p)
 {
@@ -114,7 +109,7 @@ void pp_costs_apart(struct pp_costs_pass *p)
      * of it is not lost. At the pace of batches, without what else there was. */
     double besides = p->other_ns + (double)p->whole->starts.gap_ns;
     for (size_t i = 0; i < p->checkpoint.n; i++)
-        besides += length_ns(&p->checkpoint, i);
+        besides += (double)(p->checkpoint.at[i].end_ns - p->checkpoint.at[i].start_ns);
     for (size_t i = pause; i < n; i++)
         besides += p->step[i].ns - middle;
     double filled = (c->in_trainer
@@ -134,7 +129,7 @@ void pp_costs_apart(struct pp_costs_pass *p)
     }
     p->pauses_ns = taken / p->steps;
     for (size_t i = 0; i < p->checkpoint.n; i++)
-        saved += fmax(length_ns(&p->checkpoint, i) - filled, 0);
+        saved += fmax((double)(p->checkpoint.at[i].end_ns - p->checkpoint.at[i].start_ns) - filled, 0);
     c->apart_ns = p->pauses_ns + saved / (batches > 0 ? batches : p->steps);
     c->gpu_busy_ns = gpu_busy_ns(p) / p->steps;
     copies(p);

@@ -422,7 +422,6 @@ int pp_knob_is_argument(const char *set)
 /* ---- the knob op ---- */
 
 enum { NAMED = 6, NAMES = 256 };
-#define MOST_FREED 0.99 /* other processes keep a little of the CPUs */
 
 static double part_of(double op, double all)
 {
@@ -462,10 +461,4 @@ pp_status pp_op_set(struct pp_knobs *k, const struct pp_costs *c, const char *te
     }
     pp_op_scale(k, c, op, factor);
     return PP_OK;
-}
-
-double pp_op_others_part(const struct pp_knobs *k, const struct pp_costs *c)
-{
-    double used = (c->outside_cpus >= 0 ? c->outside_cpus : 0) + c->helper_cpus;
-    return used > 0 ? fmin(k->freed_cpus / used, MOST_FREED) : 0;
 }

@@ -179,5 +179,3 @@ int pp_knob_is_argument(const char *set);
 /* "Blur:0.5", behind op=. PP_E_USAGE with the ops that there are; PP_E_UNSUPPORTED: there are no stacks. */
 pp_status pp_op_set(struct pp_knobs *k, const struct pp_costs *c, const char *text, struct pp_err *err);
 void pp_op_scale(struct pp_knobs *k, const struct pp_costs *c, const struct pp_op *op, double factor);
-/* CPUs that others used and that the knobs free, as a part of what they used. */
-double pp_op_others_part(const struct pp_knobs *k, const struct pp_costs *c);

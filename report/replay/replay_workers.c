@@ -199,17 +199,6 @@ static int claim_ahead(struct sim *m, int w)
     return 1;
 }
 
-static int claim(struct sim *m, int w)
-{
-    struct worker *a = &m->workers[w];
-    if (!(m->ahead ? claim_ahead(m, w) : take_row(m, w, &a->slot, &a->sample)))
-        return 0;
-    a->stage = W_START_AGAIN;
-    a->starts_again = a->epoch != m->slots[a->slot].epoch;
-    a->epoch = m->slots[a->slot].epoch;
-    return 1;
-}
-
 static void end_stage(struct sim *m, int w)
 {
     struct worker *a = &m->workers[w];
@@ -244,12 +233,17 @@ static void take_stages(struct sim *m, int w)
 {
     struct worker *a = &m->workers[w];
     for (;;) {
-        if (a->stage == W_NO_SAMPLE && !claim(m, w)) {
-            a->parked_at = m->agents.now;
-            a->parked = 1;
-            if (!m->s->per_worker)
-                line_join(&m->parked, (size_t)w);
-            return;
+        if (a->stage == W_NO_SAMPLE) {
+            if (!(m->ahead ? claim_ahead(m, w) : take_row(m, w, &a->slot, &a->sample))) {
+                a->parked_at = m->agents.now;
+                a->parked = 1;
+                if (!m->s->per_worker)
+                    line_join(&m->parked, (size_t)w);
+                return;
+            }
+            a->stage = W_START_AGAIN;
+            a->starts_again = a->epoch != m->slots[a->slot].epoch;
+            a->epoch = m->slots[a->slot].epoch;
         }
         if (begin_stage(m, w))
             return;

@@ -229,13 +229,13 @@ static void on_request(void *ctx, const struct pp_request_row *r)
 
 enum { HOSTS = 64 };
 
-/* The median answer of one host, or of all others. */
-static double median_of(const struct walk *w, const uint8_t *host, size_t which, int others, float *v,
+/* The median of the answers that have this mark, a host or a kind of connection, or of all others. */
+static double median_of(const struct walk *w, const uint8_t *mark, size_t which, int others, float *v,
                         size_t *n)
 {
     *n = 0;
     for (size_t i = 0; i < w->n; i++)
-        if (host[i] < HOSTS && (host[i] == which) != others)
+        if (mark[i] < HOSTS && (mark[i] == which) != others)
             v[(*n)++] = w->answer[i].all_ns;
     return *n ? pp_stats_nth(v, *n, *n / 2) : NAN;
 }
@@ -292,30 +292,6 @@ static void find_hot_prefix(const struct walk *w)
     }
 }
 
-/* The median answer on new connections, or on those that were kept. */
-static double median_answer(const struct walk *w, int opened, float *v, size_t *n)
-{
-    *n = 0;
-    for (size_t i = 0; i < w->n; i++)
-        if (w->answer[i].opened == opened)
-            v[(*n)++] = w->answer[i].all_ns;
-    return *n ? pp_stats_nth(v, *n, *n / 2) : NAN;
-}
-
-/* Where the bytes are most of the requests' time. */
-static pp_status find_link(const struct walk *w, struct pp_err *err)
-{
-    struct pp_requests *q = &w->c->requests;
-    if (q->transfer_ns < 0.5 * q->busy_ns || !w->n)
-        return PP_OK;
-    struct pp_transfer *t = malloc(w->n * sizeof(*t));
-    for (size_t i = 0; t && i < w->n; i++)
-        t[i] = w->answer[i].transfer;
-    q->link = t ? pp_request_link(t, w->n) : NAN;
-    free(t);
-    return isnan(q->link) ? pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu requests", w->n) : PP_OK;
-}
-
 /* ---- all of it ---- */
 
 static pp_status sum_up(struct walk *w, struct pp_err *err)
@@ -337,11 +313,21 @@ static pp_status sum_up(struct walk *w, struct pp_err *err)
         size_t n_new, n_kept;
         if (q->connections >= PP_LEAST_REQUESTS && kept >= PP_LEAST_REQUESTS) {
             q->connect_cpu_ns = fmax(w->cpu_ns[1] / q->connections - w->cpu_ns[0] / kept, 0);
-            double more = median_answer(w, 1, v, &n_new) - median_answer(w, 0, v, &n_kept);
+            for (size_t i = 0; i < w->n; i++)
+                host[i] = (uint8_t)w->answer[i].opened;
+            double more = median_of(w, host, 1, 0, v, &n_new) - median_of(w, host, 0, 0, v, &n_kept);
             if (n_new >= PP_LEAST_REQUESTS && n_kept >= PP_LEAST_REQUESTS)
                 q->connect_more_ns = fmax(more, 0);
         }
-        st = find_link(w, err);
+        if (q->transfer_ns >= 0.5 * q->busy_ns && w->n) { /* the bytes are most of the requests' time */
+            struct pp_transfer *t = malloc(w->n * sizeof(*t));
+            for (size_t i = 0; t && i < w->n; i++)
+                t[i] = w->answer[i].transfer;
+            q->link = t ? pp_request_link(t, w->n) : NAN;
+            free(t);
+            if (isnan(q->link))
+                st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu requests", w->n);
+        }
         for (size_t i = 0; i < w->n; i++)
             v[i] = w->answer[i].first_ns;
         qsort(v, w->n, sizeof(*v), pp_by_float);
@@ -388,12 +374,6 @@ pp_status pp_requests_read(const struct pp_source *source, const struct pp_timel
     free(w.slot);
     free(w.order);
     return st;
-}
-
-void pp_requests_free(struct pp_requests *r)
-{
-    free(r->first_byte);
-    *r = (struct pp_requests){0};
 }
 
 double pp_requests_first_byte(const struct pp_requests *r, double q)

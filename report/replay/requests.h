@@ -21,7 +21,6 @@
  * requests nothing changes. PP_E_NO_MEMORY. */
 pp_status pp_requests_read(const struct pp_source *source, const struct pp_timeline *timeline,
                            struct pp_costs *c, struct pp_err *err);
-void pp_requests_free(struct pp_requests *r);
 
 /* The time to the first byte below which a part q of the answers came, in ns; NAN: there are none. */
 double pp_requests_first_byte(const struct pp_requests *r, double q);

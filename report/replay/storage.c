@@ -56,24 +56,6 @@ static double times_slower(struct usual slow, struct usual before)
 #define PART_P 0.001 /* of one part; 16 are looked at */
 #define HARDLY_SLOWER 1.5
 
-/* Whether the reads of the part differ from those of all others by more than chance. */
-static int differs(const struct pp_costs *c, size_t part)
-{
-    struct pp_mann_whitney m = {.p = 1};
-    struct pp_err ignored;
-    double *x = malloc((c->n + 1) * sizeof(*x));
-    size_t in = 0, out = 0;
-    for (size_t i = 0; x && i < c->n; i++)
-        if (part_of(c, &c->samples[i]) == part)
-            x[in++] = c->samples[i].read_blocked;
-        else
-            x[c->n - ++out] = c->samples[i].read_blocked;
-    if (!x || pp_mann_whitney(x, in, x + in, out, &m, &ignored) != PP_OK)
-        m.p = 1; /* nothing is claimed */
-    free(x);
-    return m.p < PART_P;
-}
-
 /* Within the parts: in a slow part most reads are slow, of a tail each part has its few. */
 static double shard_of(const struct pp_costs *c, float *v)
 {
@@ -98,7 +80,22 @@ static double shard_of(const struct pp_costs *c, float *v)
     double slower = times_slower((struct usual){middle[PARTS - 1], mean[PARTS - 1]},
                                  (struct usual){pp_stats_at_sorted(middle, PARTS, 0.5),
                                                 pp_stats_at_sorted(mean, PARTS, 0.5)});
-    return slower < HARDLY_SLOWER || differs(c, slowest) ? slower : NAN;
+    if (slower < HARDLY_SLOWER)
+        return slower;
+    /* Whether the reads of the part differ from those of all others by more than chance. */
+    struct pp_mann_whitney m = {.p = 1};
+    struct pp_err ignored;
+    double *x = malloc((c->n + 1) * sizeof(*x));
+    size_t in = 0, out = 0;
+    for (size_t i = 0; x && i < c->n; i++)
+        if (part_of(c, &c->samples[i]) == slowest)
+            x[in++] = c->samples[i].read_blocked;
+        else
+            x[c->n - ++out] = c->samples[i].read_blocked;
+    if (!x || pp_mann_whitney(x, in, x + in, out, &m, &ignored) != PP_OK)
+        m.p = 1; /* nothing is claimed */
+    free(x);
+    return m.p < PART_P ? slower : NAN;
 }
 
 static struct usual usual_read(const struct pp_cost_sample **order, size_t from, size_t to, float *v)
@@ -254,26 +251,10 @@ static double slow_read_ns(double median)
     return fmax(OUTAGE_TIMES * median, OUTAGE_NS);
 }
 
-/* Whether another worker's read began and ended while that one, order[i], was slow: then storage went on.
- * What waits less than half as long as usual may have come from a cache. */
-static int storage_went_on(const struct pp_cost_sample **order, size_t i, double median)
-{
-    enum { MOST_LOOKED_AT = 512 };
-    const struct pp_cost_sample *slow = order[i];
-    for (size_t k = i; k > 0 && i - k < MOST_LOOKED_AT; k--) {
-        const struct pp_cost_sample *x = order[k - 1];
-        if (x->read_end_ns <= slow->read_start_ns)
-            return 0;
-        if (x->worker != slow->worker && x->read_start_ns > slow->read_start_ns &&
-            x->read_blocked >= 0.5 * median && x->read_blocked < slow_read_ns(median))
-            return 1;
-    }
-    return 0;
-}
-
 /* The part of the slow reads at the same time; 0: too few to tell. median: of the time blocked in reads. */
 static double outages_share(const struct pp_costs *c, const struct pp_cost_sample **order, double median)
 {
+    enum { MOST_LOOKED_AT = 512 };
     double limit = slow_read_ns(median);
     size_t slow = 0, together = 0, went_on = 0;
     const struct pp_cost_sample *last = NULL;
@@ -285,7 +266,17 @@ static double outages_share(const struct pp_costs *c, const struct pp_cost_sampl
         int pair = last && last->worker != x->worker &&
                    (double)(x->read_end_ns - last->read_end_ns) < OUTAGE_NS;
         slow++;
-        went_on += (size_t)storage_went_on(order, i, median);
+        /* Where another worker's read began and ended while this one was slow, storage went on. What waits
+         * less than half as long as usual may have come from a cache. */
+        for (size_t k = i; k > 0 && i - k < MOST_LOOKED_AT; k--) {
+            const struct pp_cost_sample *o = order[k - 1];
+            int other = o->read_end_ns > x->read_start_ns && o->worker != x->worker &&
+                        o->read_start_ns > x->read_start_ns && o->read_blocked >= 0.5 * median &&
+                        o->read_blocked < limit;
+            went_on += other;
+            if (other || o->read_end_ns <= x->read_start_ns)
+                break;
+        }
         together += (size_t)pair + (size_t)(pair && !last_counted);
         last_counted = pair;
         last = x;

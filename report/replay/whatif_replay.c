@@ -73,18 +73,6 @@ struct walk {
     double warm;    /* warm_part */
 };
 
-/* Fewer requests are some of the recorded ones, each as long as it was; more are made of each. */
-static double first_bytes(struct walk *w, double first)
-{
-    if (w->shards >= 1)
-        return first * w->shards;
-    w->owed_ns += first * w->shards;
-    if (w->owed_ns < first / 2)
-        return 0;
-    w->owed_ns -= first;
-    return first;
-}
-
 /* What num_workers=0 takes from a step, or from the making of a batch: nothing is handed over. */
 static double warmer_ns(const struct pp_knobs *k, const struct pp_cold *cold)
 {
@@ -122,7 +110,15 @@ static double saved_ns(const struct pp_costs *c, const struct pp_knobs *k, const
     if (!x->requests)
         return 0;
     double slower = k->even_hosts && x->slow_host ? fmax(c->requests.slow_host, 1) : 1;
-    double first = first_bytes(w, hedged(c, &w->hedge, x->first_byte / slower, i) * k->first_byte);
+    double first = hedged(c, &w->hedge, x->first_byte / slower, i) * k->first_byte;
+    /* Fewer requests are some of the recorded ones, each as long as it was; more are made of each. */
+    if (w->shards >= 1) {
+        first *= w->shards;
+    } else {
+        w->owed_ns += first * w->shards;
+        first = w->owed_ns < first / 2 ? 0 : first;
+        w->owed_ns -= first;
+    }
     double transfer = k->bandwidth > 0 || in_line(c) ? 0 /* on the link then */
                       : k->stream > 0                ? x->bytes / k->stream * 1e9
                                                      : x->transfer / slower;
@@ -224,6 +220,8 @@ static double pinned_saves_ns(const struct pp_costs *c, const struct pp_knobs *k
                                : c->pageable_call_ns;
 }
 
+#define MOST_FREED 0.99 /* other processes keep a little of the CPUs */
+
 static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp_knobs *k)
 {
     double batch = k->batch > 0 ? k->batch : c->batch_size, larger = k->per_batch ? 1 : batch / c->batch_size,
@@ -232,7 +230,9 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
            step_cpu = step_ns > 0 ? c->step_cpu_ns / step_ns : 0, warmer = warmer_ns(k, &c->cold_step);
     double taking = larger * taking_part(c, k), wake = wake_part(c, k),
            copied = k->gpu_decode.per_s > 0 ? larger * k->gpu_decode.copied : larger;
-    double freed = pp_op_others_part(k, c);
+    /* CPUs that others used and that the knobs free, as a part of what they used. */
+    double used = fmax(c->outside_cpus, 0) + c->helper_cpus,
+           freed = used > 0 ? fmin(k->freed_cpus / used, MOST_FREED) : 0;
     int workers = workers_of(c, k), alone = in_trainer(c, k);
     /* New workers of an epoch import and copy pages side by side: where they are more than the CPUs, they
      * start as much later. */
