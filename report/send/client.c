@@ -48,27 +48,17 @@ static pp_status keep_answer(void *ctx, const struct pp_http_head *head, const u
     return PP_OK;
 }
 
-static const char *words_of(const struct pp_status_words *words, int code)
-{
-    static const struct pp_status_words every[] = {
-        {300, 399, "it redirects; give the final URL"},
-        {401, 401, "it wants a user and a password, or a token"},
-        {403, 403, "it does not allow this user to write"},
-        {404, 405, "it has no such path; check the URL"},
-        {407, 407, PP_HTTP_407},
-        {413, 413, "it finds the body too large"},
-        {429, 429, "it wants to be asked less often"},
-        {500, 599, "its own trouble"},
-        {1, 999, "not what such a server answers"},
-    };
-    for (; words && words->from; words++)
-        if (code >= words->from && code <= words->to)
-            return words->words;
-    const struct pp_status_words *w = every;
-    while (code < w->from || code > w->to)
-        w++;
-    return w->words;
-}
+static const struct pp_status_words every[] = {
+    {300, 399, "it redirects; give the final URL"},
+    {401, 401, "it wants a user and a password, or a token"},
+    {403, 403, "it does not allow this user to write"},
+    {404, 405, "it has no such path; check the URL"},
+    {407, 407, PP_HTTP_407},
+    {413, 413, "it finds the body too large"},
+    {429, 429, "it wants to be asked less often"},
+    {500, 599, "its own trouble"},
+    {1, 999, "not what such a server answers"},
+};
 
 int pp_client_send(struct pp_client *c, const struct pp_client_request *r,
                    const struct pp_status_words *words, struct pp_client_answer *a)
@@ -101,7 +91,12 @@ int pp_client_send(struct pp_client *c, const struct pp_client_request *r,
     }
     a->code = head->status > 0 && head->status <= 999 ? head->status : 999;
     a->retry_s = a->code == 429 || a->code == 503 ? (long)head->retry_after_s : 0;
-    snprintf(a->why, sizeof(a->why), "%s answered %d: %s", shown, a->code, words_of(words, a->code));
+    const char *said = NULL;
+    for (const struct pp_status_words *w = words; !said && w && w->from; w++)
+        said = a->code >= w->from && a->code <= w->to ? w->words : NULL;
+    for (const struct pp_status_words *w = every; !said; w++)
+        said = a->code >= w->from && a->code <= w->to ? w->words : NULL;
+    snprintf(a->why, sizeof(a->why), "%s answered %d: %s", shown, a->code, said);
     return 0;
 }
 

@@ -29,34 +29,27 @@ static int take_id(const json_t *v, char id[65])
     return 1;
 }
 
-/* Of "mlflow-artifacts:/0/RUN/artifacts" and "mlflow-artifacts://HOST/0/RUN/artifacts" the path; anything
- * else is a store that the server does not give access to. */
-static void take_artifacts(const json_t *v, char *out, size_t size)
-{
-    static const char scheme[] = "mlflow-artifacts:";
-    const char *text = json_string_value(v);
-    if (!text || strncmp(text, scheme, sizeof(scheme) - 1) != 0)
-        return;
-    text += sizeof(scheme) - 1;
-    if (strncmp(text, "//", 2) == 0)
-        text = strchr(text + 2, '/');
-    while (text && *text == '/')
-        text++;
-    if (!text || !*text || strlen(text) >= size || strstr(text, ".."))
-        return;
-    for (const char *c = text; *c; c++)
-        if (!isalnum((unsigned char)*c) && !strchr("-_./", *c))
-            return;
-    snprintf(out, size, "%s", text);
-}
-
 int pp_mlflow_read_run(const char *body, size_t n, struct pp_mlflow_run *out)
 {
     json_t *root = json_loadb(body, n, JSON_REJECT_DUPLICATES, NULL);
     json_t *info = json_object_get(json_object_get(root, "run"), "info");
     *out = (struct pp_mlflow_run){0};
     int found = take_id(json_object_get(info, "run_id"), out->id);
-    take_artifacts(json_object_get(info, "artifact_uri"), out->artifacts, sizeof(out->artifacts));
+    /* Of "mlflow-artifacts:/0/RUN/artifacts" and "mlflow-artifacts://HOST/0/RUN/artifacts" the path; anything
+     * else is a store that the server does not give access to. */
+    static const char scheme[] = "mlflow-artifacts:";
+    const char *text = json_string_value(json_object_get(info, "artifact_uri")),
+               *path = text && strncmp(text, scheme, sizeof(scheme) - 1) == 0 ? text + sizeof(scheme) - 1
+                                                                              : NULL;
+    if (path && strncmp(path, "//", 2) == 0)
+        path = strchr(path + 2, '/');
+    while (path && *path == '/')
+        path++;
+    int plain = path && *path && strlen(path) < sizeof(out->artifacts) && !strstr(path, "..");
+    for (const char *c = path; plain && *c; c++)
+        plain = isalnum((unsigned char)*c) || strchr("-_./", *c);
+    if (plain)
+        snprintf(out->artifacts, sizeof(out->artifacts), "%s", path);
     json_decref(root);
     return found;
 }

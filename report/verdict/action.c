@@ -144,21 +144,11 @@ static const char *unless_it_is_a_lock(const struct pp_report_verdict *v, struct
     return NULL;
 }
 
-/* Where no replay tells how much faster epochs would begin: a part of what they take now, since the program
- * itself works between epochs too. NULL: not known. */
-static const char *without_boundaries(const struct pp_report *r, struct pp_arena *arena)
-{
-    char share[32];
-    double part = r->boundary_s / r->window_s;
-    if (!(part > 0 && part < 1))
-        return NULL;
-    return pp_arena_printf(arena, "a part of the %s of the time that epoch boundaries take",
-                           pp_text_percent(share, sizeof(share), part));
-}
-
 void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
 {
     struct pp_report_verdict *v = &r->verdict;
+    double part = r->boundary_s / r->window_s;
+    char share[32];
     say_what_lacks(r, arena);
     if (!v->remedy)
         return;
@@ -172,7 +162,13 @@ void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
               v->remedy == &pp_remedies[PP_REMEDY_ONE_LOADER] ||
               v->remedy == &pp_remedies[PP_REMEDY_ONE_ITERATOR]) &&
              !v->action.fix)
-        v->action.depends = without_boundaries(r, arena);
+        /* Where no replay tells how much faster epochs would begin: a part of what they take now, since the
+         * program itself works between epochs too. */
+        v->action.depends = part > 0 && part < 1
+                                ? pp_arena_printf(arena,
+                                                  "a part of the %s of the time that epoch boundaries take",
+                                                  pp_text_percent(share, sizeof(share), part))
+                                : NULL;
     else if (v->remedy->looks_first && !v->action.fix)
         v->action.depends = unless_it_is_a_lock(v, arena);
     const struct pp_report_fix *fix = v->action.fix;

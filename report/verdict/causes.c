@@ -60,32 +60,28 @@ static int says_less(const struct pp_values *v, const struct pp_rule *rules, siz
     return 0;
 }
 
-static void reject(const struct pp_values *v, const struct pp_rule *rules, size_t n, struct pp_arena *arena,
-                   struct pp_report_verdict *verdict)
-{
-    struct pp_report_rejected *all = verdict->rejected;
-    for (size_t i = 0; i < n; i++) {
-        const struct pp_rule *r = &rules[i];
-        int is_verdict = r->l2 && verdict->l1 && verdict->l2 && strcmp(verdict->l1, r->l1) == 0 &&
-                         strcmp(verdict->l2, r->l2) == 0;
-        int again = 0; /* a cause may have several rows; the first is the one that needs a replay */
-        for (size_t k = 0; r->l2 && k < verdict->n_rejected; k++)
-            again |= strcmp(all[k].l1, r->l1) == 0 && strcmp(all[k].l2, r->l2) == 0;
-        if (!r->l2 || is_verdict || again || says_less(v, rules, n, i))
-            continue;
-        struct pp_report_rejected *to = pp_arena_push(arena, (void **)&all, &verdict->n_rejected,
-                                                      sizeof(*to));
-        if (!to)
-            return;
-        *to = (struct pp_report_rejected){.l1 = r->l1, .l2 = r->l2, .why = why_not(v, r, arena)};
-        verdict->rejected = all;
-    }
-}
-
 void pp_causes_reject(const struct pp_facts *f, struct pp_arena *arena, struct pp_report_verdict *verdict)
 {
     const struct pp_values v = pp_facts_values(f);
-    reject(&v, pp_cause_rules_replay, pp_cause_rules_replay_n, arena, verdict);
-    reject(&v, pp_cause_rules_shares, pp_cause_rules_shares_n, arena, verdict);
-    reject(&v, pp_outside_rules, pp_outside_rules_n, arena, verdict);
+    const struct {
+        const struct pp_rule *rules;
+        size_t n;
+    } sets[] = {{pp_cause_rules_replay, pp_cause_rules_replay_n},
+                {pp_cause_rules_shares, pp_cause_rules_shares_n},
+                {pp_outside_rules, pp_outside_rules_n}};
+    for (size_t s = 0; s < sizeof(sets) / sizeof(*sets); s++)
+        for (size_t i = 0; i < sets[s].n; i++) {
+            struct pp_report_rejected *all = verdict->rejected, *to;
+            const struct pp_rule *r = &sets[s].rules[i];
+            int said = !r->l2 || (verdict->l1 && verdict->l2 && strcmp(verdict->l1, r->l1) == 0 &&
+                                  strcmp(verdict->l2, r->l2) == 0);
+            /* A cause may have several rows; the first is the one that needs a replay. */
+            for (size_t k = 0; !said && k < verdict->n_rejected; k++)
+                said = strcmp(all[k].l1, r->l1) == 0 && strcmp(all[k].l2, r->l2) == 0;
+            if (said || says_less(&v, sets[s].rules, sets[s].n, i) ||
+                !(to = pp_arena_push(arena, (void **)&all, &verdict->n_rejected, sizeof(*to))))
+                continue;
+            *to = (struct pp_report_rejected){.l1 = r->l1, .l2 = r->l2, .why = why_not(&v, r, arena)};
+            verdict->rejected = all;
+        }
 }

@@ -41,53 +41,44 @@ static double clear_of_others(const struct pp_facts *f, const struct pp_rule *ca
     return clear;
 }
 
-enum { SIDE, LEAD, FIDELITY, CLEAR, FACTORS };
+enum factor { SIDE, LEAD, FIDELITY, CLEAR, FACTORS };
 
-static void set_factors(const struct pp_facts *f, const struct pp_rule *cause, int bound, double explained,
-                        double factor[FACTORS])
-{
-    double se = f->data_wait_se, off = fabs(f->metric[PP_METRIC_DATA_WAIT] - pp_level_moderate->at_least);
-    double fidelity = isnan(f->replay_error) ? 0 : fmax(1 - fabs(f->replay_error) / PP_MOST_REPLAY_ERROR, 0);
-    int about_cpus = cause &&
-                     (cause->relief.compare != PP_NO_CONDITION || pp_rule_asks(cause, PP_METRIC_G_WORKERS));
-    /* chance that the true share lies on the same side of the threshold as the measured one */
-    factor[SIDE] = se > 0 ? 1 - 0.5 * erfc(off / se / sqrt(2)) : isnan(se) ? NAN : 1;
-    factor[LEAD] = cause && bound ? lead(f, explained) : 1;
-    factor[FIDELITY] = cause && bound ? 0.8 + 0.2 * fidelity : 1;
-    factor[CLEAR] = bound && about_cpus ? clear_of_others(f, cause) : 1;
-}
-
-double pp_confidence_score(const struct pp_facts *f, const struct pp_rule *cause, int bound, double explained)
-{
-    double factor[FACTORS];
-    set_factors(f, cause, bound, explained, factor);
-    return factor[SIDE] * factor[LEAD] * factor[FIDELITY] * factor[CLEAR];
-}
-
-const char *pp_confidence_words(double confidence)
-{
-    return isnan(confidence)               ? NULL
-           : confidence >= PP_NEAR_CERTAIN ? "near certain"
-           : confidence >= 0.7             ? "likely"
-                                           : "unclear";
-}
-
-const char *pp_confidence_doubt(const struct pp_facts *f, const struct pp_rule *cause, int bound,
-                                double explained)
+void pp_confidence_judge(const struct pp_facts *f, const struct pp_rule *cause, int bound,
+                         struct pp_report_verdict *v)
 {
     static const char *const words[FACTORS] = {"the wait is close to 5 % of the time",
                                                "another cause weighs nearly as much",
                                                "the replay does not reproduce the run well",
                                                "other processes use the CPUs"};
-    double factor[FACTORS];
-    int least = SIDE;
-    set_factors(f, cause, bound, explained, factor);
-    for (int i = 0; i < FACTORS; i++)
-        if (factor[i] < factor[least])
-            least = i;
-    if (least == FIDELITY && isnan(f->replay_error))
-        return "no replay could check it";
-    return factor[least] < 1 ? words[least] : NULL;
+    double fidelity = isnan(f->replay_error) ? 0 : fmax(1 - fabs(f->replay_error) / PP_MOST_REPLAY_ERROR, 0),
+           se = f->data_wait_se, off = fabs(f->metric[PP_METRIC_DATA_WAIT] - pp_level_moderate->at_least);
+    int about_cpus = cause &&
+                     (cause->relief.compare != PP_NO_CONDITION || pp_rule_asks(cause, PP_METRIC_G_WORKERS));
+    if (f->trace) /* calibrated on recordings */
+        return;
+    const double factor[FACTORS] = {
+        /* the chance that the true share lies on the same side of the threshold as the measured one */
+        [SIDE] = se > 0      ? 1 - 0.5 * erfc(off / se / sqrt(2))
+                 : isnan(se) ? NAN
+                             : 1,
+        [LEAD] = cause && bound ? lead(f, v->explained) : 1,
+        [FIDELITY] = cause && bound ? 0.8 + 0.2 * fidelity : 1,
+        [CLEAR] = bound && about_cpus ? clear_of_others(f, cause) : 1};
+    v->confidence_score = factor[SIDE] * factor[LEAD] * factor[FIDELITY] * factor[CLEAR];
+    v->confidence = pp_confidence_of(v->confidence_score);
+    v->certainty = isnan(v->confidence)               ? NULL
+                   : v->confidence >= PP_NEAR_CERTAIN ? "near certain"
+                   : v->confidence >= 0.7             ? "likely"
+                                                      : "unclear";
+    v->doubt = NULL;
+    if (!(v->confidence < PP_NEAR_CERTAIN))
+        return;
+    enum factor least = SIDE;
+    for (enum factor i = SIDE; i < FACTORS; i++)
+        least = factor[i] < factor[least] ? i : least;
+    v->doubt = least == FIDELITY && isnan(f->replay_error) ? "no replay could check it"
+               : factor[least] < 1                         ? words[least]
+                                                           : NULL;
 }
 
 double pp_confidence_of(double score)

@@ -189,37 +189,18 @@ OFFERED(has_late_requests, many_requests(c) && !c->streaming && c->requests.answ
                                m[PP_METRIC_REMOTE_TAIL] >= LEAST_TAIL)
 
 /* Half of the requests only ask how large an object is, and the others bring it. */
-static int asks_first(const struct pp_costs *c, const double *m)
-{
-    const struct pp_requests *q = &c->requests;
-    return many_requests(c) && fabs(m[PP_METRIC_REMOTE_EMPTY] - 0.5) < 0.1 &&
-           q->bytes > 4.0 * PP_EMPTY_ANSWER * (q->n - q->empty);
-}
-
-static int restarts_workers(const struct pp_costs *c, const double *m)
-{
-    double epoch_ns = (double)c->epoch_samples * 1e9 / c->samples_per_s;
-    return c->epoch_workers_ns + c->restart_ns > WORTH_KEEPING * epoch_ns;
-}
-
-static int draws_long(const struct pp_costs *c, const double *m)
-{
-    double epoch_ns = (double)c->epoch_samples * 1e9 / c->samples_per_s;
-    return c->epoch_sampler_ns > WORTH_KEEPING * epoch_ns ||
-           c->draw_ns > WORTH_KEEPING * c->batch_size * 1e9 / c->samples_per_s;
-}
-
+OFFERED(asks_first, many_requests(c) && fabs(m[PP_METRIC_REMOTE_EMPTY] - 0.5) < 0.1 &&
+                        c->requests.bytes > 4.0 * PP_EMPTY_ANSWER * (c->requests.n - c->requests.empty))
+OFFERED(restarts_workers, c->epoch_workers_ns + c->restart_ns >
+                              WORTH_KEEPING * ((double)c->epoch_samples * 1e9 / c->samples_per_s))
+OFFERED(draws_long,
+        c->epoch_sampler_ns > WORTH_KEEPING * ((double)c->epoch_samples * 1e9 / c->samples_per_s) ||
+            c->draw_ns > WORTH_KEEPING * c->batch_size * 1e9 / c->samples_per_s)
 /* The work of the CPUs is the largest cause, most of it is decoding, and the GPU has an engine for it. */
-static int may_decode_on_gpu(const struct pp_costs *c, const double *m)
-{
-    return m[PP_METRIC_W_WORK] >= PP_LARGEST_WEIGHT &&
-           m[PP_METRIC_TRANSFORM_PART] + m[PP_METRIC_COLLATE_PART] < 0.5 && pp_nvjpeg_engine_in(c);
-}
-
-static int unpickles_long(const struct pp_costs *c, const double *m)
-{
-    return c->unpickle_ns * c->samples_per_s >= PP_LEAST_SHARE * 1e9 * c->batch_size;
-}
+OFFERED(may_decode_on_gpu, m[PP_METRIC_W_WORK] >= PP_LARGEST_WEIGHT &&
+                               m[PP_METRIC_TRANSFORM_PART] + m[PP_METRIC_COLLATE_PART] < 0.5 &&
+                               pp_nvjpeg_engine_in(c))
+OFFERED(unpickles_long, c->unpickle_ns * c->samples_per_s >= PP_LEAST_SHARE * 1e9 * c->batch_size)
 
 #define LEAST_TENSORS 1.5 /* a mean over batches, of which a few may not have been counted */
 

@@ -4,18 +4,6 @@
 
 #define RECORD "Record the job itself for some minutes: pipeprobe exec -- python train.py"
 
-/* The two-sided 95 % quantile of Student's t for 1, 2, ... degrees of freedom (Abramowitz and Stegun,
- * table 26.10); beyond, the normal's. */
-static double t95(double degrees)
-{
-    static const double t[] = {12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23,
-                               2.20,  2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10, 2.09, 2.09};
-    size_t n = sizeof(t) / sizeof(*t);
-    if (!(degrees >= 1))
-        return NAN;
-    return degrees > (double)n ? 1.96 : t[(size_t)degrees - 1];
-}
-
 static int is(const char *text, const char *word)
 {
     return text && strcmp(text, word) == 0;
@@ -50,24 +38,13 @@ const char *pp_trace_more_steps(const struct pp_facts *f)
     return words_of(f)->more_steps;
 }
 
-const char *pp_trace_few_steps(const struct pp_facts *f, struct pp_arena *arena, const char **next_step)
+const char *pp_trace_doubt(const struct pp_facts *f, int is_guarded, struct pp_arena *arena,
+                           const char **next_step)
 {
-    *next_step = pp_trace_more_steps(f);
-    double share = f->metric[PP_METRIC_DATA_WAIT], n = f->metric[PP_METRIC_BATCHES],
-           off = f->data_wait_se * t95(n - 1), limit = pp_level_moderate->at_least;
-    char low[32], high[32], at[32], count[32];
-    if (!(off > 0) || share - off >= limit || share + off < limit)
-        return NULL;
-    return pp_arena_printf(arena,
-                           "the wait is %s of the step time, with a 95 %% interval of %s to %s from %s steps",
-                           pp_text_percent(at, sizeof(at), share),
-                           pp_text_percent(low, sizeof(low), fmax(share - off, 0)),
-                           pp_text_percent(high, sizeof(high), fmin(share + off, 1)),
-                           pp_text_count(count, sizeof(count), n));
-}
-
-const char *pp_trace_unnamed(const struct pp_facts *f, struct pp_arena *arena, const char **next_step)
-{
+    /* The two-sided 95 % quantile of Student's t for 1, 2, ... degrees of freedom (Abramowitz and Stegun,
+     * table 26.10); beyond, the normal's. */
+    static const double t95[] = {12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23,
+                                 2.20,  2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10, 2.09, 2.09};
     *next_step =
         is(f->trace, "xplane")
             ? "Put the loop's next() into jax.profiler.TraceAnnotation(\"data_wait\") and each step into "
@@ -77,7 +54,23 @@ const char *pp_trace_unnamed(const struct pp_facts *f, struct pp_arena *arena, c
         return pp_arena_printf(arena, "no event of the trace is a wait for data (%s)", words_of(f)->waits);
     if (is(f->trace_waits, "another thread"))
         return "another thread than the training loop's takes the batches, so the trainer's own wait has no name in the trace";
-    return NULL;
+    if (is_guarded)
+        return NULL;
+    *next_step = pp_trace_more_steps(f);
+    double share = f->metric[PP_METRIC_DATA_WAIT], n = f->metric[PP_METRIC_BATCHES],
+           t = !(n >= 2)                                      ? NAN
+               : n - 1 > (double)(sizeof(t95) / sizeof(*t95)) ? 1.96
+                                                              : t95[(size_t)(n - 1) - 1],
+           off = f->data_wait_se * t, limit = pp_level_moderate->at_least;
+    char low[32], high[32], at[32], count[32];
+    if (!(off > 0) || share - off >= limit || share + off < limit)
+        return NULL;
+    return pp_arena_printf(arena,
+                           "the wait is %s of the step time, with a 95 %% interval of %s to %s from %s steps",
+                           pp_text_percent(at, sizeof(at), share),
+                           pp_text_percent(low, sizeof(low), fmax(share - off, 0)),
+                           pp_text_percent(high, sizeof(high), fmin(share + off, 1)),
+                           pp_text_count(count, sizeof(count), n));
 }
 
 const char *pp_trace_blind(const struct pp_facts *f, struct pp_arena *arena, const char **next_step)

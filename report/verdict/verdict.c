@@ -121,25 +121,6 @@ static void show_cause(const struct judge *j, const struct pp_rule *rule)
     }
 }
 
-/* The laws that hold (one that does not is what made the verdict inconclusive), and which bound the
- * throughput is nearest to. */
-static void show_laws(const struct judge *j)
-{
-    const struct pp_facts *f = j->facts;
-    if (f->text[PP_METRIC_BOUND_BY])
-        pp_judge_evidence(j, PP_METRIC_BOUND,
-                          pp_judge_fill(j, "of the limit of {bound_by} at the recorded cost"), 0);
-    for (size_t i = 0; i < pp_guard_rules_n; i++) {
-        const struct pp_guard_rule *g = &pp_guard_rules[i];
-        char limit[48];
-        if (pp_metric_facts[g->metric].from == PP_FROM_LAWS && f->metric[g->metric] <= g->limit)
-            pp_judge_evidence(j, g->metric,
-                              pp_arena_printf(j->arena, "<= %s: the recording is consistent",
-                                              pp_unit_text(PP_UNIT_SHARE, g->limit, limit, sizeof(limit))),
-                              0);
-    }
-}
-
 /* Metrics that did not decide, without a threshold. */
 static void show_context(const struct judge *j)
 {
@@ -258,18 +239,6 @@ static const char *parts_of_wait(const struct judge *j)
     return pp_arena_copy(j->arena, text);
 }
 
-static void set_confidence(const struct judge *j, const struct pp_rule *cause, int bound)
-{
-    struct pp_report_verdict *v = j->out;
-    if (j->facts->trace) /* calibrated on recordings */
-        return;
-    v->confidence_score = pp_confidence_score(j->facts, cause, bound, v->explained);
-    v->confidence = pp_confidence_of(v->confidence_score);
-    v->certainty = pp_confidence_words(v->confidence);
-    v->doubt = v->confidence < PP_NEAR_CERTAIN ? pp_confidence_doubt(j->facts, cause, bound, v->explained)
-                                               : NULL;
-}
-
 /* Waits of the steady state as a share of the whole window, in which epochs begin and end besides. */
 static double waits_of_all(const double *m)
 {
@@ -342,7 +311,7 @@ static void judge_outside(const struct judge *j, const struct pp_rule *outside,
     v->level = bound ? level->level : "not";
     v->l1 = outside->l1;
     v->l2 = outside->l2;
-    set_confidence(j, outside, 0);
+    pp_confidence_judge(j->facts, outside, 0, v);
     v->exposed_share = NAN;
     enum pp_metric share = outside->when[0].fact;
     v->outside = share == PP_METRIC_COPY_BLOCKS                 ? "in copies within its steps"
@@ -448,7 +417,7 @@ static void judge_level(const struct judge *j)
     if (!bound) {
         if (strncmp(keeps_up(f->metric), STEP_LACKS_CPU, strlen(STEP_LACKS_CPU)) == 0 && !f->failed)
             v->stretched = f->metric[PP_METRIC_STRETCH];
-        set_confidence(j, NULL, 0);
+        pp_confidence_judge(f, NULL, 0, v);
         v->next_step = f->failed && f->ended_remedy
                            ? f->ended_remedy
                            : pp_arena_printf(j->arena, "%s%s", pp_judge_fill(j, keeps_up(f->metric)),
@@ -470,7 +439,7 @@ static void judge_level(const struct judge *j)
             v->l0 = "cpu-starved";
         v->explained = cause->l1 ? explained_by(f, cause) : NAN;
         if (cause->l1)
-            set_confidence(j, cause, 1);
+            pp_confidence_judge(f, cause, 1, v);
         v->parts = parts_of_wait(j);
         v->headline = cause->l1 ? headline(j) : NULL; /* NULL: the rule that says what was not measured */
         v->cause = pp_judge_fill(j, cause->said);
@@ -497,21 +466,32 @@ void pp_verdict_judge(const struct pp_facts *measured, struct pp_arena *arena, s
     out->stretched = NAN;
     const struct pp_guard_rule *guard = pp_judge_guard(facts);
     const struct pp_rule *outside = facts->only_first_batches ? find_outside(facts, 0) : NULL;
-    const char *next_step = NULL, *unnamed = facts->trace ? pp_trace_unnamed(facts, arena, &next_step) : NULL,
-               *doubt = NULL;
-    if (!guard && facts->trace && !unnamed)
-        doubt = pp_trace_few_steps(facts, arena, &next_step);
+    const char *next_step = NULL,
+               *doubt = facts->trace ? pp_trace_doubt(facts, guard != NULL, arena, &next_step) : NULL;
     if (outside && pp_rule_asks(outside, PP_METRIC_ITERATOR_OF)) /* of which the guards would see no batch */
         judge_outside(&j, outside, pp_level_moderate);
-    else if (unnamed || doubt)
-        pp_judge_doubt(&j, unnamed ? unnamed : doubt, next_step);
+    else if (doubt)
+        pp_judge_doubt(&j, doubt, next_step);
     else if (guard)
         pp_judge_inconclusive(&j, guard);
     else if (!facts->has_step)
         judge_ceiling(&j);
     else
         judge_level(&j);
-    show_laws(&j);
+    /* Which bound the throughput is nearest to, and the laws that hold; one that does not is what made the
+     * verdict inconclusive. */
+    if (f.text[PP_METRIC_BOUND_BY])
+        pp_judge_evidence(&j, PP_METRIC_BOUND,
+                          pp_judge_fill(&j, "of the limit of {bound_by} at the recorded cost"), 0);
+    for (size_t i = 0; i < pp_guard_rules_n; i++) {
+        const struct pp_guard_rule *g = &pp_guard_rules[i];
+        char limit[48];
+        if (pp_metric_facts[g->metric].from == PP_FROM_LAWS && f.metric[g->metric] <= g->limit)
+            pp_judge_evidence(&j, g->metric,
+                              pp_arena_printf(arena, "<= %s: the recording is consistent",
+                                              pp_unit_text(PP_UNIT_SHARE, g->limit, limit, sizeof(limit))),
+                              0);
+    }
     /* What decided goes first, in the order in which it was added; formats fold the rest away. */
     struct pp_report_evidence all[sizeof(out->evidence) / sizeof(out->evidence[0])];
     size_t n = 0;

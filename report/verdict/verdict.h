@@ -74,17 +74,14 @@ void pp_causes_reject(const struct pp_facts *f, struct pp_arena *arena, struct p
  * - of causes that are a lack of CPUs, how little others used the CPUs, which hides locks and missing
  * workers; and what free CPUs gain, over what they gain with a worker each: the rest is the loader's. */
 
-/* cause: NULL where the trainer does not wait. bound: the verdict is input-bound in the steady state.
- * explained: NAN: unknown. */
-double pp_confidence_score(const struct pp_facts *f, const struct pp_rule *cause, int bound,
-                           double explained);
 /* From this share of right verdicts on a sentence says "near certain". */
 #define PP_NEAR_CERTAIN 0.95
-/* "near certain", "likely" (from 0.7 on), "unclear"; NULL: no confidence. */
-const char *pp_confidence_words(double confidence);
-/* What lowers the score most, as "..., because this": literal text. */
-const char *pp_confidence_doubt(const struct pp_facts *facts, const struct pp_rule *cause, int bound,
-                                double explained);
+/* Sets v's score and confidence; the certainty in words ("near certain", "likely" from 0.7 on, "unclear";
+ * NULL: no confidence); and the doubt: what lowers the score most, as "..., because this", NULL where it is
+ * near certain. Literal texts. Of a trace nothing is set. cause: NULL where the trainer does not wait. bound:
+ * the verdict is input-bound in the steady state. v->explained is read; NAN: unknown. */
+void pp_confidence_judge(const struct pp_facts *f, const struct pp_rule *cause, int bound,
+                         struct pp_report_verdict *v);
 /* Calibrated; NAN for NAN. */
 double pp_confidence_of(double score);
 
@@ -101,11 +98,11 @@ extern const size_t pp_confidence_rows_n;
  * want of workers. DFTracer sees the workers' calls of files: storage may be named, what else workers do may
  * not. JAX's and TensorFlow's have the stages of tf.data, but no CPUs. */
 
-/* Why nothing names the trainer's waits, as a reason; NULL: something does. *next_step is what would tell. */
-const char *pp_trace_unnamed(const struct pp_facts *f, struct pp_arena *arena, const char **next_step);
-/* Likewise, where the few steps of a trace leave open which level the stall has: its 95 % interval holds the
- * limit of input-bound. */
-const char *pp_trace_few_steps(const struct pp_facts *f, struct pp_arena *arena, const char **next_step);
+/* Why nothing names the trainer's waits, as a reason; or, unless a guard says no already, how the few steps
+ * of a trace leave open which level the stall has: its 95 % interval holds the limit of input-bound. NULL:
+ * neither. *next_step is what would tell. */
+const char *pp_trace_doubt(const struct pp_facts *f, int is_guarded, struct pp_arena *arena,
+                           const char **next_step);
 
 /* What to do for more steps in the trace. */
 const char *pp_trace_more_steps(const struct pp_facts *f);
