@@ -11,23 +11,16 @@
 /* Of a frame, or of one that called it. */
 enum mark { IN_LOADER = 1, IN_FETCH = 2, IN_READ = 4 };
 
-static unsigned mark_of(const struct pp_stack_function *f)
-{
-    static const struct {
-        const char *file;
-        enum mark mark;
-    } rows[] = {{"torch/utils/data/dataloader.py", IN_LOADER},
-                {"torch/utils/data/_utils/fetch.py", IN_FETCH},
-                {"/socket.py", IN_READ},
-                {"/ssl.py", IN_READ},
-                {"/http/client.py", IN_READ},
-                {"/urllib3/response.py", IN_READ},
-                {"/subprocess.py", IN_READ}};
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-        if (pp_text_ends_in(f->file, rows[i].file))
-            return rows[i].mark;
-    return 0;
-}
+static const struct {
+    const char *file;
+    enum mark mark;
+} marks[] = {{"torch/utils/data/dataloader.py", IN_LOADER},
+             {"torch/utils/data/_utils/fetch.py", IN_FETCH},
+             {"/socket.py", IN_READ},
+             {"/ssl.py", IN_READ},
+             {"/http/client.py", IN_READ},
+             {"/urllib3/response.py", IN_READ},
+             {"/subprocess.py", IN_READ}};
 
 struct judging {
     struct pp_looks *out;
@@ -111,8 +104,10 @@ pp_status pp_looks_judge(struct pp_looks *seen, const unsigned char *role, size_
     unsigned char *mark = malloc(s->n_frames + 1);
     for (size_t i = 0; mark && i < s->n_frames; i++) {
         const struct pp_stack_frame *f = &s->frames[i];
-        mark[i] = (unsigned char)(mark_of(&s->functions[f->function]) |
-                                  (f->parent != PP_STACK_NONE ? mark[f->parent] : 0));
+        mark[i] = f->parent != PP_STACK_NONE ? mark[f->parent] : 0;
+        for (size_t k = 0; k < sizeof(marks) / sizeof(*marks); k++)
+            if (pp_text_ends_in(s->functions[f->function].file, marks[k].file))
+                mark[i] |= (unsigned char)marks[k].mark;
     }
     struct judging j = {.out = seen, .s = s, .mark = mark, .role = role, .threads = threads};
     j.v = ops->view = pp_stack_view(s, &ops->arena);

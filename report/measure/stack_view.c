@@ -82,20 +82,6 @@ static int asks_for_samples(const struct pp_stack_function *f)
     return 0;
 }
 
-/* The data set itself, and what holds others: time in them is not of an operation. */
-static int holds_others(const struct pp_stacks *s, size_t i)
-{
-    const char *path = s->members[i].path;
-    size_t n = strlen(path);
-    if (!strpbrk(path, ".["))
-        return 1;
-    for (size_t k = 0; k < s->n_members; k++)
-        if (strncmp(s->members[k].path, path, n) == 0 &&
-            (s->members[k].path[n] == '.' || s->members[k].path[n] == '['))
-            return 1;
-    return 0;
-}
-
 /* Of a frame, after its caller's, which it has. */
 static void look(const struct pp_stacks *s, const char *none, struct pp_frame_view *own, uint32_t i)
 {
@@ -140,8 +126,15 @@ struct pp_frame_view *pp_stack_view(const struct pp_stacks *s, struct pp_arena *
 {
     struct pp_frame_view *v = pp_arena_alloc(arena, (s->n_frames + 1) * sizeof(*v));
     char *none = pp_arena_alloc(arena, s->n_members + 1);
-    for (size_t i = 0; none && i < s->n_members; i++)
-        none[i] = (char)holds_others(s, i);
+    /* The data set itself, and what holds others: time in them is not of an operation. */
+    for (size_t i = 0; none && i < s->n_members; i++) {
+        const char *path = s->members[i].path;
+        size_t n = strlen(path);
+        none[i] = !strpbrk(path, ".[");
+        for (size_t k = 0; k < s->n_members && !none[i]; k++)
+            none[i] = strncmp(s->members[k].path, path, n) == 0 &&
+                      (s->members[k].path[n] == '.' || s->members[k].path[n] == '[');
+    }
     for (size_t i = 0; none && i < s->n_frames; i++)
         if (s->frames[i].op != PP_STACK_NONE && asks_for_samples(&s->functions[s->frames[i].function]))
             none[s->frames[i].op] = 1;

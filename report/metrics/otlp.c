@@ -59,13 +59,6 @@ static void write_attributes(struct writing *w, unsigned number, const struct pp
     pp_otlp_list_end(&w->doc);
 }
 
-static void write_times(struct writing *w, int has_start)
-{
-    if (has_start && w->start_ns)
-        pp_otlp_fixed64(&w->doc, 2, "startTimeUnixNano", w->start_ns);
-    pp_otlp_fixed64(&w->doc, 3, "timeUnixNano", w->now_ns);
-}
-
 /* ---- metrics: Metric{name=1, description=2, unit=3, gauge=5, sum=7, histogram=9} ---- */
 
 static void open_metric(struct writing *w, const struct pp_metric *m)
@@ -117,13 +110,15 @@ static void write_point(void *ctx, const struct pp_metric *m, const struct pp_me
         open_metric(w, m);
     }
     pp_otlp_item(&w->doc, 1);
+    if ((p->histogram || m->type == PP_METRIC_COUNTER) && w->start_ns)
+        pp_otlp_fixed64(&w->doc, 2, "startTimeUnixNano", w->start_ns);
+    pp_otlp_fixed64(&w->doc, 3, "timeUnixNano", w->now_ns);
     if (p->histogram) {
         /* HistogramDataPoint; counts of OTLP are those of the buckets alone. */
         const struct pp_metric_histogram *h = p->histogram;
         uint64_t count[PP_LIVE_WAIT_BOUNDS + 1];
         for (size_t i = 0; i <= h->n_bounds; i++)
             count[i] = h->count[i] - (i ? h->count[i - 1] : 0);
-        write_times(w, 1);
         pp_otlp_fixed64(&w->doc, 4, "count", h->count[h->n_bounds]);
         pp_otlp_double(&w->doc, 5, "sum", h->sum);
         pp_otlp_counts(&w->doc, 6, "bucketCounts", count, h->n_bounds + 1);
@@ -132,7 +127,6 @@ static void write_point(void *ctx, const struct pp_metric *m, const struct pp_me
     } else {
         /* NumberDataPoint. */
         int whole = m->type == PP_METRIC_COUNTER && !*unit_of(m->unit) && p->value >= 0 && p->value < 9e15;
-        write_times(w, m->type == PP_METRIC_COUNTER);
         if (whole)
             pp_otlp_fixed64(&w->doc, 6, "asInt", (uint64_t)p->value);
         else

@@ -168,27 +168,6 @@ static const char *text_cell(const struct pp_section_rows *rows, const struct pp
     return buf;
 }
 
-/* On a page too narrow for the columns, where a terminal would break numbers in two: the row as a sentence,
- * each value behind its head. */
-static void narrow_row(const struct pp_page *p, const struct pp_section_rows *rows, const void *row)
-{
-    const struct pp_section *s = rows->section;
-    char line[2 * PP_CELL_TEXT] = "", words[PP_CELL_TEXT], lead[PP_CELL_TEXT + 4] = "  ";
-    int n = 0;
-    for (size_t i = 0; i < s->n_columns; i++) {
-        const struct pp_section_column *c = &s->columns[i];
-        if (!c->head[PP_IN_TEXT] || c->flags & (PP_CELL_BELOW | PP_CELL_BAR))
-            continue;
-        const char *cell = text_cell(rows, c, row, words) + strspn(words, " "), *head = c->head[PP_IN_TEXT];
-        if (n++ == 0 && strlen(cell) < (size_t)p->columns / 2)
-            snprintf(lead, sizeof(lead), "  %s%s", cell, cell[0] ? " " : "");
-        else if (cell[0])
-            pp_text_add(line, sizeof(line), "%s%s%s%s", line[0] ? ", " : "", n > 1 ? head : "",
-                        n > 1 && head[0] ? " " : "", cell);
-    }
-    pp_page_text(p, PP_TONE_PLAIN, lead, 4, 0, line);
-}
-
 /* A cell has no room: a first one would be cut, another would touch the next. */
 static int runs_on(const int *width, const char *const *cell, int n)
 {
@@ -228,12 +207,29 @@ static void text_row(const struct pp_page *p, const struct pp_section_rows *rows
         cell[n] = text[n];
         width[n++] = c->width;
     }
-    if ((row && !wrapped && (runs_on(width, cell, n) || used > p->columns)) || least > p->columns) {
-        if (row)
-            narrow_row(p, rows, row);
-    } else
+    int narrow = (row && !wrapped && (runs_on(width, cell, n) || used > p->columns)) || least > p->columns;
+    if (!narrow)
         pp_page_row(p, row ? PP_TONE_PLAIN : PP_TONE_STRONG, width, cell, n, wrapped ? wrapped->width : 0,
                     wrapped ? text_cell(rows, wrapped, row, words) : "");
+    if (!narrow || !row)
+        return;
+    /* On a page too narrow for the columns, where a terminal would break numbers in two: the row as a
+     * sentence, each value behind its head. */
+    char line[2 * PP_CELL_TEXT] = "", lead[PP_CELL_TEXT + 4] = "  ";
+    words[0] = '\0';
+    for (size_t i = 0, said = 0; i < s->n_columns; i++) {
+        const struct pp_section_column *c = &s->columns[i];
+        if (!c->head[PP_IN_TEXT] || c->flags & (PP_CELL_BELOW | PP_CELL_BAR))
+            continue;
+        const char *value = text_cell(rows, c, row, words), *head = c->head[PP_IN_TEXT];
+        value += strspn(words, " ");
+        if (said++ == 0 && strlen(value) < (size_t)p->columns / 2)
+            snprintf(lead, sizeof(lead), "  %s%s", value, value[0] ? " " : "");
+        else if (value[0])
+            pp_text_add(line, sizeof(line), "%s%s%s%s", line[0] ? ", " : "", said > 1 ? head : "",
+                        said > 1 && head[0] ? " " : "", value);
+    }
+    pp_page_text(p, PP_TONE_PLAIN, lead, 4, 0, line);
 }
 
 void pp_section_text_heads(const struct pp_page *p, const struct pp_section *s)

@@ -33,22 +33,6 @@ static void find_most(const struct pp_demand *d, struct pp_estimate *out)
         }
 }
 
-/* As many workers as are busy on average would have to be busy all the time; more is found by trying. */
-static pp_status find_workers(const struct pp_costs *c, struct pp_knobs *k, struct pp_estimate *out,
-                              struct pp_err *err)
-{
-    pp_status st = PP_OK;
-    double rate, wait = 1, least = fmax(ceil(out->busy_workers - 1e-9), 1);
-    if (out->most_per_s < out->samples_per_s || least > MOST_WORKERS)
-        return PP_OK; /* no number of them will do */
-    for (int i = 0; i < TRIES && wait > KEEPS_UP && st == PP_OK; i++) {
-        k->workers = (int)(i < 3 ? least + i : ceil(least * (1 + 0.25 * (i - 1))));
-        st = pp_whatif_rate(c, k, &rate, &wait, err);
-    }
-    out->workers = k->workers;
-    return st == PP_OK ? pp_whatif(c, k, &out->with_workers, err) : st;
-}
-
 pp_status pp_estimate(const struct pp_costs *recorded, const struct pp_knobs *knobs, double step_ns,
                       struct pp_estimate *out, struct pp_err *err)
 {
@@ -86,5 +70,15 @@ pp_status pp_estimate(const struct pp_costs *recorded, const struct pp_knobs *kn
         .copy_share = d.copy_ns / step_ns,
     };
     find_most(&d, out);
-    return find_workers(c, &k, out, err);
+    /* As many workers as are busy on average would have to be busy all the time; more is found by trying. */
+    pp_status st = PP_OK;
+    double got, wait = 1, least = fmax(ceil(out->busy_workers - 1e-9), 1);
+    if (out->most_per_s < rate || least > MOST_WORKERS)
+        return PP_OK; /* no number of them will do */
+    for (int i = 0; i < TRIES && wait > KEEPS_UP && st == PP_OK; i++) {
+        k.workers = (int)(i < 3 ? least + i : ceil(least * (1 + 0.25 * (i - 1))));
+        st = pp_whatif_rate(c, &k, &got, &wait, err);
+    }
+    out->workers = k.workers;
+    return st == PP_OK ? pp_whatif(c, &k, &out->with_workers, err) : st;
 }

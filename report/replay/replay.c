@@ -41,20 +41,6 @@ static void arrive(struct sim *m, size_t slot)
     line_join(m->s->per_worker ? &m->held : &m->free_slots, slot);
 }
 
-static void copy_on(struct sim *m)
-{
-    if (++m->copy_stage < C_DONE) {
-        begin_copy_stage(m);
-        return;
-    }
-    m->copy_stage = C_IDLE;
-    m->copy_idle_since = m->agents.now;
-    if (m->s->decoder_per_s > 0)
-        line_join(&m->encoded, m->copied);
-    else
-        arrive(m, m->copied);
-}
-
 /* One batch at a time, in the order of their copies, and none overtakes: one without samples for the decoder
  * waits its turn. Its slot is read until then, and a device sync waits for it. */
 static int try_decode(struct sim *m)
@@ -118,22 +104,14 @@ static int try_step(struct sim *m)
     return 1;
 }
 
-static int has_stage(const struct sim *m, int stage)
-{
-    switch (stage) {
-    case T_SYNC: return m->s->sync;
-    case T_COLLECTIVE: return m->s->n_others > 0;
-    case T_EPOCH_GAP: return m->epoch_batches && (m->stepped + 1) % m->epoch_batches == 0;
-    default: return 1;
-    }
-}
-
 static void step_on(struct sim *m)
 {
-    int stage = m->trainer_stage;
+    int stage = m->trainer_stage, next;
     m->agents.beside = 0;
-    while (!has_stage(m, ++m->trainer_stage)) {
-    }
+    do
+        next = ++m->trainer_stage;
+    while ((next == T_SYNC && !m->s->sync) || (next == T_COLLECTIVE && !m->s->n_others) ||
+           (next == T_EPOCH_GAP && !(m->epoch_batches && (m->stepped + 1) % m->epoch_batches == 0)));
     if (m->epoch_batches > 1 && stage < T_EPOCH_GAP && m->trainer_stage >= T_EPOCH_GAP) {
         /* the second halves of epochs, when the pipeline has filled */
         uint64_t of_epoch = m->stepped % m->epoch_batches + 1;
@@ -182,9 +160,16 @@ static pp_status play(struct sim *m, struct pp_err *err)
             arrive(m, m->decoded);
         } else if (who == m->trainer)
             step_on(m);
-        else if (who == m->copy)
-            copy_on(m);
-        else
+        else if (who == m->copy && ++m->copy_stage < C_DONE)
+            begin_copy_stage(m);
+        else if (who == m->copy) {
+            m->copy_stage = C_IDLE;
+            m->copy_idle_since = m->agents.now;
+            if (m->s->decoder_per_s > 0)
+                line_join(&m->encoded, m->copied);
+            else
+                arrive(m, m->copied);
+        } else
             pp_sim_work_on(m, who);
     }
     return PP_OK;

@@ -251,31 +251,29 @@ static void take_stages(struct sim *m, int w)
     }
 }
 
-static void wake_worker(struct sim *m, int w)
-{
-    m->workers[w].parked = 0;
-    m->slot_waited += m->agents.now - m->workers[w].parked_at;
-    take_stages(m, w);
-}
-
 int pp_sim_try_work(struct sim *m)
 {
+    size_t w; /* who is woken, if it has waited for a slot */
     if (m->s->per_worker) {
         /* The next batch to the worker whose turn it is. */
         if (!open_batch(m))
             return 0;
-        size_t slot = m->open - 1, w = m->s->in_order ? m->turn : line_leave(&m->roomy);
+        size_t slot = m->open - 1;
+        w = m->s->in_order ? m->turn : line_leave(&m->roomy);
         m->open = 0;
         m->turn = (m->turn + 1) % (size_t)m->s->workers;
         m->slots[slot].worker = w;
         line_join(&m->workers[w].given, slot);
-        if (m->workers[w].parked)
-            wake_worker(m, (int)w);
-        return 1;
+        if (!m->workers[w].parked)
+            return 1;
+    } else {
+        if (!m->parked.n || !is_read(m) || (!m->open && !open_batch(m)))
+            return 0;
+        w = line_leave(&m->parked);
     }
-    if (!m->parked.n || !is_read(m) || (!m->open && !open_batch(m)))
-        return 0;
-    wake_worker(m, (int)line_leave(&m->parked));
+    m->workers[w].parked = 0;
+    m->slot_waited += m->agents.now - m->workers[w].parked_at;
+    take_stages(m, (int)w);
     return 1;
 }
 

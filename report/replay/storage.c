@@ -391,14 +391,6 @@ pp_status pp_slow_workers_find(struct pp_costs *c, struct pp_err *err)
     return PP_OK;
 }
 
-double pp_slow_worker_ns(const struct pp_costs *c, uint32_t worker)
-{
-    for (size_t i = 0; i < c->n_slow; i++)
-        if (c->slow[i].worker == worker)
-            return c->slow[i].more_ns;
-    return 0;
-}
-
 /* ---- how many reads storage was seen to serve at a time ---- */
 
 #define BUSIEST 0.95 /* of the reads: beyond it a few that came together by chance */

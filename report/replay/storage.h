@@ -30,5 +30,3 @@ double pp_storage_limit_used(double got_per_s, double limit_per_s);
 /* Fills c->slow, the slowest first, of at most half of the workers; what was there is replaced. After
  * pp_storage_read. PP_E_NO_MEMORY. */
 pp_status pp_slow_workers_find(struct pp_costs *c, struct pp_err *err);
-/* Time blocked in ns that this worker adds to every sample; 0: it is not slow. worker: thread id. */
-double pp_slow_worker_ns(const struct pp_costs *c, uint32_t worker);

@@ -135,7 +135,9 @@ static struct pp_replay_sample replayed(const struct pp_costs *c, const struct p
 {
     /* where storage answers one after another, the time a read was blocked is the queue of the recorded
      * set-up: the replay makes its own. Of a request the queue is the transfer, and the first byte is not. */
-    double slow_worker = in_line(c) ? 0 : pp_slow_worker_ns(c, x->worker);
+    double slow_worker = 0; /* what its worker waits longer than the others */
+    for (size_t at = 0; at < c->n_slow && !in_line(c); at++)
+        slow_worker = c->slow[at].worker == x->worker ? c->slow[at].more_ns : slow_worker;
     float blocked = x->read_blocked - (float)slow_worker - (float)saved_ns(c, k, x, i, w);
     blocked = in_line(c) && !x->requests ? 0 : fmaxf(blocked, 0);
     int stored = !(k->cached > 0 && mix((uint32_t)i) < k->cached * 4294967296.0);

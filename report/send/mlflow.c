@@ -260,12 +260,6 @@ static enum pp_sent post(struct mlflow *p, const char *path, char *body, struct 
     return sent;
 }
 
-static enum pp_sent not_understood(const struct mlflow *p, struct pp_try *t)
-{
-    snprintf(t->why, sizeof(t->why), "%s does not answer as MLflow does", p->sending.shown);
-    return PP_SENT_NOT;
-}
-
 static long long now_ms(void)
 {
     return (long long)(pp_clock_of(CLOCK_REALTIME) / 1000000);
@@ -283,6 +277,7 @@ static enum pp_sent find_run(struct mlflow *p, struct pp_try *t)
     struct pp_client_answer a;
     p->is_own = !given;
     enum pp_sent sent = PP_SENT;
+    int understood = 1;
     snprintf(experiment, sizeof(experiment), "%s", own ? own : "0");
     if (given) {
         sent = ask(p, "mlflow/runs/get?run_id=", given, get, &a, t);
@@ -290,18 +285,21 @@ static enum pp_sent find_run(struct mlflow *p, struct pp_try *t)
         sent = ask(p, "mlflow/experiments/get-by-name?experiment_name=", name, get, &a, t);
         if (a.code == 404)
             sent = post(p, "mlflow/experiments/create", pp_mlflow_create_experiment(name), &a, t);
-        if (sent == PP_SENT && !pp_mlflow_read_experiment(a.body, a.n, experiment))
-            return not_understood(p, t);
+        understood = sent != PP_SENT || pp_mlflow_read_experiment(a.body, a.n, experiment);
     }
-    if (!given && sent == PP_SENT) {
+    if (!given && sent == PP_SENT && understood) {
         const struct member run_of[] = {{"experiment_id", experiment, 0},
                                         {"run_name", p->name, 0},
                                         {"start_time", NULL, now_ms()},
                                         {0}};
         sent = post(p, "mlflow/runs/create", object_of(run_of), &a, t);
     }
-    if (sent == PP_SENT && !pp_mlflow_read_run(a.body, a.n, &run))
-        return not_understood(p, t);
+    if (sent == PP_SENT && understood)
+        understood = pp_mlflow_read_run(a.body, a.n, &run);
+    if (!understood) {
+        snprintf(t->why, sizeof(t->why), "%s does not answer as MLflow does", p->sending.shown);
+        return PP_SENT_NOT;
+    }
     if (sent == PP_SENT)
         p->run = run;
     return sent;

@@ -83,6 +83,11 @@ const size_t pp_loader_words_n = sizeof(pp_loader_words) / sizeof(*pp_loader_wor
 
 /* ---- which recordings ---- */
 
+static int is_dali(const struct pp_loader_words *w)
+{
+    return strcmp(w->module, "nvidia.dali") == 0;
+}
+
 /* Whether one of the maps, separated by spaces, is "dali" or a file of that name. */
 static int names_dali(const char *maps)
 {
@@ -98,25 +103,19 @@ static int names_dali(const char *maps)
     return 0;
 }
 
-static const struct pp_loader_words *words_of_module(const char *module)
-{
-    for (size_t i = 0; i < pp_loader_words_n; i++)
-        if (strcmp(pp_loader_words[i].module, module) == 0)
-            return &pp_loader_words[i];
-    return NULL;
-}
-
 const struct pp_loader_words *pp_loader_words_of(const struct pp_report *r)
 {
     const char *source = pp_action_config(r, "source"), *maps = pp_action_config(r, "map"),
                *loader = pp_action_config(r, "loader");
     if (r->own_loader || r->n_loaders)
         return NULL;
-    if (loader && words_of_module(loader))
-        return words_of_module(loader);
-    return maps && names_dali(maps) && (!source || strcmp(source, "pytorch") != 0)
-               ? words_of_module("nvidia.dali")
-               : NULL;
+    const struct pp_loader_words *dali = NULL;
+    for (const struct pp_loader_words *w = pp_loader_words; w < pp_loader_words + pp_loader_words_n; w++) {
+        if (loader && strcmp(w->module, loader) == 0)
+            return w;
+        dali = is_dali(w) ? w : dali;
+    }
+    return maps && names_dali(maps) && (!source || strcmp(source, "pytorch") != 0) ? dali : NULL;
 }
 
 int pp_loader_words_lack(const struct pp_loader_words *w, const char *knob)
@@ -220,27 +219,7 @@ static const char *replace_all(const char *text, const char *from, const char *t
     return text;
 }
 
-static int is_dali(const struct pp_loader_words *w)
-{
-    return strcmp(w->module, "nvidia.dali") == 0;
-}
-
 #define ONE_THREADS_CPU 0.7 /* of a CPU: the interpreter's lock takes turns above it */
-
-/* Python's threads compute by turns: more of them are advised where storage is the cause, and what they would
- * compute then, all together, is what one of them can. */
-static int are_threads_enough(const struct pp_report *r)
-{
-    static const pp_phase work[] = {PP_PHASE_DECODE, PP_PHASE_TRANSFORM, PP_PHASE_COLLATE};
-    const struct pp_report_verdict *v = &r->verdict;
-    double cpus = 0, faster = v->action.fix ? 1 + v->action.fix->gain : 1;
-    for (size_t i = 0; i < sizeof(work) / sizeof(*work); i++) {
-        const struct pp_report_phase *p = pp_report_find_phase(r, work[i]);
-        if (p && p->lane == PP_LANE_WORKER && p->cpu_share * p->share > 0)
-            cpus += p->cpu_share * p->share * (double)r->n_workers;
-    }
-    return v->l1 && strcmp(v->l1, "storage") == 0 && cpus * faster < ONE_THREADS_CPU;
-}
 
 /* reads: of a cause that is storage, and that more threads end. */
 const char *pp_loader_words_sentence(const struct pp_loader_words *w, int reads, const char *sentence,
@@ -362,7 +341,16 @@ void pp_loader_words_speak(struct pp_report *r, struct pp_arena *arena)
     const struct pp_loader_words *w = pp_loader_words_of(r);
     if (!w)
         return;
-    int reads = are_threads_enough(r);
+    /* Python's threads compute by turns: more of them are advised where storage is the cause, and what they
+     * would compute then, all together, is what one of them can. */
+    static const pp_phase work[] = {PP_PHASE_DECODE, PP_PHASE_TRANSFORM, PP_PHASE_COLLATE};
+    double cpus = 0, faster = v->action.fix ? 1 + v->action.fix->gain : 1;
+    for (size_t i = 0; i < sizeof(work) / sizeof(*work); i++) {
+        const struct pp_report_phase *p = pp_report_find_phase(r, work[i]);
+        if (p && p->lane == PP_LANE_WORKER && p->cpu_share * p->share > 0)
+            cpus += p->cpu_share * p->share * (double)r->n_workers;
+    }
+    int reads = v->l1 && strcmp(v->l1, "storage") == 0 && cpus * faster < ONE_THREADS_CPU;
     const char *step = pp_loader_words_sentence(w, reads, v->next_step, arena);
     for (int i = 0; v->next_step && v->remedy && is_dali(w) && i < OWN; i++)
         if (v->remedy == &pp_remedies[own[i].id]) /* one with a value filled in is not known by its text */

@@ -151,30 +151,6 @@ void pp_judge_inconclusive(const struct judge *j, const struct pp_guard_rule *g)
         pp_judge_evidence(j, PP_METRIC_CONTENDED, NULL, 0);
 }
 
-/* Without a replay the causes cannot be weighed against each other; what it lacks is what to do. */
-static void say_why_no_replay(const struct judge *j)
-{
-    const struct pp_facts *f = j->facts;
-    if (isnan(f->replay_off)) {
-        pp_judge_next_step(
-            j,
-            f->why_no_replay
-                ? pp_arena_printf(j->arena, "Make the run one that can be replayed, and record again: %s.",
-                                  f->why_no_replay)
-                : "Record again with the time on a CPU and the wait for one, so that the run can be replayed.");
-        return;
-    }
-    j->out->reason = pp_arena_printf(
-        j->arena, "%s; the replay cannot rank the causes: it misses this run's rate by %.0f %%",
-        j->out->reason, 100 * fabs(f->replay_off));
-    if (f->errors)
-        pp_judge_advise(j, PP_REMEDY_ERRORS_FIRST);
-    else
-        pp_judge_next_step(
-            j,
-            "Record longer (a minute), with the same load on the machine from beginning to end: the replay needs a run that does not change.");
-}
-
 /* Most of the wait is not where the cause is: that is no verdict, and what would make it one is known. */
 void pp_judge_unexplained(const struct judge *j)
 {
@@ -186,9 +162,25 @@ void pp_judge_unexplained(const struct judge *j)
         unnamed
             ? "{unnamed} of the workers' time in the stalls is in code that no range names ({owner}: {owner_share})"
             : "no phase has half of the workers' time in the stalls (the largest, {owner}, has {owner_share})");
-    if (!unnamed)
-        say_why_no_replay(j);
-    else
+    /* Without a replay the causes cannot be weighed against each other; what it lacks is what to do. */
+    if (!unnamed && isnan(f->replay_off))
+        pp_judge_next_step(
+            j,
+            f->why_no_replay
+                ? pp_arena_printf(j->arena, "Make the run one that can be replayed, and record again: %s.",
+                                  f->why_no_replay)
+                : "Record again with the time on a CPU and the wait for one, so that the run can be replayed.");
+    else if (!unnamed) {
+        v->reason = pp_arena_printf(
+            j->arena, "%s; the replay cannot rank the causes: it misses this run's rate by %.0f %%",
+            v->reason, 100 * fabs(f->replay_off));
+        if (f->errors)
+            pp_judge_advise(j, PP_REMEDY_ERRORS_FIRST);
+        else
+            pp_judge_next_step(
+                j,
+                "Record longer (a minute), with the same load on the machine from beginning to end: the replay needs a run that does not change.");
+    } else
         pp_judge_next_step(
             j,
             f->text[PP_METRIC_SAMPLE_CODE]
@@ -198,40 +190,6 @@ void pp_judge_unexplained(const struct judge *j)
                 : "Annotate what else the workers do (read, decode, transform, collate, handing the batch to the trainer, starting) with NVTX ranges, map them to phases (--map), and record again.");
     pp_judge_evidence(j, PP_METRIC_UNNAMED, "< 50.0 %: else the ranges do not tell what the workers do", -1);
     pp_judge_evidence(j, PP_METRIC_OWNER_SHARE, "< 50.0 %: not a cause", -1);
-}
-
-static const char *missing_signals(const struct judge *j)
-{
-    const struct pp_facts *f = j->facts;
-    if (f->starved_alone)
-        return "the replay that would separate own threads from other processes does not reproduce the run";
-    if (isnan(f->metric[PP_METRIC_OWNER]) && f->metric[PP_METRIC_THREADS_LOOKS] >= PP_LEAST_LOOKS)
-        return pp_judge_fill(
-            j,
-            f->metric[PP_METRIC_THREADS_WORK] >= 0.5
-                ? "while training waits {threads_work|thread of the job is|threads of the job are} at work, some computing ({threads_compute}) and some reading ({threads_read})"
-                : "while training waits no thread of the job's processes is at work ({threads_work} on average). They wait for a lock, a queue or a timer, or for another program");
-    if (isnan(f->metric[PP_METRIC_OWNER]) && f->metric[PP_METRIC_THREADS_LOOKS] > 0)
-        return pp_judge_fill(
-            j,
-            "no span says what makes the batches, and the job's threads were seen only {threads_looks|time|times} in stalls; 20 looks are needed");
-    if (!f->has_workers)
-        return "the recording has no ranges of workers";
-    if (isnan(f->metric[PP_METRIC_OWNER]))
-        return "the recording has no worker spans during the stalls";
-    if (f->metric[PP_METRIC_OWNER] == PP_PHASE_NONE)
-        return pp_judge_fill(
-            j,
-            f->metric[PP_METRIC_G_INPUT] >= PP_WORTH_A_FIX
-                ? "the workers have nothing to do for {worker_idle} of the stalls, and batches are late on their way; the best change to the input gains {g_input} in the replay"
-                : "the workers have nothing to do for {worker_idle} of the stalls, batches are late on their way, and no change that can be replayed gains 15 % for sure");
-    if (isnan(f->metric[PP_METRIC_OWNER_BLOCKED]))
-        return "the time on a CPU and the wait for one were not recorded";
-    if (isnan(f->metric[PP_METRIC_CPUS]))
-        return "the number of usable CPUs was not recorded";
-    return pp_judge_fill(
-        j,
-        "no cause has its evidence: {owner} has {owner_share} of the workers' time in the stalls, on a CPU for {cpu} of it, waiting for one for {run_queue}, blocked for {blocked}; {busy_cpus} of the usable CPUs are in use");
 }
 
 /* What to do where no cause is established: what the recording lacks is added to it. */
@@ -272,6 +230,38 @@ void pp_judge_doubt(const struct judge *j, const char *reason, const char *next_
 
 void pp_judge_missing(const struct judge *j)
 {
-    j->out->reason = missing_signals(j);
-    pp_judge_next_step(j, advise_missing(j->facts));
+    const struct pp_facts *f = j->facts;
+    struct pp_report_verdict *v = j->out;
+    if (f->starved_alone)
+        v->reason =
+            "the replay that would separate own threads from other processes does not reproduce the run";
+    else if (isnan(f->metric[PP_METRIC_OWNER]) && f->metric[PP_METRIC_THREADS_LOOKS] >= PP_LEAST_LOOKS)
+        v->reason = pp_judge_fill(
+            j,
+            f->metric[PP_METRIC_THREADS_WORK] >= 0.5
+                ? "while training waits {threads_work|thread of the job is|threads of the job are} at work, some computing ({threads_compute}) and some reading ({threads_read})"
+                : "while training waits no thread of the job's processes is at work ({threads_work} on average). They wait for a lock, a queue or a timer, or for another program");
+    else if (isnan(f->metric[PP_METRIC_OWNER]) && f->metric[PP_METRIC_THREADS_LOOKS] > 0)
+        v->reason = pp_judge_fill(
+            j,
+            "no span says what makes the batches, and the job's threads were seen only {threads_looks|time|times} in stalls; 20 looks are needed");
+    else if (!f->has_workers)
+        v->reason = "the recording has no ranges of workers";
+    else if (isnan(f->metric[PP_METRIC_OWNER]))
+        v->reason = "the recording has no worker spans during the stalls";
+    else if (f->metric[PP_METRIC_OWNER] == PP_PHASE_NONE)
+        v->reason = pp_judge_fill(
+            j,
+            f->metric[PP_METRIC_G_INPUT] >= PP_WORTH_A_FIX
+                ? "the workers have nothing to do for {worker_idle} of the stalls, and batches are late on their way; the best change to the input gains {g_input} in the replay"
+                : "the workers have nothing to do for {worker_idle} of the stalls, batches are late on their way, and no change that can be replayed gains 15 % for sure");
+    else if (isnan(f->metric[PP_METRIC_OWNER_BLOCKED]))
+        v->reason = "the time on a CPU and the wait for one were not recorded";
+    else if (isnan(f->metric[PP_METRIC_CPUS]))
+        v->reason = "the number of usable CPUs was not recorded";
+    else
+        v->reason = pp_judge_fill(
+            j,
+            "no cause has its evidence: {owner} has {owner_share} of the workers' time in the stalls, on a CPU for {cpu} of it, waiting for one for {run_queue}, blocked for {blocked}; {busy_cpus} of the usable CPUs are in use");
+    pp_judge_next_step(j, advise_missing(f));
 }
