@@ -33,17 +33,6 @@ static int by_worst(const void *a, const void *b)
     return x->share != y->share ? PP_COMPARE(y->share, x->share) : PP_COMPARE(x->first, y->first);
 }
 
-static const char *label_of(struct judge *j, const struct place *place, const struct group *g)
-{
-    struct pp_arena *a = &j->r->arena;
-    const struct pp_rank_row *rows = j->d->rows, *first = &rows[place[g->first].row];
-    long long from = (long long)first->rank, to = (long long)rows[place[g->first + g->n - 1].row].rank;
-    if (j->r->map.by_host)
-        return pp_arena_copy(a, first->host);
-    return from == to ? pp_arena_printf(a, "rank %lld", from)
-                      : pp_arena_printf(a, "ranks %lld-%lld", from, to);
-}
-
 /* ---- cells ---- */
 
 struct axis {
@@ -141,8 +130,15 @@ static void fill(struct judge *j, const struct place *place, const struct group 
         size_t at = g < whole ? g : whole;
         struct pp_ranks_group *out = &m->groups[at];
         if (g <= whole) { /* the first of those that share the last row is the worst of them */
-            out->label = g < whole ? label_of(j, place, &groups[g])
-                                   : pp_arena_printf(&j->r->arena, "%zu others", n_groups - whole);
+            struct pp_arena *a = &j->r->arena;
+            const struct pp_rank_row *from = &d->rows[place[groups[g].first].row],
+                                     *to = &d->rows[place[groups[g].first + groups[g].n - 1].row];
+            out->label = g == whole   ? pp_arena_printf(a, "%zu others", n_groups - whole)
+                         : m->by_host ? pp_arena_copy(a, from->host)
+                         : from->rank == to->rank
+                             ? pp_arena_printf(a, "rank %lld", (long long)from->rank)
+                             : pp_arena_printf(a, "ranks %lld-%lld", (long long)from->rank,
+                                               (long long)to->rank);
             out->worst_rank = (double)j->d->rows[groups[g].worst].rank;
             out->wait_share = groups[g].share;
         }

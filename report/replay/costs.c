@@ -325,8 +325,9 @@ static int add_trainer_time(struct pp_costs_pass *p, const struct pp_span *s)
     return p->at_other;
 }
 
-int pp_costs_chunk(struct pp_costs_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
+int pp_costs_chunk(void *pass, uint32_t thread, const struct pp_span *spans, size_t n)
 {
+    struct pp_costs_pass *p = pass;
     size_t at = 0;
     while (at < p->n_threads && p->threads[at].id != thread)
         at++;
@@ -489,16 +490,11 @@ pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, 
     return st;
 }
 
-static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
-{
-    return pp_costs_chunk(ctx, thread, spans, n);
-}
-
 pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline *tl, struct pp_costs *out,
                         struct pp_err *err)
 {
     struct pp_costs_pass *p = pp_costs_begin(source, tl, out);
-    pp_status st = p ? source->each_chunk(source->ctx, NULL, each_chunk, p, NULL, err) : PP_OK;
+    pp_status st = p ? source->each_chunk(source->ctx, NULL, pp_costs_chunk, p, NULL, err) : PP_OK;
     pp_status ended = pp_costs_end(p, source, st == PP_OK ? err : NULL);
     return st == PP_OK ? ended : st;
 }

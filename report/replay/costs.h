@@ -252,7 +252,7 @@ pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline
 struct pp_costs_pass;
 struct pp_costs_pass *pp_costs_begin(const struct pp_source *source, const struct pp_timeline *timeline,
                                      struct pp_costs *out);
-int pp_costs_chunk(struct pp_costs_pass *p, uint32_t thread, const struct pp_span *spans,
-                   size_t n); /* non-zero: no memory */
+/* As each_chunk of a source has it; pass: what begin returned. Non-zero: no memory. */
+int pp_costs_chunk(void *pass, uint32_t thread, const struct pp_span *spans, size_t n);
 pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, struct pp_err *err);
 void pp_costs_free(struct pp_costs *c);

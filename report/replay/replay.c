@@ -211,25 +211,6 @@ static int sim_init(struct sim *m)
     return there;
 }
 
-static void sim_free(struct sim *m)
-{
-    pp_agents_free(&m->agents);
-    for (int w = 0; m->workers && w < m->s->workers; w++)
-        free(m->workers[w].given.at);
-    free(m->workers);
-    free(m->ahead);
-    free(m->slots);
-    free(m->finished);
-    free(m->parked.at);
-    free(m->lock_line.at);
-    free(m->free_slots.at);
-    free(m->ready.at);
-    free(m->encoded.at);
-    free(m->arrived.at);
-    free(m->held.at);
-    free(m->roomy.at);
-}
-
 pp_status pp_replay(const struct pp_replay_setup *setup, const struct pp_replay_sample *samples, size_t n,
                     uint64_t batches, struct pp_replay_result *out, struct pp_err *err)
 {
@@ -265,6 +246,20 @@ pp_status pp_replay(const struct pp_replay_setup *setup, const struct pp_replay_
             .batches = m.batches,
         };
     }
-    sim_free(&m);
+    pp_agents_free(&m.agents);
+    for (int w = 0; m.workers && w < setup->workers; w++)
+        free(m.workers[w].given.at);
+    free(m.workers);
+    free(m.ahead);
+    free(m.slots);
+    free(m.finished);
+    free(m.parked.at);
+    free(m.lock_line.at);
+    free(m.free_slots.at);
+    free(m.ready.at);
+    free(m.encoded.at);
+    free(m.arrived.at);
+    free(m.held.at);
+    free(m.roomy.at);
     return st;
 }
