@@ -18,11 +18,6 @@ static struct pp_page page_of(FILE *out, int color, int columns)
                                                        : columns};
 }
 
-static int end_page(const struct pp_page *p)
-{
-    return fflush(p->out) == 0 && !ferror(p->out) ? 0 : -1;
-}
-
 /* ---- the answer ---- */
 
 /* Python may be broken behind a comma; what does not fit goes on below its bracket. */
@@ -167,8 +162,7 @@ int pp_render_short(const struct pp_report *r, FILE *out, int color, int columns
             failed = fputs(text, out) == EOF;
         free(text);
     }
-    p.out = out;
-    return failed ? -1 : end_page(&p);
+    return !failed && fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }
 
 int pp_render_brief(const struct pp_report *r, FILE *out, int color, int columns)
@@ -191,7 +185,7 @@ int pp_render_brief(const struct pp_report *r, FILE *out, int color, int columns
     put_sentence(&p, PP_TONE_PLAIN, "Errors:", pp_answer(r, PP_ANSWER_ERRORS, more));
     snprintf(text, sizeof(text), "pipeprobe report %s", pp_text_file(r->path));
     put_sentence(&p, PP_TONE_PLAIN, "More:", text);
-    return end_page(&p);
+    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }
 
 /* ---- everything ---- */
@@ -472,5 +466,5 @@ int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
     put_recording(&p, r);
     fputc('\n', out);
     put_setup(&p, r);
-    return end_page(&p);
+    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }

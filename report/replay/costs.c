@@ -288,40 +288,37 @@ static void add_other_span(struct pp_costs_pass *p, pp_lane lane, const struct p
     }
 }
 
-/* However many files it writes between two waits for data, the workers fill what is prefetched once. */
-static void add_checkpoint(struct pp_costs_pass *p, const struct pp_span *s)
+/* Where the trainer's time went, with the batches of all loaders, and its checkpoints. Returns 1 for a batch
+ * of another loader. */
+static int add_trainer_time(struct pp_costs_pass *p, const struct pp_span *s)
 {
-    if (s->phase == PP_PHASE_DATA_WAIT)
-        p->saving = 0;
-    if (s->phase == PP_PHASE_DATA_WAIT && !p->at_other)
+    int waits = s->phase == PP_PHASE_DATA_WAIT || s->phase == PP_PHASE_DEVICE_SYNC ||
+                s->phase == PP_PHASE_COLLECTIVE;
+    if (p->whole->other.n && s->phase != PP_PHASE_COUNTER) {
+        p->at_other = s->batch == PP_NO_BATCH ? p->at_other
+                                              : pp_other_batches_has(&p->whole->other, s->batch);
+        if (s->phase == PP_PHASE_DATA_WAIT && s->batch != PP_NO_BATCH && (s->flags & PP_SPAN_COUNT)) {
+            p->batches[p->at_other]++;
+            p->samples[p->at_other] += (double)s->sample;
+        }
+        p->exposed_ns += waits ? (double)s->dur_ns : 0;
+        p->all_steps_ns += s->phase == PP_PHASE_STEP ? (double)s->dur_ns : 0;
+        p->other_wait_ns += p->at_other && waits ? (double)s->dur_ns : 0;
+        p->other_ns += p->at_other && (waits || s->phase == PP_PHASE_STEP) ? (double)s->dur_ns : 0;
+    }
+    p->saving &= s->phase != PP_PHASE_DATA_WAIT;
+    if (!p->at_other && s->phase == PP_PHASE_DATA_WAIT)
         p->between_epochs = 0;
-    if (s->phase == PP_PHASE_EPOCH_BOUNDARY && s->batch == PP_NO_BATCH && !p->at_other)
+    if (!p->at_other && s->phase == PP_PHASE_EPOCH_BOUNDARY && s->batch == PP_NO_BATCH)
         p->between_epochs = 1;
     if (s->phase != PP_PHASE_CHECKPOINT || p->between_epochs)
-        return;
+        return p->at_other;
+    /* However many files it writes between two waits for data, the workers fill what is prefetched once. */
     if (p->saving && p->checkpoint.n)
         p->checkpoint.at[p->checkpoint.n - 1].end_ns += s->dur_ns;
     else
         keep_stretch(p, &p->checkpoint, s->start_ns, s->start_ns + s->dur_ns);
     p->saving = 1;
-}
-
-/* Where the trainer's time went, with the batches of all loaders. Returns 1 for a batch of another loader. */
-static int add_trainer_time(struct pp_costs_pass *p, const struct pp_span *s)
-{
-    int waits = s->phase == PP_PHASE_DATA_WAIT || s->phase == PP_PHASE_DEVICE_SYNC ||
-                s->phase == PP_PHASE_COLLECTIVE;
-    p->at_other = s->batch == PP_NO_BATCH ? p->at_other : pp_other_batches_has(&p->whole->other, s->batch);
-    if (s->phase == PP_PHASE_DATA_WAIT && s->batch != PP_NO_BATCH && (s->flags & PP_SPAN_COUNT)) {
-        p->batches[p->at_other]++;
-        p->samples[p->at_other] += (double)s->sample;
-    }
-    p->exposed_ns += waits ? (double)s->dur_ns : 0;
-    p->all_steps_ns += s->phase == PP_PHASE_STEP ? (double)s->dur_ns : 0;
-    if (p->at_other) {
-        p->other_wait_ns += waits ? (double)s->dur_ns : 0;
-        p->other_ns += waits || s->phase == PP_PHASE_STEP ? (double)s->dur_ns : 0;
-    }
     return p->at_other;
 }
 
@@ -337,12 +334,10 @@ int pp_costs_chunk(void *pass, uint32_t thread, const struct pp_span *spans, siz
         const struct pp_span *s = &spans[i];
         if (s->start_ns < p->tl->start_ns || s->start_ns >= p->tl->end_ns || (s->flags & PP_SPAN_UNFINISHED))
             continue;
-        int other = s->phase == PP_PHASE_COUNTER ? p->at_other
-                    : p->threads[at].lane == PP_LANE_TRAINER
-                        ? p->whole->other.n && add_trainer_time(p, s)
+        int other = p->threads[at].lane == PP_LANE_TRAINER ? add_trainer_time(p, s)
+                    : s->phase == PP_PHASE_COUNTER
+                        ? p->at_other
                         : s->batch != PP_NO_BATCH && pp_other_batches_has(&p->whole->other, s->batch);
-        if (p->threads[at].lane == PP_LANE_TRAINER)
-            add_checkpoint(p, s);
         if (other)
             continue;
         if (s->phase == PP_PHASE_COUNTER) {

@@ -13,22 +13,6 @@ static double recorded_part(const struct pp_costs_pass *p)
     return (fmin(until, (double)p->tl->end_ns) - fmax(from, (double)p->tl->start_ns)) / p->c->window_ns;
 }
 
-/* That a kernel ran, of the window; 0: not recorded for most of it. */
-static double gpu_busy_ns(const struct pp_costs_pass *p)
-{
-    const struct pp_stretches *k = &p->kernel;
-    double part = recorded_part(p), busy = 0;
-    uint64_t at = 0;
-    if (!(part >= PP_LEAST_RECORDED))
-        return 0;
-    for (size_t i = 0; i < k->n; i++) { /* in the order of their starts */
-        uint64_t begin = k->at[i].start_ns > at ? k->at[i].start_ns : at;
-        busy += k->at[i].end_ns > begin ? (double)(k->at[i].end_ns - begin) : 0;
-        at = k->at[i].end_ns > at ? k->at[i].end_ns : at;
-    }
-    return fmin(busy / part, p->c->window_ns);
-}
-
 static struct pp_copy_call *call_of(struct pp_copy_calls *k, uint32_t correlation)
 {
     for (size_t i = 0; correlation != UINT32_MAX && i < k->n && i < PP_COPY_CALLS; i++)
@@ -131,7 +115,16 @@ void pp_costs_apart(struct pp_costs_pass *p)
     for (size_t i = 0; i < p->checkpoint.n; i++)
         saved += fmax((double)(p->checkpoint.at[i].end_ns - p->checkpoint.at[i].start_ns) - filled, 0);
     c->apart_ns = p->pauses_ns + saved / (batches > 0 ? batches : p->steps);
-    c->gpu_busy_ns = gpu_busy_ns(p) / p->steps;
+    /* That a kernel ran, of the window; 0: not recorded for most of it. */
+    const struct pp_stretches *kernels = &p->kernel;
+    double part = recorded_part(p), busy = 0;
+    uint64_t at = 0;
+    for (size_t i = 0; i < kernels->n; i++) { /* in the order of their starts */
+        uint64_t begin = kernels->at[i].start_ns > at ? kernels->at[i].start_ns : at;
+        busy += kernels->at[i].end_ns > begin ? (double)(kernels->at[i].end_ns - begin) : 0;
+        at = kernels->at[i].end_ns > at ? kernels->at[i].end_ns : at;
+    }
+    c->gpu_busy_ns = part >= PP_LEAST_RECORDED ? fmin(busy / part, c->window_ns) / p->steps : 0;
     copies(p);
 }
 

@@ -111,25 +111,6 @@ static struct point sum_of(const struct point *p, size_t n)
     return all;
 }
 
-/* Whether reads are slower per byte the more others are beside them, as sharing makes them. p: room for n
- * reads of c. */
-static int slower_beside_others(const struct pp_costs *c, const struct pp_cost_sample *const *order,
-                                struct point *p)
-{
-    size_t n = 0, quarter;
-    for (size_t i = 0; i < c->n; i++)
-        if (mostly_blocked(order[i]) && order[i]->bytes > 0)
-            p[n++] = (struct point){beside(c, order, i), order[i]->bytes, order[i]->read_blocked};
-    quarter = n / 4;
-    if (quarter < FEWEST_BLOCKS)
-        return 0;
-    qsort(p, n, sizeof(*p), by_by);
-    struct point few = sum_of(p, quarter), many = sum_of(p + n / 2, n - n / 2);
-    double shared = (1 + many.by / (double)(n - n / 2)) / (1 + few.by / (double)quarter),
-           seen = many.ns / many.bytes / (few.ns / few.bytes);
-    return shared >= SHARING_TELLS && seen - 1 >= SHARING_SEEN * (shared - 1);
-}
-
 /* 0: not in turns, or not to be told. */
 static double in_turns(const struct pp_costs *c, const struct pp_cost_sample *const *order,
                        double *bytes_per_s)
@@ -140,7 +121,19 @@ static double in_turns(const struct pp_costs *c, const struct pp_cost_sample *co
     if (blocks < FEWEST_BLOCKS || !(p = malloc(c->n * sizeof(*p))) ||
         !(pairs = malloc(2 * blocks * sizeof(*pairs))))
         goto out;
-    if (!slower_beside_others(c, order, p))
+    /* Whether reads are slower per byte the more others are beside them, as sharing makes them. */
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++)
+        if (mostly_blocked(order[i]) && order[i]->bytes > 0)
+            p[n++] = (struct point){beside(c, order, i), order[i]->bytes, order[i]->read_blocked};
+    size_t quarter = n / 4;
+    if (quarter < FEWEST_BLOCKS)
+        goto out;
+    qsort(p, n, sizeof(*p), by_by);
+    struct point few = sum_of(p, quarter), many = sum_of(p + n / 2, n - n / 2);
+    double shared = (1 + many.by / (double)(n - n / 2)) / (1 + few.by / (double)quarter),
+           seen = many.ns / many.bytes / (few.ns / few.bytes);
+    if (!(shared >= SHARING_TELLS && seen - 1 >= SHARING_SEEN * (shared - 1)))
         goto out;
     for (size_t b = 0; b < blocks; b++) {
         p[b] = (struct point){0, 0, 0};

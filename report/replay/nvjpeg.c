@@ -29,11 +29,6 @@ int pp_nvjpeg_engine_in(const struct pp_costs *c)
     return 0;
 }
 
-double pp_nvjpeg_part(const struct pp_costs *c)
-{
-    return c->images.n > 0 ? fmin(c->images.baseline / c->images.n, 1) : 1;
-}
-
 /* ":RATE" or ":RATE:MS" */
 static int parse(const char *text, double *per_s, double *floor_ms)
 {
@@ -84,11 +79,12 @@ pp_status pp_nvjpeg_set(struct pp_knobs *k, const struct pp_costs *c, const char
                                                .low_floor_ns = r->low_floor_ns,
                                                .high_floor_ns = r->high_floor_ns,
                                                .published = 1};
-    k->gpu_decode.part = pp_nvjpeg_part(c);
+    /* part of the images: baseline JPEG; 1 where the recording does not tell */
+    double bytes = 0, part = c->images.n > 0 ? fmin(c->images.baseline / c->images.n, 1) : 1;
+    k->gpu_decode.part = part;
     k->gpu_decode.counted = c->images.n > 0;
     /* Of the bytes of a batch: the encoded ones of images that the GPU takes, and the others as recorded. 1
      * where either is not known. */
-    double bytes = 0, part = pp_nvjpeg_part(c);
     for (size_t i = 0; i < c->n; i++)
         bytes += c->samples[i].bytes / (double)c->n;
     k->gpu_decode.copied = bytes > 0 && c->copy_bytes > 0

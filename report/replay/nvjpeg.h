@@ -25,9 +25,6 @@ int pp_nvjpeg_engine_in(const struct pp_costs *c);
  * or does not tell their size and no rate is stated. */
 pp_status pp_nvjpeg_set(struct pp_knobs *k, const struct pp_costs *c, const char *text, struct pp_err *err);
 
-/* Part of the images that the GPU takes: baseline JPEG. 1 where the recording does not tell. */
-double pp_nvjpeg_part(const struct pp_costs *c);
-
 enum { PP_NVJPEG_TEXT = 640 };
 /* What a prediction with these knobs takes for granted, in sentences without an end of line; NULL: decoding
  * stays on the CPU. */

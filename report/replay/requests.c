@@ -120,11 +120,6 @@ static struct pp_cost_sample *find(const struct walk *w, uint64_t sample, uint32
     return x && compare(x, sample, epoch) == 0 ? x : NULL;
 }
 
-static int is_refused(const struct pp_request_row *r)
-{
-    return r->status == 429 || r->status == 503;
-}
-
 /* A read ahead may begin before the time that is judged. */
 static uint64_t in_window(const struct walk *w, uint64_t t)
 {
@@ -155,7 +150,7 @@ static void add_to_sample(const struct walk *w, struct pp_cost_sample *x, const 
         x->read_cpu += (float)cpu;
         x->read_end_ns = in_window(w, r->start_ns + pp_request_row_ns(r));
     }
-    if (is_refused(r)) {
+    if (r->status == 429 || r->status == 503) {
         x->refused += (float)ns;
         return;
     }
@@ -173,7 +168,8 @@ static void on_request(void *ctx, const struct pp_request_row *r)
     struct walk *w = ctx;
     struct pp_requests *q = &w->c->requests;
     struct pp_cost_sample *x;
-    int refused = is_refused(r), streams = w->c->streaming && r->sample == PP_NO_SAMPLE;
+    int refused = r->status == 429 || r->status == 503,
+        streams = w->c->streaming && r->sample == PP_NO_SAMPLE;
     x = streams ? find_read(w, r->start_ns) : find(w, r->sample, r->epoch);
     /* Of a sample whose number is not known (a job's stream, __getitems__) it is known that it was for one.
      */

@@ -246,16 +246,11 @@ out:
 /* More slow reads come together than alone. */
 #define OUTAGE_SHARE 0.5
 
-static double slow_read_ns(double median)
-{
-    return fmax(OUTAGE_TIMES * median, OUTAGE_NS);
-}
-
 /* The part of the slow reads at the same time; 0: too few to tell. median: of the time blocked in reads. */
 static double outages_share(const struct pp_costs *c, const struct pp_cost_sample **order, double median)
 {
     enum { MOST_LOOKED_AT = 512 };
-    double limit = slow_read_ns(median);
+    double limit = fmax(OUTAGE_TIMES * median, OUTAGE_NS);
     size_t slow = 0, together = 0, went_on = 0;
     const struct pp_cost_sample *last = NULL;
     int last_counted = 0;
@@ -311,7 +306,7 @@ static void keep_outage(struct pp_costs *c, const struct pp_cost_sample **slow, 
 static pp_status take_outages(struct pp_costs *c, const struct pp_cost_sample **order, double median,
                               struct pp_err *err)
 {
-    double limit = slow_read_ns(median);
+    double limit = fmax(OUTAGE_TIMES * median, OUTAGE_NS);
     size_t n = 0, slow = 0;
     if (outages_share(c, order, median) < OUTAGE_SHARE)
         return PP_OK;

@@ -14,11 +14,6 @@ const char *const pp_phase_words[] = {
 
 /* ---- which rules hold ---- */
 
-static int is_text(const struct pp_fact *f)
-{
-    return f->unit == PP_UNIT_NONE && !f->words;
-}
-
 unsigned pp_fact_find(const struct pp_values *v, const char *name, size_t len)
 {
     unsigned i = 0;
@@ -29,7 +24,8 @@ unsigned pp_fact_find(const struct pp_values *v, const char *name, size_t len)
 
 int pp_fact_is_known(const struct pp_values *v, unsigned fact)
 {
-    return is_text(&v->facts[fact]) ? v->text[fact] && *v->text[fact] : !isnan(v->number[fact]);
+    int is_text = v->facts[fact].unit == PP_UNIT_NONE && !v->facts[fact].words;
+    return is_text ? v->text[fact] && *v->text[fact] : !isnan(v->number[fact]);
 }
 
 int pp_condition_holds(const struct pp_condition *c, const struct pp_values *v)
@@ -84,7 +80,7 @@ const char *pp_fact_value(const struct pp_values *v, unsigned fact, char *buf, s
 {
     const struct pp_fact *f = &v->facts[fact];
     double number = v->number[fact];
-    if (is_text(f))
+    if (f->unit == PP_UNIT_NONE && !f->words)
         return v->text[fact] ? v->text[fact] : "";
     if (f->words) {
         size_t n = 0;

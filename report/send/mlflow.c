@@ -260,11 +260,6 @@ static enum pp_sent post(struct mlflow *p, const char *path, char *body, struct 
     return sent;
 }
 
-static long long now_ms(void)
-{
-    return (long long)(pp_clock_of(CLOCK_REALTIME) / 1000000);
-}
-
 /* ---- the run ---- */
 
 static enum pp_sent find_run(struct mlflow *p, struct pp_try *t)
@@ -290,7 +285,8 @@ static enum pp_sent find_run(struct mlflow *p, struct pp_try *t)
     if (!given && sent == PP_SENT && understood) {
         const struct member run_of[] = {{"experiment_id", experiment, 0},
                                         {"run_name", p->name, 0},
-                                        {"start_time", NULL, now_ms()},
+                                        {"start_time", NULL,
+                                         (long long)(pp_clock_of(CLOCK_REALTIME) / 1000000)},
                                         {0}};
         sent = post(p, "mlflow/runs/create", object_of(run_of), &a, t);
     }
@@ -361,7 +357,7 @@ static enum pp_sent mlflow_send(void *self, const char *text, size_t n, struct p
     if (p->is_own && page != PP_SENT_AGAIN) {
         const struct member end[] = {{"run_id", p->run.id, 0},
                                      {"status", "FINISHED", 0},
-                                     {"end_time", NULL, now_ms()},
+                                     {"end_time", NULL, (long long)(pp_clock_of(CLOCK_REALTIME) / 1000000)},
                                      {0}};
         sent = post(p, "mlflow/runs/update", object_of(end), &a, t);
     }

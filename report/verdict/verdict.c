@@ -265,6 +265,12 @@ static const struct pp_rule *find_outside(const struct pp_facts *f, int bound)
     return bound && !larger ? NULL : rule;
 }
 
+/* The GPU is another program's, which launches ahead: its kernels hide waits. */
+static int hides(const struct pp_facts *f)
+{
+    return f->trace || (!f->own_loader && f->metric[PP_METRIC_GPU_TOLD] == 1);
+}
+
 #define KEEPS_UP \
     "The input pipeline keeps up: no change to it can gain more than about {data_wait}. Optimise the step itself."
 #define READY \
@@ -387,16 +393,14 @@ static void judge_level(const struct judge *j)
     const struct pp_level_rule *level = pp_level_rules;
     while (f->metric[PP_METRIC_DATA_WAIT] < level->at_least || (level->at_least > 0 && is_ready(f)))
         level++;
-    /* The GPU is another program's, which launches ahead: its kernels hide waits. */
-    int bound = level->at_least > 0,
-        hides = f->trace || (!f->own_loader && f->metric[PP_METRIC_GPU_TOLD] == 1);
+    int bound = level->at_least > 0;
     double boundary = f->metric[PP_METRIC_BOUNDARY], moderate = pp_level_moderate->at_least;
     v->l0 = level->l0;
     v->level = level->level;
     int stretched = bound && f->starved, held = bound && f->metric[PP_METRIC_COLLECTIVE] >= PP_LEAST_SHARE;
     v->exposed_share = f->metric[PP_METRIC_DATA_WAIT];
     pp_judge_evidence(j, PP_METRIC_DATA_WAIT, level->threshold, 1);
-    if (hides)
+    if (hides(f))
         pp_judge_evidence(j, PP_METRIC_GPU_IDLE, "the most that a wait can cost: kernels hide the rest", 0);
     if (held || stretched)
         pp_judge_evidence(j, PP_METRIC_WAIT_ITSELF, NULL, 1);
@@ -417,7 +421,7 @@ static void judge_level(const struct judge *j)
         v->next_step = f->failed && f->ended_remedy
                            ? f->ended_remedy
                            : pp_arena_printf(j->arena, "%s%s", pp_judge_fill(j, keeps_up(f->metric)),
-                                             hides ? pp_trace_besides(f, j->arena) : "");
+                                             hides(f) ? pp_trace_besides(f, j->arena) : "");
         if (f->metric[PP_METRIC_COPY_BLOCKS] >= PP_LEAST_SHARE)
             pp_judge_evidence(j, PP_METRIC_COPY_BLOCKS, "in the step", 0);
         pp_judge_evidence(j, PP_METRIC_BATCHES, NULL, 0);
