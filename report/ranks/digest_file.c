@@ -183,12 +183,6 @@ static uint64_t believed(struct codec *f, uint64_t n, size_t smallest)
     return fits ? n : 0;
 }
 
-static void *room_for(struct codec *f, uint64_t n, size_t smallest, size_t size)
-{
-    n = believed(f, n, smallest);
-    return calloc(n ? n : 1, size);
-}
-
 /* How many there are of a part of a row, `most` at the most. Reading, *part is room for them in the arena;
  * NULL where there are none. */
 static size_t part(struct codec *f, void *part, uint64_t own, uint64_t most, size_t smallest, size_t size)
@@ -295,7 +289,7 @@ static void body(struct codec *f, struct pp_digest *d)
     uint64_t phases = number(f, PP_PHASE_COUNT); /* of the pipeprobe that wrote it */
     f->bad |= phases > UINT8_MAX;
     if (f->at)
-        d->rows = room_for(f, n, SMALLEST_ROW, sizeof(*d->rows));
+        d->rows = calloc(believed(f, n, SMALLEST_ROW) + 1, sizeof(*d->rows));
     for (uint64_t i = 0; d->rows && i < n && !f->bad; i++) {
         struct pp_rank_row row = f->at ? (struct pp_rank_row){0} : d->rows[i];
         for (size_t k = 0; k < COLUMNS; k++)
@@ -313,7 +307,7 @@ static void body(struct codec *f, struct pp_digest *d)
     }
     n = number(f, d->n_steps);
     if (f->at)
-        d->steps = room_for(f, n, SMALLEST_STEP, sizeof(*d->steps));
+        d->steps = calloc(believed(f, n, SMALLEST_STEP) + 1, sizeof(*d->steps));
     for (uint64_t i = 0; d->steps && i < n && !f->bad; i++) {
         struct pp_rank_step s = f->at ? (struct pp_rank_step){0} : d->steps[i];
         s.number = rising(f, s.number, &last, i);

@@ -2,9 +2,10 @@
 
 #include "report/stats/order.h"
 
-#define TOGETHER_NS 5e6   /* ends of reads that were let go together */
-#define MOSTLY 0.7        /* of the workers' time is spent in reads: nothing else paces them */
-#define PARTLY 0.4        /* where what each slice lets through shows it: beside other load */
+#define TOGETHER_NS 5e6           /* ends of reads that were let go together */
+#define HELD_NS (2 * TOGETHER_NS) /* a read that was blocked so long was held */
+#define MOSTLY 0.7                /* of the workers' time is spent in reads: nothing else paces them */
+#define PARTLY 0.4                /* where what each slice lets through shows it: beside other load */
 #define SLICE_SPREAD 0.25 /* the throttle waits for whole slices, and for what the bytes beyond them take */
 enum { FEWEST_SLICES = 10 };
 
@@ -21,11 +22,6 @@ struct slices {
     double held_ns, blocked_ns, starts_off, ends_off, together;
 };
 
-static int is_held(const struct pp_cost_sample *x)
-{
-    return x->read_blocked >= 2 * TOGETHER_NS;
-}
-
 /* Held reads whose ends lie close together are let go by one slice. room: of each array, at least c->n. */
 static void cut_slices(const struct pp_costs *c, const struct pp_cost_sample **order, struct slices *s)
 {
@@ -39,10 +35,10 @@ static void cut_slices(const struct pp_costs *c, const struct pp_cost_sample **o
         for (to = from;
              to < c->n &&
              (to == from || (double)(order[to]->read_end_ns - order[to - 1]->read_end_ns) < TOGETHER_NS) &&
-             !(held && !is_held(order[to]));
+             !(held && order[to]->read_blocked < HELD_NS);
              to++) {
             const struct pp_cost_sample *x = order[to];
-            if (!is_held(x)) {
+            if (x->read_blocked < HELD_NS) {
                 reads++;
                 quick++;
                 bytes += x->bytes;
