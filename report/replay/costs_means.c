@@ -175,8 +175,7 @@ void pp_costs_cut(struct pp_costs_pass *pass)
     p->to_ns = pass->whole->end_ns;
     p->process = NAN;
     pp_status st = s->each_counter(s->ctx, on_poll, p, &ignored);
-    /* The split with the largest rise of the means, if both sides are what they are for most of their time.
-     */
+    /* The split with the largest rise of the means, if both sides are so for most of their time. */
     size_t at = 0, low = 0, high = 0;
     for (size_t i = FEWEST_POLLS; st == PP_OK && i + FEWEST_POLLS < p->n; i++) {
         double b = cpus_between(p, 0, i), a = cpus_between(p, i, p->n - 1);

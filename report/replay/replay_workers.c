@@ -153,8 +153,8 @@ static int is_read(const struct sim *m)
 static int take_row(struct sim *m, int w, size_t *slot, size_t *sample)
 {
     struct worker *a = &m->workers[w];
-    size_t *at_hand = m->s->per_worker ? &a->open
-                                       : &m->open; /* the batch that it goes on with, as slot + 1 */
+    /* the batch that it goes on with, as slot + 1 */
+    size_t *at_hand = m->s->per_worker ? &a->open : &m->open;
     if (!is_read(m))
         return 0;
     if (m->s->per_worker && !a->open && a->given.n)
