@@ -349,9 +349,9 @@ static void read_json(const char *body, size_t n, int refusal, struct pp_otlp_an
     json_decref(root);
 }
 
-/* ---- both: some answer in JSON whatever was sent. No message of protocol buffers begins with its byte. ----
- */
+/* ---- both: some answer in JSON whatever was sent ---- */
 
+/* No message of protocol buffers begins with '{'. */
 void pp_otlp_answer_read(const char *body, size_t n, uint64_t sent, struct pp_otlp_answer *out)
 {
     const uint8_t *at = (const uint8_t *)body, *end = at + n;
