@@ -263,14 +263,6 @@ static int by_series(const void *x, const void *y)
     return a->series != b->series ? PP_COMPARE(a->series, b->series) : PP_COMPARE(a->at, b->at);
 }
 
-/* The end of second s as time since 1970. */
-static double utc_s(const struct pp_metrics_view *v, uint64_t s)
-{
-    const struct pp_live_fact *mono = pp_live_fact_of(v->facts, v->n_facts, "run", "started_mono_ns"),
-                              *utc = pp_live_fact_of(v->facts, v->n_facts, "run", "started_utc_ns");
-    return mono && utc ? atof(utc->value) / 1e9 + (double)(s + 1) - atof(mono->value) / 1e9 : NAN;
-}
-
 pp_status pp_metrics_walk(struct pp_live *l, const struct pp_metrics_view *last, unsigned points,
                           pp_metrics_moment_fn *fn, void *ctx, struct pp_err *err)
 {
@@ -280,7 +272,10 @@ pp_status pp_metrics_walk(struct pp_live *l, const struct pp_metrics_view *last,
     uint64_t first = last->snap->first_s, end = last->snap->last_s;
     pp_status status = PP_OK;
     uint64_t step = points && end >= first ? (end - first) / points + 1 : 1;
-    int more = !isnan(utc_s(last, first));
+    const struct pp_live_fact *mono = pp_live_fact_of(last->facts, last->n_facts, "run", "started_mono_ns"),
+                              *utc = pp_live_fact_of(last->facts, last->n_facts, "run", "started_utc_ns");
+    double mono_s = mono ? atof(mono->value) / 1e9 : NAN, utc_s = utc ? atof(utc->value) / 1e9 : NAN;
+    int more = !isnan(utc_s + (double)(first + 1) - mono_s);
     view.totals = &sum;
     view.snap = &snap;
     for (uint64_t s = first; more && s <= end; s++) {
@@ -289,7 +284,7 @@ pp_status pp_metrics_walk(struct pp_live *l, const struct pp_metrics_view *last,
             continue;
         status = pp_live_at(l, s, step > 5 ? (unsigned)step : 5, &snap, err);
         view.report = s == end ? last->report : NULL;
-        more = status == PP_OK && fn(ctx, &view, utc_s(last, s));
+        more = status == PP_OK && fn(ctx, &view, utc_s + (double)(s + 1) - mono_s); /* the end of it */
     }
     return status;
 }

@@ -328,22 +328,21 @@ static void take_words(struct pp_otlp_answer *out, const char *text, size_t n)
 
 /* ---- JSON ---- */
 
-static uint64_t number_of(const json_t *v)
-{
-    long long n = json_is_integer(v)  ? json_integer_value(v)
-                  : json_is_string(v) ? strtoll(json_string_value(v), NULL, 10)
-                                      : 0;
-    return n > 0 ? (uint64_t)n : 0;
-}
-
 static void read_json(const char *body, size_t n, int refusal, struct pp_otlp_answer *out)
 {
     json_t *root = json_loadb(body, n, JSON_REJECT_DUPLICATES, NULL);
     json_t *at = refusal ? root : json_object_get(root, "partialSuccess");
     json_t *words = json_object_get(at, refusal ? "message" : "errorMessage");
-    uint64_t points = number_of(json_object_get(at, "rejectedDataPoints"));
-    uint64_t spans = number_of(json_object_get(at, "rejectedSpans"));
-    out->rejected = refusal ? 0 : points > spans ? points : spans;
+    static const char *const counts[] = {"rejectedDataPoints", "rejectedSpans"};
+    long long most = 0;
+    for (size_t i = 0; i < 2 && !refusal; i++) {
+        json_t *v = json_object_get(at, counts[i]);
+        long long rejected = json_is_integer(v)  ? json_integer_value(v)
+                             : json_is_string(v) ? strtoll(json_string_value(v), NULL, 10)
+                                                 : 0;
+        most = rejected > most ? rejected : most;
+    }
+    out->rejected = (uint64_t)most;
     if (json_is_string(words))
         take_words(out, json_string_value(words), json_string_length(words));
     json_decref(root);
