@@ -250,7 +250,9 @@ static void stacks_poll(void *state)
     struct stacks *s = state;
     struct pp_store *store = s->opts->store;
     int64_t pid[PROCESSES];
-    size_t n = s->opts->processes ? s->opts->processes(s->opts->processes_ctx, pid, PROCESSES) : 0;
+    /* stop: it is this thread that sets it */
+    size_t n = s->opts->processes && !s->stop ? s->opts->processes(s->opts->processes_ctx, pid, PROCESSES)
+                                              : 0;
     pthread_mutex_lock(&s->lock);
     memcpy(s->listed, pid, n * sizeof(*pid));
     s->n_listed = n;

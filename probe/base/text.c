@@ -32,7 +32,7 @@ char *pp_text_duration(char *buf, size_t size, double ns)
 {
     static const struct unit units[] = {{1, "ns"}, {1e3, "us"}, {1e6, "ms"}, {1e9, "s"}};
     if (!isfinite(ns))
-        return strcpy(buf, "-");
+        return snprintf(buf, size, "-"), buf;
     const char *sign = ns < 0 ? "-" : "";
     double s = fabs(ns) / 1e9;
     if (s < 59.95)
@@ -51,14 +51,14 @@ char *pp_text_bytes(char *buf, size_t size, double bytes)
     static const struct unit units[] = {{1, "B"},        {0x1p10, "KiB"}, {0x1p20, "MiB"},
                                         {0x1p30, "GiB"}, {0x1p40, "TiB"}, {0x1p50, "PiB"}};
     if (!isfinite(bytes))
-        return strcpy(buf, "-");
+        return snprintf(buf, size, "-"), buf;
     return in_units(buf, size, bytes, units, 6, 1023.5);
 }
 
 char *pp_text_count(char *buf, size_t size, double n)
 {
     if (!isfinite(n))
-        return strcpy(buf, "-");
+        return snprintf(buf, size, "-"), buf;
     char digits[400];
     int len = snprintf(digits, sizeof(digits), "%.0f", fabs(n));
     size_t at = 0;
@@ -85,7 +85,7 @@ char *pp_text_percent(char *buf, size_t size, double share)
 {
     double p = share * 100, v = fabs(p);
     if (!isfinite(p))
-        return strcpy(buf, "-");
+        return snprintf(buf, size, "-"), buf;
     if (v > 0 && v < 0.005)
         snprintf(buf, size, p < 0 ? "-0.00 %%" : "<0.01 %%");
     else if (v == 0)
@@ -109,7 +109,7 @@ char *pp_text_gain(char *buf, size_t size, double gain, double low, double high)
     const double gains[] = {gain, low, high};
     char factor[3][16]; /* with two or three digits */
     if (!isfinite(gain))
-        return strcpy(buf, "-");
+        return snprintf(buf, size, "-"), buf;
     for (int i = 0; i < 3; i++)
         snprintf(factor[i], sizeof(factor[i]), "%.*f", fabs(1 + gains[i]) < 9.95 ? 1 : 0, 1 + gains[i]);
     int factors = gain >= 1 || high > 1; /* "+182 %" is 2.8 times */
@@ -129,7 +129,7 @@ char *pp_text_rate(char *buf, size_t size, double per_s)
 {
     double v = fabs(per_s);
     if (!isfinite(per_s))
-        return strcpy(buf, "-");
+        return snprintf(buf, size, "-"), buf;
     if (v >= 99.95)
         return pp_text_count(buf, size, per_s);
     if (v < 0.9995)

@@ -160,8 +160,6 @@ size_t pp_ring_read(struct pp_ring_reader *r, struct pp_span *out, size_t max)
     return n;
 }
 
-/* The records' pages go, on disk and in memory. Where the file system cannot do that they stay until the
- * session ends. */
 void pp_ring_release(struct pp_session *s, uint32_t thread)
 {
     struct pp_ring_map *m = ring_of(s, thread);
@@ -170,8 +168,9 @@ void pp_ring_release(struct pp_session *s, uint32_t thread)
     __atomic_store_n(&m->ring->tail, m->handed_out,
                      __ATOMIC_RELEASE); /* pairs with the acquire in look_for_room */
     /* The records of a ring whose thread has retired and whose spans are stored are of no more use, and where
-     * no thread takes over nor is its name, for a job may start workers for days. Its header stays mapped
-     * here. */
+     * no thread takes over nor is its name, for a job may start workers for days. Their pages go, on disk and
+     * in memory; where the file system cannot do that they stay until the session ends. Its header stays
+     * mapped here. */
     char path[PATH_MAX + 32], *records = (char *)m->ring + sizeof(*m->ring);
     size_t bytes = m->bytes - sizeof(*m->ring);
     if (m->emptied || !__atomic_load_n(&m->ring->retired, __ATOMIC_ACQUIRE) ||

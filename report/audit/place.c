@@ -216,9 +216,11 @@ static int newest_save(const struct placing *p, size_t run, struct place *at)
         for (size_t i = 0; i < p->out->n; i++) {
             const struct pp_audit_part *part = &p->out->parts[i];
             const struct pp_audit_span *s = part->epochs, *end = s + part->n_epochs;
+            if (p->run[i] != run || !part->save.batches)
+                continue;
             while (s < end && s->epoch - s->moved != part->save.epoch)
                 s++;
-            if (p->run[i] != run || !part->save.batches || s == end)
+            if (s == end)
                 continue;
             int64_t batch = (int64_t)part->save.batches - p->lag;
             /* A loop that knows the number of batches asks for no more. */

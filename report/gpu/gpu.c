@@ -155,7 +155,7 @@ static pp_status read_rows(const struct pp_source *source, uint64_t from_ns, uin
             k->thread = c->thread;
         }
         int known = 0, trains = 0; /* by any lane of the thread */
-        for (size_t t = 0; c && t < n_threads; t++)
+        for (size_t t = 0; c && !trains && t < n_threads; t++)
             if (threads[t].tid == (int64_t)k->thread) {
                 known = 1;
                 trains |= threads[t].lane == PP_LANE_TRAINER;

@@ -424,7 +424,7 @@ struct pp_series_pass *pp_series_begin(const struct pp_source *source, const str
     p->no_memory = !p->row_of || !p->row_workers || !p->busy;
     for (size_t k = 0; k < p->n_threads && !p->no_memory; k++) {
         size_t rank = 0; /* by name: threads are numbered as they happened to start */
-        for (size_t i = 0; i < p->n_threads; i++)
+        for (size_t i = 0; p->threads[k].lane == PP_LANE_WORKER && i < p->n_threads; i++)
             rank += p->threads[i].lane == PP_LANE_WORKER && named_before(&p->threads[i], &p->threads[k]);
         p->row_of[k] = p->threads[k].lane == PP_LANE_WORKER ? (int)(rank / each) : -1;
         if (p->row_of[k] >= 0)

@@ -10,10 +10,10 @@
 /* As the recorder: less wall time than this beyond CPU time is not worth a look at schedstat */
 #define UNEXPLAINED_NS 20000u
 
-/* Of ranges that stand for a phase, unless the last of that phase on this thread lasted under 50 us. Reading
- * the CPU clock lets the kernel take the CPU away where the time slice is over. What the thread then waits
- * must not be run delay of the range, whose stamps do not hold it: at the beginning (inject_push) the CPU
- * clock is read before the delay, at the end (put_range) behind it. */
+/* Read of ranges that stand for a phase, unless the last of that phase on this thread lasted under 50 us.
+ * Reading the CPU clock lets the kernel take the CPU away where the time slice is over. What the thread then
+ * waits must not be run delay of the range, whose stamps do not hold it: at the beginning (inject_push) the
+ * CPU clock is read before the delay, at the end (put_range) behind it. */
 static uint64_t cpu_ns_of(const struct open_range *r)
 {
     return r->label.of_process ? pp_process_cpu_ns() : pp_thread_cpu_ns();

@@ -34,14 +34,16 @@ void pp_cache_unref(struct pp_cache_segment *s)
 
 void pp_cache_retire(struct pp_cache_ring *r, struct pp_cache_segment *s, unsigned flags)
 {
+    uint64_t dropped = 0;
     for (size_t i = 0; i < r->index.size; i++) {
         struct pp_cache_slot *slot = &r->index.slot[i];
         if (!(slot->flags & PP_CACHE_STORED) || slot->segment != (uint16_t)(s - r->segment))
             continue;
         slot->flags = (uint16_t)((slot->flags & PP_CACHE_SEEN) | flags);
-        if (flags & PP_CACHE_EVICTED)
-            pp_count(&pp_cache_counters, PP_CACHE_COUNT_EVICTED, 1);
+        dropped++;
     }
+    if (flags & PP_CACHE_EVICTED)
+        pp_count(&pp_cache_counters, PP_CACHE_COUNT_EVICTED, dropped);
     s->dead = 1;
     s->refs++;
     pp_cache_unref(s);

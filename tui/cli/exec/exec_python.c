@@ -21,7 +21,7 @@ void exec_python_prepare(struct exec_python *p, const char *program, int with_re
     int wants_to_be_first = 0;
     const char *dirs = getenv("PATH");
     snprintf(found, sizeof(found), "%s", program);
-    for (const char *end; !strchr(program, '/') && dirs && access(found, X_OK) != 0;
+    for (const char *end; with_reads && !strchr(program, '/') && dirs && access(found, X_OK) != 0;
          dirs = *end ? end + 1 : NULL) {
         end = strchrnul(dirs, ':');
         snprintf(found, sizeof(found), "%.*s/%s", (int)(end - dirs), dirs, program);

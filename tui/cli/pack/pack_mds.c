@@ -101,7 +101,8 @@ static pp_status mds_add(void *state, const struct pack_sample *s, struct pp_err
     memcpy(m->data + m->size + 4, s->data, s->size);
     memcpy(m->data + m->size + 4 + s->size, &s->label, 8);
     m->size += s->size + 12;
-    return m->size >= m->into.shard_bytes ? write_shard(m, err) : PP_OK;
+    const uint64_t most = m->into.shard_bytes < MOST_BYTES ? m->into.shard_bytes : MOST_BYTES;
+    return m->size >= most ? write_shard(m, err) : PP_OK;
 }
 
 static pp_status mds_end(void *state, int failed, uint64_t *shards, struct pp_err *err)
