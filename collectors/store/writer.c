@@ -204,6 +204,11 @@ void pp_store_close(struct pp_store *s)
     free(s);
 }
 
+const char *pp_store_sqlite_version(void)
+{
+    return sqlite3_libversion();
+}
+
 void pp_store_discard(struct pp_store *s)
 {
     s->discard = 1;

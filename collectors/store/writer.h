@@ -194,4 +194,6 @@ struct pp_store_cost {
     uint64_t spans, chunks, chunk_bytes;
     uint64_t checkpoint_cpu_ns; /* of the thread that moves the log into the database */
 };
+/* Of the library that writes the file. */
+const char *pp_store_sqlite_version(void);
 void pp_store_cost(const struct pp_store *s, struct pp_store_cost *out);

@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <sched.h>
 #include <jpeglib.h>
-#include <sqlite3.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -211,7 +210,7 @@ pp_status pp_environment_store(struct pp_store *s, const char *data_path, struct
     pp_environment_store_data(s, data_path);
     put_text(s, "pipeprobe_version", PP_VERSION);
     put_text(s, "compiler", __VERSION__);
-    put_text(s, "sqlite_version", sqlite3_libversion());
+    put_text(s, "sqlite_version", pp_store_sqlite_version());
     put_text(s, "zstd_version", ZSTD_versionString());
 #ifdef LIBJPEG_TURBO_VERSION
     put_text(s, "libjpeg_turbo_version", TEXT(LIBJPEG_TURBO_VERSION));

@@ -4,9 +4,9 @@
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "probe/base/pace.h"
+#include "probe/base/text.h"
 #include "report/build/build.h"
 #include "report/render/render.h"
-#include "tui/cli/cli.h"
 #include "tui/dash/verdict.h"
 
 #include <pthread.h>
@@ -234,7 +234,7 @@ const struct metrics_export_format metrics_export_formats[] = {
 const struct metrics_export_format *metrics_export_by_suffix(const char *path)
 {
     for (const struct metrics_export_format *f = metrics_export_formats; f->name; f++)
-        if (pp_ends_in(path, f->suffix))
+        if (strlen(path) > strlen(f->suffix) && pp_text_ends_in(path, f->suffix))
             return f;
     return NULL;
 }

@@ -259,7 +259,8 @@ static void print_text(const struct verify *v, FILE *out)
             fprintf(out, "Work:      %s was %s and is %s\n", v->check[i].name, v->check[i].before,
                     v->check[i].after);
     if (v->after.n && !v->differ)
-        fputs("Work:      the same: data set, its length, epochs, batch, bytes, work on a sample, step\n", out);
+        fputs("Work:      the same: data set, its length, epochs, batch, bytes, work on a sample, step\n",
+              out);
     fprintf(out, "Outcome:   %s: %s%s%s\n", outcomes[v->outcome].code, outcomes[v->outcome].says,
             v->why[0] ? ": " : "", v->why);
     fprintf(out, "Files:     %s\n", dir ? dir : "?");
