@@ -222,6 +222,7 @@ struct verify_work {
     double batch_bytes;                    /* tensors of a batch, as handed over */
     double sample_ns; /* of a sample: CPU time of reading, all of decoding and transforming but the wait for a
                          CPU */
+    double cpu_ns;    /* the CPU time of it, of decoding and transforming; it may wait for the rest */
     double step_ns;   /* the median step, without its wait for a CPU */
 };
 void verify_work_read(const struct pp_report *r, struct verify_work *w);
@@ -236,7 +237,7 @@ struct verify_check {
     int same;    /* or not known of one of them */
     int is_less; /* it differs because less is done, which a change of code may have meant */
 };
-enum { VERIFY_CHECKS = 9 };
+enum { VERIFY_CHECKS = 10 };
 /* All of them in a fixed order; how many differ. */
 int verify_work_compare(const struct verify_work *before, const struct verify_work *after,
                         struct verify_check check[VERIFY_CHECKS]);

@@ -63,7 +63,9 @@ void verify_work_read(const struct pp_report *r, struct verify_work *w)
                   number_of(r, "samples-repeated", "visits");
     double ns = time_in(r, PP_PHASE_READ, 1) + time_in(r, PP_PHASE_DECODE, 0) +
                 time_in(r, PP_PHASE_TRANSFORM, 0);
+    double cpu_ns = time_in(r, PP_PHASE_DECODE, 1) + time_in(r, PP_PHASE_TRANSFORM, 1);
     w->sample_ns = r->window_samples ? ns / (double)r->window_samples : NAN;
+    w->cpu_ns = cpu_ns > 0 && r->window_samples ? cpu_ns / (double)r->window_samples : NAN;
     for (size_t i = 0; i < r->n_phases; i++)
         if (r->phases[i].phase == PP_PHASE_STEP) {
             double delay = r->phases[i].run_delay_share;
@@ -76,7 +78,7 @@ static const struct {
     const char *code, *name;
     enum kind kind;
     size_t at;
-    double slack; /* of a time, ns: taking a batch and freeing it is in the step, of as much */
+    double slack; /* of a time, ns: what a new process and a hand-over cost a sample and a step */
 } rows[VERIFY_CHECKS] = {
     {"dataset", "data set", IS_TEXT, offsetof(struct verify_work, dataset), 0},
     {"samples", "its samples", IS_COUNT, offsetof(struct verify_work, samples), 0},
@@ -86,6 +88,7 @@ static const struct {
     {"drop_last", "drop_last", IS_COUNT, offsetof(struct verify_work, drop_last), 0},
     {"batch_bytes", "bytes of a batch", IS_BYTES, offsetof(struct verify_work, batch_bytes), 0},
     {"sample_work", "work on a sample", IS_TIME, offsetof(struct verify_work, sample_ns), 0},
+    {"sample_cpu", "CPU time of a sample", IS_TIME, offsetof(struct verify_work, cpu_ns), 2e5},
     {"step", "the step", IS_TIME, offsetof(struct verify_work, step_ns), 5e5},
 };
 
@@ -125,7 +128,8 @@ int verify_work_compare(const struct verify_work *before, const struct verify_wo
     if (!(is.epochs > 1))
         is.epoch_samples = NAN; /* the first one goes on: as many may come */
     if (is.is_cold != before->is_cold)
-        is.sample_ns = NAN; /* what a new process makes costs more: pages are copied, caches filled */
+        is.sample_ns = is.cpu_ns =
+            NAN; /* what a new process makes costs more: pages are copied, caches filled */
     for (size_t i = 0; i < VERIFY_CHECKS; i++) {
         const void *b = (const char *)before + rows[i].at, *a = (const char *)&is + rows[i].at;
         struct verify_check *c = &check[i];

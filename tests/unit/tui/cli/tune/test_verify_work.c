@@ -114,8 +114,9 @@ static void each_kind_of_less_is_seen(void **state)
     CHANGED(b.finding[0].number[0].value /= 2, "batch_bytes", 0);
     CHANGED(b.loader.epochs = 20, "epoch", 0); /* left after 5 batches */
     CHANGED(b.finding[1].number[1].value = 3200, "repeated", 0);
-    CHANGED(b.phase[2] = phase(PP_PHASE_TRANSFORM, 1000, 0.2, 0.8), "sample_work", 1);
+    CHANGED(b.phase[2] = phase(PP_PHASE_TRANSFORM, 1000, 0.2, 0.8), "sample_work,sample_cpu", 1);
     CHANGED(b.phase[1].total_ns = b.phase[2].total_ns = 0, "sample_work", 1);
+    CHANGED(b.phase[2] = phase(PP_PHASE_TRANSFORM, 4000, 0.2, 0.1), "sample_cpu", 1); /* it mostly waits */
     CHANGED(b.phase[3] = phase(PP_PHASE_STEP, 500, 0, 0.5), "step", 1);
     CHANGED(b.phase[3] = phase(PP_PHASE_STEP, 1000, 0.5, 0.5), "step", 1); /* half of it waits for a CPU */
 }
@@ -136,7 +137,7 @@ static void the_unknown_accuses_nobody(void **state)
     b.phase[2] = phase(PP_PHASE_TRANSFORM, 1000, 0.2, 0.8);
     assert_string_equal(differing(&a, &b, &less), "");
     a.loader.epochs = 2, b.loader.epochs = 2; /* 400 samples of each */
-    assert_string_equal(differing(&a, &b, &less), "sample_work");
+    assert_string_equal(differing(&a, &b, &less), "sample_work,sample_cpu");
     /* What a batch's hand-over costs a step goes with it. */
     make_job(&a), make_job(&b);
     a.phase[3] = phase(PP_PHASE_STEP, 78, 0, 0.5), b.phase[3] = phase(PP_PHASE_STEP, 58, 0, 0.5);
