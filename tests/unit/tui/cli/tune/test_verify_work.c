@@ -119,6 +119,7 @@ static void each_kind_of_less_is_seen(void **state)
     CHANGED(b.phase[2] = phase(PP_PHASE_TRANSFORM, 4000, 0.2, 0.1), "sample_cpu", 1); /* it mostly waits */
     CHANGED(b.phase[3] = phase(PP_PHASE_STEP, 500, 0, 0.5), "step", 1);
     CHANGED(b.phase[3] = phase(PP_PHASE_STEP, 1000, 0.5, 0.5), "step", 1); /* half of it waits for a CPU */
+    CHANGED(b.phase[3].mean_ns = 5e6, "step", 1);                          /* of every other one */
 }
 
 static void the_unknown_accuses_nobody(void **state)
