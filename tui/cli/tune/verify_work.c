@@ -89,7 +89,7 @@ static const struct {
     {"batch_size", "batch size", IS_COUNT, offsetof(struct verify_work, batch_size), 0},
     {"drop_last", "drop_last", IS_COUNT, offsetof(struct verify_work, drop_last), 0},
     {"batch_bytes", "bytes of a batch", IS_BYTES, offsetof(struct verify_work, batch_bytes), 0},
-    {"sample_work", "work on a sample", IS_TIME, offsetof(struct verify_work, sample_ns), 0},
+    {"sample_work", "work on a sample", IS_TIME, offsetof(struct verify_work, sample_ns), 1e5},
     {"sample_cpu", "CPU time of a sample", IS_TIME, offsetof(struct verify_work, cpu_ns), 2e5},
     {"step", "the step", IS_TIME, offsetof(struct verify_work, step_ns), 5e5},
 };

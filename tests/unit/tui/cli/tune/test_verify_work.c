@@ -139,6 +139,11 @@ static void the_unknown_accuses_nobody(void **state)
     assert_string_equal(differing(&a, &b, &less), "");
     a.loader.epochs = 2, b.loader.epochs = 2; /* 400 samples of each */
     assert_string_equal(differing(&a, &b, &less), "sample_work,sample_cpu");
+    /* Of samples that take next to nothing, another process tells. */
+    make_job(&a), make_job(&b);
+    a.r.window_samples = b.r.window_samples = 6400000;
+    b.phase[2] = phase(PP_PHASE_TRANSFORM, 1000, 0.2, 0.8);
+    assert_string_equal(differing(&a, &b, &less), "");
     /* What a batch's hand-over costs a step goes with it. */
     make_job(&a), make_job(&b);
     a.phase[3] = phase(PP_PHASE_STEP, 78, 0, 0.5), b.phase[3] = phase(PP_PHASE_STEP, 58, 0, 0.5);
