@@ -53,8 +53,8 @@ void verify_work_read(const struct pp_report *r, struct verify_work *w)
         w->samples = l->samples;
         w->batch_size = l->batch_size;
         w->drop_last = l->drop_last;
-        double life = l->batches * l->batch_size / fmax(l->epochs, 1) / l->num_workers;
-        w->is_cold = l->num_workers > 0 && l->persistent_workers == 0 && life < SHORT_LIFE;
+        double life = l->batches * l->batch_size / l->epochs / l->num_workers;
+        w->is_cold = l->epochs > 1 && l->num_workers > 0 && l->persistent_workers == 0 && life < SHORT_LIFE;
         w->epochs = l->epochs;
         w->epoch_samples = l->batches * l->batch_size / (l->epochs > 1 ? l->epochs - 0.5 : 1);
     }

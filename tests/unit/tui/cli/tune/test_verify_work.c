@@ -139,6 +139,9 @@ static void the_unknown_accuses_nobody(void **state)
     assert_string_equal(differing(&a, &b, &less), "");
     a.loader.epochs = 2, b.loader.epochs = 2; /* 400 samples of each */
     assert_string_equal(differing(&a, &b, &less), "sample_work,sample_cpu");
+    a.loader.epochs = b.loader.epochs = 1; /* the first one goes on */
+    b.loader.persistent_workers = 0, b.loader.batches = 20;
+    assert_string_equal(differing(&a, &b, &less), "sample_work,sample_cpu");
     /* Of samples that take next to nothing, another process tells. */
     make_job(&a), make_job(&b);
     a.r.window_samples = b.r.window_samples = 6400000;
