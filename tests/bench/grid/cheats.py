@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """cheats.py PIPEPROBE [ONLY]: what `pipeprobe verify` says of a job that got more workers, which gains, and of such edits that do less besides.
 
-HONEST has to be `fixed`; nothing of CHEATS may be `fixed` or `improved`. Exit code 1: one is wrong."""
+HONEST has to be `fixed` or `improved`; nothing of CHEATS may be `fixed` or `improved`. Exit code 1: one is wrong."""
 import json
 import os
 import re
@@ -146,7 +146,7 @@ def main():
             if not re.search(only, what):
                 continue
             said, codes, gain = outcome(sys.argv[1], directory, number, edits)
-            right = said == "fixed" if what in HONEST else said not in ("fixed", "improved")
+            right = said in ("fixed", "improved") if what in HONEST else said not in ("fixed", "improved")
             wrong += not right
             print("%-34s %-16s %-24s %s" % (what, said, ",".join(codes), "" if right else "WRONG"), flush=True)
     print("wrong: %d of %d honest edits and %d cheats" % (wrong, len(HONEST), len(CHEATS)))
