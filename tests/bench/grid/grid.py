@@ -3,7 +3,7 @@
 
 Per job: the start is recorded (exec, SECONDS), the script takes `path`, all of its changes at once, or leaves the job as it is where `stop` says so; then the
 grid, the start and the script's setting take turns in one process, ROUNDS times. Right: at least 90 % of the best rate of all that was measured. A job that no
-setting helps (none gains 15 %) needs a `stop`. A line per job goes to KEEP/results.tsv; jobs that are there are not run again (measured.tsv is such a file).
+setting helps (none gains 15 %) needs a `stop`. A line per job goes to KEEP/results.tsv; jobs that are there are not run again (measured.tsv is such a file, of 30 November 2026).
 
 Then `pipeprobe verify` judges the script's setting against the start, or where that is the start the best other one of the grid. It is wrong where it says
 `fixed` or `improved` of what gained less than 3 % in the grid. KEEP/verified.tsv has a line of each."""
