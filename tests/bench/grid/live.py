@@ -3,7 +3,8 @@
 
 BAD began with too few workers or batches: a job runs for SECONDS under `exec --tune`; what it ended with, what it began with and SETTINGS, which are all that
 a loader that runs can have, then take turns without it, ROUNDS times. Right: at least 95 % of the best rate, after three decisions or fewer. NOTHING gains
-nothing: SECONDS under `exec --tune` and under `exec` in turns. Right: at least 0.98 of the rate. SETS: "bad nothing". An idle machine is needed."""
+nothing: SECONDS under `exec`, twice under `exec --tune` and under `exec` again, ROUNDS times; the second `exec` over the first is the control. Right: at
+least 0.98 of the rate. SETS: "bad nothing". An idle machine is needed."""
 import os
 import re
 import statistics
@@ -51,9 +52,13 @@ def main():
     print("at least 95 %% of the best rate within 3 decisions: %d of %d" % (right, len(judged)))
     right, judged = 0, [job for job in NOTHING if "nothing" in sets and re.search(only, job[0])]
     for name, start in judged:
-        parts = [recorded(sys.argv[1], name, start, "--tune")[0] / recorded(sys.argv[1], name, start)[0] for _ in range(ROUNDS)]
+        parts, controls = [], []
+        for _ in range(ROUNDS):
+            first, *tuned, last = (recorded(sys.argv[1], name, start, *options)[0] for options in ((), ("--tune",), ("--tune",), ()))
+            parts.append((tuned[0] * tuned[1] / first / last) ** 0.5)
+            controls.append(last / first)
         right += statistics.median(parts) >= 0.98
-        print("%-24s %-34s %.3f" % (name, start, statistics.median(parts)), flush=True)
+        print("%-24s %-34s %.3f, control %.3f to %.3f" % (name, start, statistics.median(parts), min(controls), max(controls)), flush=True)
     print("at least 0.98 of the rate where nothing gains: %d of %d" % (right, len(judged)))
 
 
