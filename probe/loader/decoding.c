@@ -102,7 +102,7 @@ static pp_status store_input(struct pp_worker *w, const struct pp_claim *c, cons
     if (st != PP_OK)
         return st;
     uint8_t *at = input->is_wide ? input->wide : c->slot->data + c->row * l->row_bytes;
-    st = pp_transform_axes(l->opts.transform, plan, w->scratch, at, &axes, err);
+    st = pp_transform_axes(l->opts.transform, plan, &w->scratch, at, &axes, err);
     if (st != PP_OK)
         return st;
     at += aligned(axes.bytes);

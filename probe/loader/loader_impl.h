@@ -180,7 +180,7 @@ struct pp_worker {
     struct pp_ahead *ahead;            /* NULL: one read at a time; the worker's own */
     uint64_t ahead_grown, ahead_bytes; /* when it ended */
     struct pp_decoder *decoder;
-    struct pp_scratch *scratch;
+    struct pp_buffer scratch;        /* of the transform */
     struct pp_device_parser *parser; /* NULL: decodes everything itself */
     uint64_t errors, retries, skipped, substituted;
     struct pp_image_tally images;

@@ -22,13 +22,12 @@ pp_status pp_worker_init(struct pp_worker *w, struct pp_loader *l, int number, s
     w->number = number;
     w->in_hand = &w->sample;
     w->sample.limit = l->opts.sample_memory;
-    pp_status st = pp_decoder_create(&decoder, &w->decoder, err);
-    return st == PP_OK && l->opts.transform ? pp_scratch_create(&w->scratch, err) : st;
+    return pp_decoder_create(&decoder, &w->decoder, err);
 }
 
 void pp_worker_free(struct pp_worker *w)
 {
-    pp_scratch_destroy(w->scratch);
+    pp_buffer_free(&w->scratch);
     pp_decoder_destroy(w->decoder);
     pp_sample_free(&w->sample);
 }
@@ -36,7 +35,7 @@ void pp_worker_free(struct pp_worker *w)
 uint64_t pp_worker_grown(const struct pp_worker *w)
 {
     return w->sample.grown + w->ahead_grown + (w->ahead ? pp_ahead_grown(w->ahead) : 0) +
-           pp_decoder_grown(w->decoder) + (w->scratch ? pp_scratch_grown(w->scratch) : 0);
+           pp_decoder_grown(w->decoder) + w->scratch.grown;
 }
 
 static struct pp_lap lap_of(const struct pp_worker *w, const struct pp_slot *slot, uint64_t index)
@@ -132,7 +131,7 @@ static pp_status fill_from_pixels(struct pp_worker *w, const struct pp_claim *c,
     if (st != PP_OK || later)
         return st;
     pp_phase_begin_sample(w->trace, PP_PHASE_TRANSFORM, l.batch, in->index);
-    st = pp_transform_apply(o->transform, &plan, &pixels, w->scratch, out, err);
+    st = pp_transform_apply(o->transform, &plan, &pixels, &w->scratch, out, err);
     pp_fault_pass(o->faults, PP_FAULT_TRANSFORM);
     l.bytes = w->loader->row_bytes;
     end_phase(w, PP_PHASE_TRANSFORM, &l, st);

@@ -16,11 +16,6 @@ INLINE __m256i finish(__m256i high, __m256i low)
                              PP_WEIGHT_BITS);
 }
 
-INLINE __m256i half(void)
-{
-    return _mm256_set1_epi32(1 << (PP_WEIGHT_BITS - 1));
-}
-
 /* Two pixels of each of two rows as 16-bit words, tap beside tap: r0 r1 g0 g1 b0 b1 x0 x1, the second row in
  * the high lane. */
 INLINE __m256i pair_words(__m256i pixels, int which)
@@ -32,17 +27,9 @@ INLINE __m256i pair_words(__m256i pixels, int which)
     return _mm256_shuffle_epi8(pixels, which ? second : first);
 }
 
-INLINE __m256i load_two_rows_16(const uint8_t *a, const uint8_t *b)
-{
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)a)),
-                                   _mm_loadu_si128((const __m128i *)b), 1);
-}
-
-INLINE __m256i load_two_rows_8(const uint8_t *a, const uint8_t *b)
-{
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadl_epi64((const __m128i *)a)),
-                                   _mm_loadl_epi64((const __m128i *)b), 1);
-}
+/* Of two rows, by the load that is given: four pixels of each, or two. */
+#define LOAD_TWO_ROWS(load, a, b) \
+    _mm256_inserti128_si256(_mm256_castsi128_si256(load((const __m128i *)(a))), load((const __m128i *)(b)), 1)
 
 INLINE __m256i broadcast(const int16_t pair[2])
 {
@@ -80,20 +67,21 @@ INLINE void resize_rows(const struct pp_axis *axis, const uint8_t *const from[4]
     uint8_t *to0 = to[0], *to1 = to[1], *to2 = to[2], *to3 = to[3];
     const struct pp_weight_pair *w = axis->pair;
     const int *start = axis->start;
+    const __m256i half = _mm256_set1_epi32(1 << (PP_WEIGHT_BITS - 1));
     int count = axis->count;
     for (int x = 0; x < count; x++, to0 += 3, to1 += 3, to2 += 3, to3 += 3) {
         size_t at = (size_t)start[x] * 4;
-        struct sums s = {_mm256_setzero_si256(), half(), _mm256_setzero_si256(), half()};
+        struct sums s = {_mm256_setzero_si256(), half, _mm256_setzero_si256(), half};
         int p = 0;
         for (; p + 2 <= pairs; p += 2, at += 16, w += 2) {
-            __m256i rows01 = load_two_rows_16(from0 + at, from1 + at),
-                    rows23 = load_two_rows_16(from2 + at, from3 + at);
+            __m256i rows01 = LOAD_TWO_ROWS(_mm_loadu_si128, from0 + at, from1 + at),
+                    rows23 = LOAD_TWO_ROWS(_mm_loadu_si128, from2 + at, from3 + at);
             add_pair(&s, pair_words(rows01, 0), pair_words(rows23, 0), w);
             add_pair(&s, pair_words(rows01, 1), pair_words(rows23, 1), w + 1);
         }
         if (p < pairs) {
-            __m256i rows01 = load_two_rows_8(from0 + at, from1 + at),
-                    rows23 = load_two_rows_8(from2 + at, from3 + at);
+            __m256i rows01 = LOAD_TWO_ROWS(_mm_loadl_epi64, from0 + at, from1 + at),
+                    rows23 = LOAD_TWO_ROWS(_mm_loadl_epi64, from2 + at, from3 + at);
             add_pair(&s, pair_words(rows01, 0), pair_words(rows23, 0), w++);
         }
         /* Low lane: rows 0 and 2, high lane: rows 1 and 3. */
@@ -122,9 +110,9 @@ AVX2 void pp_resize_column_avx2(const struct pp_axis *axis, int output, const ui
 {
     int pairs = axis->taps / 2;
     const struct pp_weight_pair *weights = axis->pair + (size_t)output * (size_t)pairs;
-    const __m256i zero = _mm256_setzero_si256();
+    const __m256i zero = _mm256_setzero_si256(), half = _mm256_set1_epi32(1 << (PP_WEIGHT_BITS - 1));
     for (size_t at = 0; at < bytes; at += 32) {
-        __m256i high[4] = {zero, zero, zero, zero}, low[4] = {half(), half(), half(), half()};
+        __m256i high[4] = {zero, zero, zero, zero}, low[4] = {half, half, half, half};
         for (int p = 0; p < pairs; p++) {
             __m256i a = _mm256_loadu_si256((const __m256i *)(rows[2 * p] + at)),
                     b = _mm256_loadu_si256((const __m256i *)(rows[2 * p + 1] + at));

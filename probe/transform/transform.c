@@ -6,10 +6,6 @@
 
 #define ROWS_AT_ONCE 4
 
-struct pp_scratch {
-    struct pp_buffer buffer;
-};
-
 /* One application: the tables, and the rows already resized horizontally, in a ring of as many as a column
  * needs. */
 struct work {
@@ -82,30 +78,12 @@ void pp_transform_force_portable(int on)
     atomic_store_explicit(&use_portable, on ? 1 : -1, memory_order_relaxed);
 }
 
-pp_status pp_scratch_create(struct pp_scratch **out, struct pp_err *err)
-{
-    *out = calloc(1, sizeof(**out));
-    return *out ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for a transform's scratch space");
-}
-
-void pp_scratch_destroy(struct pp_scratch *s)
-{
-    if (s)
-        pp_buffer_free(&s->buffer);
-    free(s);
-}
-
-uint64_t pp_scratch_grown(const struct pp_scratch *s)
-{
-    return s->buffer.grown;
-}
-
 /* At least size bytes of scratch memory, contents lost; NULL with err set. */
-static uint8_t *pp_scratch_reserve(struct pp_scratch *s, size_t size, struct pp_err *err)
+static uint8_t *reserve_scratch(struct pp_buffer *s, size_t size, struct pp_err *err)
 {
-    pp_buffer_trim(&s->buffer);
-    if (pp_buffer_reserve(&s->buffer, size) == 0)
-        return s->buffer.data;
+    pp_buffer_trim(s);
+    if (pp_buffer_reserve(s, size) == 0)
+        return s->data;
     pp_fail(err, PP_E_NO_MEMORY, "no memory to resize an image (%zu bytes)", size);
     return NULL;
 }
@@ -128,7 +106,7 @@ static struct parts parts_of(const struct pp_transform *t, const struct pp_trans
 }
 
 /* Lays the tables, the ring, the tap pointers and one row out in the scratch buffer. */
-static pp_status set_up(struct work *w, const struct pp_transform_plan *plan, struct pp_scratch *scratch,
+static pp_status set_up(struct work *w, const struct pp_transform_plan *plan, struct pp_buffer *scratch,
                         struct pp_err *err)
 {
     struct parts seen = parts_of(w->t, plan);
@@ -144,7 +122,7 @@ static pp_status set_up(struct work *w, const struct pp_transform_plan *plan, st
            ring_bytes = w->row_stride * (size_t)w->ring_rows;
     size_t size = x_bytes + y_bytes + taps_bytes + ring_bytes + w->row_stride;
 
-    uint8_t *at = pp_scratch_reserve(scratch, size, err);
+    uint8_t *at = reserve_scratch(scratch, size, err);
     if (!at)
         return PP_E_NO_MEMORY;
     pp_axis_fill(&w->x, x, (int)-plan->x0, w->pixels->width, at);
@@ -156,7 +134,7 @@ static pp_status set_up(struct work *w, const struct pp_transform_plan *plan, st
 }
 
 pp_status pp_transform_apply(const struct pp_transform *t, const struct pp_transform_plan *plan,
-                             const struct pp_pixels *pixels, struct pp_scratch *scratch, void *out,
+                             const struct pp_pixels *pixels, struct pp_buffer *scratch, void *out,
                              struct pp_err *err)
 {
     struct work w = {
@@ -213,35 +191,33 @@ size_t pp_transform_axes_bytes(const struct pp_transform *t, const struct pp_tra
     return ((size_t)seen.x.count * (x_taps + 1) + (size_t)seen.y.count * (y_taps + 1)) * sizeof(int32_t);
 }
 
-static uint8_t *write_axis(uint8_t *to, const struct pp_axis *a)
-{
-    size_t weights = (size_t)a->count * (size_t)a->taps * sizeof(*a->weight),
-           starts = (size_t)a->count * sizeof(*a->start);
-    memcpy(to, a->weight, weights);
-    memcpy(to + weights, a->start, starts);
-    return to + weights + starts;
-}
-
 pp_status pp_transform_axes(const struct pp_transform *t, const struct pp_transform_plan *plan,
-                            struct pp_scratch *scratch, void *tables, struct pp_transform_axes *out,
+                            struct pp_buffer *scratch, void *tables, struct pp_transform_axes *out,
                             struct pp_err *err)
 {
     struct parts seen = parts_of(t, plan);
-    struct pp_axis x, y;
+    struct pp_axis axis[2], *x = &axis[0], *y = &axis[1];
     size_t x_bytes = pp_axis_bytes(seen.x.in, seen.x.out, seen.x.count),
            y_bytes = pp_axis_bytes(seen.y.in, seen.y.out, seen.y.count);
     x_bytes = (x_bytes + 7) / 8 * 8;
-    uint8_t *at = pp_scratch_reserve(scratch, x_bytes + y_bytes, err);
+    uint8_t *at = reserve_scratch(scratch, x_bytes + y_bytes, err);
     if (!at)
         return PP_E_NO_MEMORY;
-    pp_axis_fill(&x, &seen.x, (int)-plan->x0, plan->crop.width, at);
-    pp_axis_fill(&y, &seen.y, (int)-plan->y0, plan->crop.height, at + x_bytes);
-    at = write_axis(write_axis(tables, &x), &y);
+    pp_axis_fill(x, &seen.x, (int)-plan->x0, plan->crop.width, at);
+    pp_axis_fill(y, &seen.y, (int)-plan->y0, plan->crop.height, at + x_bytes);
+    at = tables;
+    for (int i = 0; i < 2; i++) {
+        size_t weights = (size_t)axis[i].count * (size_t)axis[i].taps * sizeof(*axis[i].weight),
+               starts = (size_t)axis[i].count * sizeof(*axis[i].start);
+        memcpy(at, axis[i].weight, weights);
+        memcpy(at + weights, axis[i].start, starts);
+        at += weights + starts;
+    }
     *out = (struct pp_transform_axes){.bytes = (size_t)(at - (uint8_t *)tables),
-                                      .x_count = x.count,
-                                      .x_taps = x.taps,
-                                      .y_count = y.count,
-                                      .y_taps = y.taps,
+                                      .x_count = x->count,
+                                      .x_taps = x->taps,
+                                      .y_count = y->count,
+                                      .y_taps = y->taps,
                                       .left = plan->off_x < 0 ? -plan->off_x : 0,
                                       .top = plan->off_y < 0 ? -plan->off_y : 0,
                                       .flip = plan->flip};

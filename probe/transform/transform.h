@@ -65,16 +65,12 @@ struct pp_sample_key {
 void pp_transform_draw(const struct pp_transform *t, int width, int height, struct pp_sample_key key,
                        struct pp_transform_plan *plan);
 
-struct pp_scratch; /* one per worker: coefficient tables and row buffers, reused */
-pp_status pp_scratch_create(struct pp_scratch **out, struct pp_err *err);
-void pp_scratch_destroy(struct pp_scratch *s);
-uint64_t pp_scratch_grown(const struct pp_scratch *s);
-
 /* Resizes, flips, normalises plan->crop's pixels into out (pp_transform_bytes, aligned as its dtype). AVX2
  * when the CPU has it, portable otherwise: same bits. f16 is the f32 result rounded to nearest even.
- * PP_E_USAGE when pixels are not of the crop's size. */
+ * scratch: one per worker, for tables and rows; grown as needed. PP_E_USAGE when pixels are not of the crop's
+ * size. */
 pp_status pp_transform_apply(const struct pp_transform *t, const struct pp_transform_plan *plan,
-                             const struct pp_pixels *pixels, struct pp_scratch *scratch, void *out,
+                             const struct pp_pixels *pixels, struct pp_buffer *scratch, void *out,
                              struct pp_err *err);
 /* "avx2" or "portable"; pp_transform_force_portable(1) for tests and PIPEPROBE_SIMD=portable. */
 const char *pp_transform_simd(void);
@@ -94,5 +90,5 @@ size_t pp_transform_axes_bytes(const struct pp_transform *t, const struct pp_tra
 /* Writes the tables: for x, then for y, count x taps weights of 22 bits and count first pixels relative to
  * plan->crop, each an int32_t. tables: any alignment. */
 pp_status pp_transform_axes(const struct pp_transform *t, const struct pp_transform_plan *plan,
-                            struct pp_scratch *scratch, void *tables, struct pp_transform_axes *out,
+                            struct pp_buffer *scratch, void *tables, struct pp_transform_axes *out,
                             struct pp_err *err);

@@ -1,16 +1,14 @@
 #include "probe/transform/transform_internal.h"
 
-/* Where sample (channel, row, column) lies in the planes. */
-static size_t planar_index(const struct pp_transform *t, int channel, int row, int column)
-{
-    return ((size_t)channel * (size_t)t->height + (size_t)row) * (size_t)t->width + (size_t)column;
-}
-
 /* Column of the first pixel and the step to the next one. */
 static int first_column(const struct pp_store *s)
 {
     return s->flip ? s->t->width - 1 - s->left : s->left;
 }
+
+/* Where a row of a channel begins in the planes. */
+#define PLANAR_ROW_AT(t, channel, row) \
+    (((size_t)(channel) * (size_t)(t)->height + (size_t)(row)) * (size_t)(t)->width)
 
 /* Pixels [from, count) of a row into the planes, by the table of what a value becomes. */
 #define PLANAR_ROW(name, type, table) \
@@ -19,7 +17,7 @@ static int first_column(const struct pp_store *s)
         int step = s->flip ? -1 : 1, column = first_column(s) + from * step; \
         for (int c = 0; c < 3; c++) { \
             const type *value = s->t->table[c]; \
-            type *to = (type *)s->out + planar_index(s->t, c, row, column); \
+            type *to = (type *)s->out + PLANAR_ROW_AT(s->t, c, row) + column; \
             for (int i = from; i < count; i++, to += step) \
                 *to = value[rgb[i * 3 + c]]; \
         } \
@@ -82,25 +80,11 @@ static const int8_t gathers[2][3][2][8] = {
     },
 };
 
-struct gather {
-    __m128i front, back;
-};
-
-INLINE struct gather gather_of(int channel, int flip)
+/* front, back: which bytes. */
+INLINE __m128i channel_of(const uint8_t *rgb, __m128i front, __m128i back)
 {
-    const int8_t(*g)[8] = gathers[flip != 0][channel];
-    return (struct gather){_mm_loadl_epi64((const __m128i *)g[0]), _mm_loadl_epi64((const __m128i *)g[1])};
-}
-
-INLINE __m128i channel_of(const uint8_t *rgb, const struct gather *g)
-{
-    __m128i front = _mm_loadu_si128((const __m128i *)rgb), back = _mm_loadu_si128((const __m128i *)(rgb + 8));
-    return _mm_or_si128(_mm_shuffle_epi8(front, g->front), _mm_shuffle_epi8(back, g->back));
-}
-
-INLINE void store_f32(float *to, __m256 values)
-{
-    _mm256_storeu_ps(to, values);
+    return _mm_or_si128(_mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)rgb), front),
+                        _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(rgb + 8)), back));
 }
 
 INLINE void store_f16(uint16_t *to, __m256 values)
@@ -115,14 +99,16 @@ INLINE void store_f16(uint16_t *to, __m256 values)
         int whole = count & ~7, step = s->flip ? -8 : 8, column = first_column(s) - (s->flip ? 7 : 0); \
         for (int c = 0; c < 3 && whole; c++) { \
             struct constants k = constants_of(s->t, c); \
-            struct gather g = gather_of(c, s->flip); \
-            type *to = (type *)s->out + planar_index(s->t, c, row, column); \
+            const int8_t(*g)[8] = gathers[s->flip != 0][c]; \
+            __m128i front = _mm_loadl_epi64((const __m128i *)g[0]), \
+                    back = _mm_loadl_epi64((const __m128i *)g[1]); \
+            type *to = (type *)s->out + PLANAR_ROW_AT(s->t, c, row) + column; \
             for (int i = 0; i < whole; i += 8, to += step) \
-                store(to, values_of(channel_of(rgb + i * 3, &g), &k)); \
+                store(to, values_of(channel_of(rgb + i * 3, front, back), &k)); \
         } \
         return whole; \
     }
-PLANAR_ROW_SIMD(row_f32_simd, float, store_f32)
+PLANAR_ROW_SIMD(row_f32_simd, float, _mm256_storeu_ps)
 PLANAR_ROW_SIMD(row_f16_simd, uint16_t, store_f16)
 
 SIMD static int try_all_values(const struct pp_transform *t)
@@ -136,7 +122,7 @@ SIMD static int try_all_values(const struct pp_transform *t)
             for (int i = 0; i < 8; i++)
                 sample[i] = (uint8_t)(v + i);
             __m256 value = values_of(_mm_loadu_si128((const __m128i *)sample), &k);
-            store_f32(x, value);
+            _mm256_storeu_ps(x, value);
             store_f16(h, value);
             if (memcmp(x, &t->value_f32[c][v], sizeof(x)) != 0 ||
                 memcmp(h, &t->value_f16[c][v], sizeof(h)) != 0)

@@ -27,7 +27,7 @@ struct bench {
     struct set files;
     struct pp_decoder *decoder;
     struct pp_transform *transform;
-    struct pp_scratch *scratch;
+    struct pp_buffer scratch;
     void *out;
 };
 
@@ -73,7 +73,7 @@ static void crop(struct bench *b, int file, uint64_t round, int whole, int trans
         pixels.height = plan.crop.height;
     }
     if (transform)
-        pp_transform_apply(b->transform, &plan, &pixels, b->scratch, b->out, NULL);
+        pp_transform_apply(b->transform, &plan, &pixels, &b->scratch, b->out, NULL);
 }
 
 static void decode_region(struct bench *b, int file, uint64_t round)
@@ -206,7 +206,6 @@ int main(int argc, char **argv)
         return 2;
     }
     if (pp_decoder_create(&(struct pp_decoder_opts){.exif_rotate = 0}, &b.decoder, &err) != PP_OK ||
-        pp_scratch_create(&b.scratch, &err) != PP_OK ||
         pp_transform_parse("rrc:224,hflip,normalize=imagenet", PP_DTYPE_F32, &b.transform, &err) != PP_OK ||
         !(b.out = malloc(pp_transform_bytes(b.transform)))) {
         fprintf(stderr, "bench_decode: %s\n", err.text);
@@ -225,7 +224,7 @@ int main(int argc, char **argv)
         free(b.files.data[i]);
     free(b.out);
     pp_transform_destroy(b.transform);
-    pp_scratch_destroy(b.scratch);
+    pp_buffer_free(&b.scratch);
     pp_decoder_destroy(b.decoder);
     return 0;
 }

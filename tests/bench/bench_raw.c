@@ -57,7 +57,7 @@ static pp_status load(const char *dir, struct bench *b, struct pp_err *err)
 
 /* One sample, exactly what a worker of the loader does between read and collate. */
 static pp_status one(const struct bench *b, uint64_t at, struct pp_decoder *decoder,
-                     struct pp_scratch *scratch, uint8_t *out, struct pp_err *err)
+                     struct pp_buffer *scratch, uint8_t *out, struct pp_err *err)
 {
     const struct image *image = &b->images[at % b->n];
     struct pp_image_info info;
@@ -77,22 +77,21 @@ static void *work(void *arg)
 {
     struct bench *b = arg;
     struct pp_decoder *decoder = NULL;
-    struct pp_scratch *scratch = NULL;
+    struct pp_buffer scratch = {0};
     size_t sample_bytes = pp_transform_bytes(b->transform);
     uint8_t *out = malloc(sample_bytes * BATCH);
     struct pp_err err;
-    if (!out || pp_decoder_create(&(struct pp_decoder_opts){.exif_rotate = 0}, &decoder, &err) ||
-        pp_scratch_create(&scratch, &err)) {
+    if (!out || pp_decoder_create(&(struct pp_decoder_opts){.exif_rotate = 0}, &decoder, &err)) {
         atomic_fetch_add(&b->failed, 1);
         goto out;
     }
     for (unsigned i = 0; pp_now_ns() < b->until_ns; i++) {
-        pp_status s = one(b, atomic_fetch_add(&b->next, 1), decoder, scratch, out + i % BATCH * sample_bytes,
+        pp_status s = one(b, atomic_fetch_add(&b->next, 1), decoder, &scratch, out + i % BATCH * sample_bytes,
                           &err);
         atomic_fetch_add(s ? &b->failed : &b->done, 1);
     }
 out:
-    pp_scratch_destroy(scratch);
+    pp_buffer_free(&scratch);
     pp_decoder_destroy(decoder);
     free(out);
     return NULL;

@@ -37,7 +37,7 @@ static void write_rgb(FILE *out, const struct pp_pixels *p)
 struct tools {
     struct pp_decoder *decoder;
     struct pp_transform *transform;
-    struct pp_scratch *scratch;
+    struct pp_buffer scratch;
 };
 
 static pp_status dump(const struct tools *t, const uint8_t *data, size_t size, uint64_t seed, uint64_t sample,
@@ -57,7 +57,7 @@ static pp_status dump(const struct tools *t, const uint8_t *data, size_t size, u
     void *result = malloc(pp_transform_bytes(t->transform));
     pp_transform_draw(t->transform, info.width, info.height, (struct pp_sample_key){seed, 0, sample}, &plan);
     if ((status = pp_decoder_region(t->decoder, plan.crop, &pixels, err)) == PP_OK)
-        status = pp_transform_apply(t->transform, &plan, &pixels, t->scratch, result, err);
+        status = pp_transform_apply(t->transform, &plan, &pixels, &t->scratch, result, err);
     if (status == PP_OK) {
         fwrite(result, 1, pp_transform_bytes(t->transform), out);
         printf("ok %d %d %d %d %d %d %g %g %g %g %d %d %d %d %d\n", info.width, info.height, plan.crop.x,
@@ -80,8 +80,7 @@ int main(int argc, char **argv)
     FILE *out = fopen(argv[5], "wb");
     if (!out || pp_transform_parse(argv[1], dtype, &t.transform, &err) != PP_OK ||
         pp_decoder_create(&(struct pp_decoder_opts){.exif_rotate = atoi(argv[3])}, &t.decoder, &err) !=
-            PP_OK ||
-        pp_scratch_create(&t.scratch, &err) != PP_OK) {
+            PP_OK) {
         fprintf(stderr, "transform_dump: %s\n", err.text);
         return 2;
     }
@@ -94,7 +93,7 @@ int main(int argc, char **argv)
             printf("%s %s\n", pp_status_name(status), err.text);
         free(data);
     }
-    pp_scratch_destroy(t.scratch);
+    pp_buffer_free(&t.scratch);
     pp_decoder_destroy(t.decoder);
     pp_transform_destroy(t.transform);
     return fclose(out) == 0 ? 0 : 4;

@@ -74,7 +74,7 @@ void free(void *p)
 struct fixture {
     struct pp_decoder *decoder;
     struct pp_transform *transform;
-    struct pp_scratch *scratch;
+    struct pp_buffer scratch;
     uint8_t *out;
 };
 
@@ -88,7 +88,7 @@ static void load(const struct fixture *f, struct bytes file, uint64_t sample)
                      PP_OK);
     pp_transform_draw(f->transform, info.width, info.height, (struct pp_sample_key){1, 0, sample}, &plan);
     assert_int_equal(pp_decoder_region(f->decoder, plan.crop, &pixels, NULL), PP_OK);
-    assert_int_equal(pp_transform_apply(f->transform, &plan, &pixels, f->scratch, f->out, NULL), PP_OK);
+    assert_int_equal(pp_transform_apply(f->transform, &plan, &pixels, &f->scratch, f->out, NULL), PP_OK);
 }
 
 enum { SIZES = 3 };
@@ -129,7 +129,6 @@ static void warm_images_do_not_allocate(void **state)
     assert_int_equal(pp_decoder_create(&(struct pp_decoder_opts){.exif_rotate = 1}, &f.decoder, NULL), PP_OK);
     assert_int_equal(pp_transform_parse("rrc:224,hflip,normalize=imagenet", PP_DTYPE_F32, &f.transform, NULL),
                      PP_OK);
-    assert_int_equal(pp_scratch_create(&f.scratch, NULL), PP_OK);
     f.out = malloc(pp_transform_bytes(f.transform));
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
         struct bytes files[SIZES];
@@ -149,10 +148,10 @@ static void warm_images_do_not_allocate(void **state)
         for (uint64_t i = 0; i < 60; i++)
             load(&f, files[0], i);
         unsigned long before = calls;
-        uint64_t grown = pp_decoder_grown(f.decoder) + pp_scratch_grown(f.scratch);
+        uint64_t grown = pp_decoder_grown(f.decoder) + f.scratch.grown;
         for (uint64_t i = 0; i < 45; i++)
             load(&f, files[i % SIZES], i);
-        if (calls != before || pp_decoder_grown(f.decoder) + pp_scratch_grown(f.scratch) != grown)
+        if (calls != before || pp_decoder_grown(f.decoder) + f.scratch.grown != grown)
             fail_msg("%s: %lu calls of the allocator in 45 warm images", kinds[k], calls - before);
         for (int i = 0; i < SIZES; i++)
             free(files[i].data);
@@ -169,7 +168,7 @@ static void warm_images_do_not_allocate(void **state)
     assert_true(!COUNTS_CALLS || calls > before);
     free(file.data);
     free(f.out);
-    pp_scratch_destroy(f.scratch);
+    pp_buffer_free(&f.scratch);
     pp_transform_destroy(f.transform);
     pp_decoder_destroy(f.decoder);
 }
@@ -182,17 +181,16 @@ static pp_status whole_life(struct bytes file, uint8_t *out, struct pp_err *err)
     struct pp_transform_plan plan;
     pp_status status;
     if ((status = pp_decoder_create(&(struct pp_decoder_opts){.exif_rotate = 1}, &f.decoder, err)) != PP_OK ||
-        (status = pp_transform_parse("rrc:64,hflip", PP_DTYPE_U8, &f.transform, err)) != PP_OK ||
-        (status = pp_scratch_create(&f.scratch, err)) != PP_OK)
+        (status = pp_transform_parse("rrc:64,hflip", PP_DTYPE_U8, &f.transform, err)) != PP_OK)
         goto out;
     if ((status = pp_decoder_open(f.decoder, &(struct pp_encoded){.data = file.data, .size = file.size},
                                   &info, err)) != PP_OK)
         goto out;
     pp_transform_draw(f.transform, info.width, info.height, (struct pp_sample_key){1, 0, 0}, &plan);
     if ((status = pp_decoder_region(f.decoder, plan.crop, &pixels, err)) == PP_OK)
-        status = pp_transform_apply(f.transform, &plan, &pixels, f.scratch, out, err);
+        status = pp_transform_apply(f.transform, &plan, &pixels, &f.scratch, out, err);
 out:
-    pp_scratch_destroy(f.scratch);
+    pp_buffer_free(&f.scratch);
     pp_transform_destroy(f.transform);
     pp_decoder_destroy(f.decoder);
     return status;

@@ -165,7 +165,7 @@ struct both_ways {
 
 static void make_both_ways(struct both_ways *b, const char *spec, enum pp_dtype dtype)
 {
-    struct pp_scratch *scratch;
+    struct pp_buffer scratch = {0};
     struct pp_transform_plan plan;
     uint8_t pixels[64 * 64 * 3 + 64]; /* the widest load may look past the last pixel */
     assert_int_equal(pp_transform_parse(spec, dtype, &b->whole, NULL), PP_OK);
@@ -176,7 +176,6 @@ static void make_both_ways(struct both_ways *b, const char *spec, enum pp_dtype 
     assert_int_equal(b->expected_size, b->wire_size * pp_dtype_size(dtype));
     b->expected = test_malloc(PICTURES * b->expected_size);
     b->wire = test_malloc(PICTURES * b->wire_size);
-    assert_int_equal(pp_scratch_create(&scratch, NULL), PP_OK);
     for (size_t k = 0; k < PICTURES; k++) {
         for (size_t i = 0; i < sizeof(pixels); i++)
             pixels[i] = (uint8_t)(i * (k + 3) * 2654435761u >> 13);
@@ -185,13 +184,13 @@ static void make_both_ways(struct both_ways *b, const char *spec, enum pp_dtype 
                                     .width = plan.crop.width,
                                     .height = plan.crop.height,
                                     .stride = 64 * 3};
-        assert_int_equal(pp_transform_apply(b->whole, &plan, &p, scratch, b->expected + k * b->expected_size,
+        assert_int_equal(pp_transform_apply(b->whole, &plan, &p, &scratch, b->expected + k * b->expected_size,
                                             NULL),
                          PP_OK);
-        assert_int_equal(pp_transform_apply(b->bytes, &plan, &p, scratch, b->wire + k * b->wire_size, NULL),
+        assert_int_equal(pp_transform_apply(b->bytes, &plan, &p, &scratch, b->wire + k * b->wire_size, NULL),
                          PP_OK);
     }
-    pp_scratch_destroy(scratch);
+    pp_buffer_free(&scratch);
     b->normalize = (struct pp_device_normalize){.plane = (size_t)pp_transform_width(b->whole) *
                                                          (size_t)pp_transform_height(b->whole),
                                                 .value_bytes = pp_dtype_size(dtype),

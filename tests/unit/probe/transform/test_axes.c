@@ -18,7 +18,7 @@ static void one_sample(const struct pp_transform *t, enum pp_dtype dtype, int wi
 {
     struct pp_transform_plan plan;
     struct pp_transform_axes axes;
-    struct pp_scratch *scratch;
+    struct pp_buffer scratch = {0};
     struct pp_err err;
     struct pp_rng r = pp_rng_key(sample, 0, 0, 0);
     size_t pitch = (size_t)width * 3 + 7, size = pp_transform_bytes(t);
@@ -30,17 +30,16 @@ static void one_sample(const struct pp_transform *t, enum pp_dtype dtype, int wi
                 rgb[(size_t)y * pitch + (size_t)x * 3 + (size_t)c] =
                     rgbx[((size_t)y * (size_t)width + (size_t)x) * 4 + (size_t)c] = (uint8_t)
                         pp_rng_below(&r, 256);
-    assert_int_equal(pp_scratch_create(&scratch, &err), PP_OK);
     pp_transform_draw(t, width, height, (struct pp_sample_key){3, 1, sample}, &plan);
     const struct pp_pixels pixels = {.data = rgbx +
                                              ((size_t)plan.crop.y * (size_t)width + (size_t)plan.crop.x) * 4,
                                      .width = plan.crop.width,
                                      .height = plan.crop.height,
                                      .stride = (size_t)width * 4};
-    assert_int_equal(pp_transform_apply(t, &plan, &pixels, scratch, want, &err), PP_OK);
+    assert_int_equal(pp_transform_apply(t, &plan, &pixels, &scratch, want, &err), PP_OK);
     size_t most = pp_transform_axes_bytes(t, &plan);
     int32_t *tables = malloc(most);
-    assert_int_equal(pp_transform_axes(t, &plan, scratch, tables, &axes, &err), PP_OK);
+    assert_int_equal(pp_transform_axes(t, &plan, &scratch, tables, &axes, &err), PP_OK);
     assert_true(axes.bytes <= most);
     const struct pp_resize_job job = {
         .pixels = (uintptr_t)(rgb + (size_t)plan.crop.y * pitch + (size_t)plan.crop.x * 3),
@@ -66,7 +65,7 @@ static void one_sample(const struct pp_transform *t, enum pp_dtype dtype, int wi
         fail_msg("%s, %s, image of %dx%d, sample %llu differs", pp_transform_text(t), pp_dtype_name(dtype),
                  width, height, (unsigned long long)sample);
     free(tables);
-    pp_scratch_destroy(scratch);
+    pp_buffer_free(&scratch);
     free(got);
     free(want);
     free(rgbx);

@@ -279,7 +279,7 @@ static uint8_t *reference_resize(const struct picture *p, const struct pp_transf
 }
 
 static void *apply(const struct pp_transform *t, const struct pp_transform_plan *plan,
-                   const struct picture *p, struct pp_scratch *s)
+                   const struct picture *p, struct pp_buffer *s)
 {
     struct pp_err err = {0};
     struct pp_pixels pixels = cut(p, plan->crop);
@@ -311,9 +311,8 @@ static struct picture random_picture(struct pp_rng *r)
 
 static void equals_plain_transcription_of_pil(void **state)
 {
-    struct pp_scratch *s = NULL;
+    struct pp_buffer s = {0};
     struct pp_rng r = pp_rng_key(21, 0, 0, 0);
-    assert_int_equal(pp_scratch_create(&s, NULL), PP_OK);
     for (int round = 0; round < 300; round++) {
         char spec[80];
         random_spec(spec, sizeof(spec), round % N_SHAPES, &r);
@@ -321,7 +320,7 @@ static void equals_plain_transcription_of_pil(void **state)
         struct pp_transform *t = parse(spec, PP_DTYPE_U8);
         struct pp_transform_plan plan;
         pp_transform_draw(t, p.width, p.height, (struct pp_sample_key){5, 0, (uint64_t)round}, &plan);
-        uint8_t *want = reference_resize(&p, &plan), *got = apply(t, &plan, &p, s);
+        uint8_t *want = reference_resize(&p, &plan), *got = apply(t, &plan, &p, &s);
         int width = pp_transform_width(t);
         for (int y = 0; y < pp_transform_height(t); y++) {
             for (int x = 0; x < width; x++) {
@@ -341,7 +340,7 @@ static void equals_plain_transcription_of_pil(void **state)
         free(p.rgbx);
         pp_transform_destroy(t);
     }
-    pp_scratch_destroy(s);
+    pp_buffer_free(&s);
 }
 
 static void random_normalize(char *spec, size_t size, struct pp_rng *r)
@@ -356,13 +355,12 @@ static void random_normalize(char *spec, size_t size, struct pp_rng *r)
 
 static void avx2_equals_portable(void **state)
 {
-    struct pp_scratch *s = NULL;
+    struct pp_buffer s = {0};
     struct pp_rng r = pp_rng_key(22, 0, 0, 0);
     if (strcmp(pp_transform_simd(), "avx2") != 0) {
         print_message("# not tried: this CPU has no AVX2\n");
         return;
     }
-    assert_int_equal(pp_scratch_create(&s, NULL), PP_OK);
     for (int round = 0; round < 900; round++) {
         char spec[160];
         random_spec(spec, sizeof(spec), round % N_SHAPES, &r);
@@ -373,10 +371,10 @@ static void avx2_equals_portable(void **state)
         struct pp_transform *t = parse(spec, dtype);
         struct pp_transform_plan plan;
         pp_transform_draw(t, p.width, p.height, (struct pp_sample_key){6, 0, (uint64_t)round}, &plan);
-        void *simd = apply(t, &plan, &p, s);
+        void *simd = apply(t, &plan, &p, &s);
         pp_transform_force_portable(1);
         assert_string_equal(pp_transform_simd(), "portable");
-        void *plain = apply(t, &plan, &p, s);
+        void *plain = apply(t, &plan, &p, &s);
         pp_transform_force_portable(0);
         if (memcmp(simd, plain, pp_transform_bytes(t)) != 0)
             fail_msg("%s of %dx%d differs", spec, p.width, p.height);
@@ -385,7 +383,7 @@ static void avx2_equals_portable(void **state)
         free(p.rgbx);
         pp_transform_destroy(t);
     }
-    pp_scratch_destroy(s);
+    pp_buffer_free(&s);
 }
 
 static double half_to_double(uint16_t h)
@@ -401,21 +399,20 @@ static void values_and_layouts(void **state)
 {
     struct pp_rng r = pp_rng_key(23, 0, 0, 0);
     struct picture p = make_picture(16, 16, &r);
-    struct pp_scratch *s = NULL;
+    struct pp_buffer s = {0};
     struct pp_transform_plan plan;
     static const float mean[3] = {0.485f, 0.456f, 0.406f}, std[3] = {0.229f, 0.224f, 0.225f};
     for (int i = 0; i < 256; i++) {
         for (int c = 0; c < 3; c++)
             p.rgbx[i * 4 + c] = (uint8_t)(i + 85 * c);
     }
-    assert_int_equal(pp_scratch_create(&s, NULL), PP_OK);
     struct pp_transform *t32 = parse("center:16,normalize=imagenet", PP_DTYPE_F32),
                         *t16 = parse("center:16,normalize=imagenet", PP_DTYPE_F16),
                         *t8 = parse("center:16", PP_DTYPE_U8);
     pp_transform_draw(t32, 16, 16, (struct pp_sample_key){0, 0, 0}, &plan);
-    float *f32 = apply(t32, &plan, &p, s);
-    uint16_t *f16 = apply(t16, &plan, &p, s);
-    uint8_t *u8 = apply(t8, &plan, &p, s);
+    float *f32 = apply(t32, &plan, &p, &s);
+    uint16_t *f16 = apply(t16, &plan, &p, &s);
+    uint8_t *u8 = apply(t8, &plan, &p, &s);
     for (int i = 0; i < 256; i++) {
         for (int c = 0; c < 3; c++) {
             float v = (float)p.rgbx[i * 4 + c] / 255.0f;
@@ -438,7 +435,7 @@ static void values_and_layouts(void **state)
     pp_transform_destroy(t32);
     pp_transform_destroy(t16);
     pp_transform_destroy(t8);
-    pp_scratch_destroy(s);
+    pp_buffer_free(&s);
 }
 
 static void wrong_region_is_refused(void **state)
@@ -446,15 +443,14 @@ static void wrong_region_is_refused(void **state)
     struct pp_rng r = pp_rng_key(24, 0, 0, 0);
     struct picture p = make_picture(20, 20, &r);
     struct pp_transform *t = parse("resize:9x9", PP_DTYPE_U8);
-    struct pp_scratch *s = NULL;
+    struct pp_buffer s = {0};
     struct pp_transform_plan plan;
     uint8_t out[9 * 9 * 3];
     struct pp_pixels pixels = {p.rgbx, 19, 20, 80};
-    assert_int_equal(pp_scratch_create(&s, NULL), PP_OK);
     pp_transform_draw(t, 20, 20, (struct pp_sample_key){0, 0, 0}, &plan);
-    assert_int_equal(pp_transform_apply(t, &plan, &pixels, s, out, NULL), PP_E_USAGE);
+    assert_int_equal(pp_transform_apply(t, &plan, &pixels, &s, out, NULL), PP_E_USAGE);
     free(p.rgbx);
-    pp_scratch_destroy(s);
+    pp_buffer_free(&s);
     pp_transform_destroy(t);
 }
 
