@@ -66,18 +66,31 @@ static const struct signature {
     {0, 4, "\0\0\0\0", "a run of zero bytes (a hole left by an interrupted copy?)"},
 };
 
-enum pp_decode_accept pp_decode_match(const uint8_t *data, size_t size, const char *signature, size_t length)
+enum accept {
+    REFUSED,
+    ACCEPTED,
+    CUT /* the bytes end inside the signature: truncated, if no other row accepts them */
+};
+
+/* Of at least one byte. */
+static enum accept accepts(const struct pp_decode_ops *ops, const struct pp_encoded *in)
 {
-    if (memcmp(data, signature, size < length ? size : length) != 0)
-        return PP_DECODE_REFUSED;
-    return size < length ? PP_DECODE_CUT : PP_DECODE_ACCEPTED;
+    for (size_t i = 0; i < 2 && ops->signature[i].length; i++) {
+        const struct pp_decode_signature *s = &ops->signature[i];
+        size_t left = in->size > s->at ? in->size - s->at : 0;
+        if (left && memcmp(in->data + s->at, s->bytes, left < s->length ? left : s->length) != 0)
+            return REFUSED;
+        if (left < s->length)
+            return CUT;
+    }
+    return ACCEPTED;
 }
 
 static const struct codec *codec_of(const struct pp_decoder *d, const struct pp_encoded *in)
 {
     for (size_t i = 0; i < d->codecs; i++) {
         const struct pp_decode_ops *ops = d->codec[i].ops;
-        if (!ops->accepts || (in->size && ops->accepts(in->data, in->size) == PP_DECODE_ACCEPTED))
+        if (!ops->signature[0].length || (in->size && accepts(ops, in) == ACCEPTED))
             return &d->codec[i];
     }
     return NULL;
@@ -103,7 +116,7 @@ static pp_status fail_unknown(const struct pp_decoder *d, const struct pp_encode
     }
     for (size_t i = 0; i < d->codecs; i++) {
         const struct pp_decode_ops *ops = d->codec[i].ops;
-        if (ops->accepts(in->data, in->size) == PP_DECODE_CUT)
+        if (accepts(ops, in) == CUT)
             return pp_fail(err, PP_E_CORRUPT, "a %s of only %zu bytes: the file is truncated", ops->name,
                            in->size);
     }

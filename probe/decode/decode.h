@@ -32,12 +32,6 @@ enum pp_decode_result {
     PP_DECODED_ROW     /* the row of the batch itself; the row has row, and the loader has no transform */
 };
 
-enum pp_decode_accept {
-    PP_DECODE_REFUSED,
-    PP_DECODE_ACCEPTED,
-    PP_DECODE_CUT /* the bytes end inside the signature: truncated, if no other row accepts them */
-};
-
 /* Every hook of a decoder is called by the one thread that owns it. Hooks marked "or NULL" may be absent. */
 struct pp_decode_ops {
     const char *name; /* "JPEG"; in pp_image_info and in sentences */
@@ -45,8 +39,11 @@ struct pp_decode_ops {
     enum pp_decode_result result;
     pp_phase phase; /* PP_DECODED_ROW: the phase that its work is recorded as */
 
-    /* Looks at the first bytes (size >= 1) and nothing else; or NULL: all samples of the content. */
-    enum pp_decode_accept (*accepts)(const uint8_t *data, size_t size);
+    /* How its samples begin; none: all samples of the content. */
+    struct pp_decode_signature {
+        size_t at, length; /* length 0: there is none */
+        const char *bytes;
+    } signature[2];
 
     /* One state per worker: so many bytes, zeroed, that begin with the arena (a pointer); or what create
      * makes. Neither: there is none, and the other hooks get NULL. The arena is borrowed, serves one image at
@@ -78,9 +75,6 @@ extern const struct pp_decode_ops *const pp_decode_rows[];
 /* The names of the rows that give pixels, ending with NULL: what can be decoded. At most size of them, NULL
  * included. */
 void pp_decode_image_names(const char **names, size_t size);
-
-/* For accepts: whether data begins with the signature. */
-enum pp_decode_accept pp_decode_match(const uint8_t *data, size_t size, const char *signature, size_t length);
 
 /* ---- what the loader calls ---- */
 

@@ -229,11 +229,6 @@ static void limit_scans(j_common_ptr cinfo)
     }
 }
 
-static enum pp_decode_accept accepts(const uint8_t *data, size_t size)
-{
-    return pp_decode_match(data, size, "\xff\xd8\xff", 3);
-}
-
 static void destroy(void *state)
 {
     struct jpeg *j = state;
@@ -452,7 +447,7 @@ const struct pp_decode_ops pp_decode_jpeg = {
     .name = "JPEG",
     .content = PP_CONTENT_IMAGE,
     .result = PP_DECODED_PIXELS,
-    .accepts = accepts,
+    .signature = {{0, 3, "\xff\xd8\xff"}},
     .create = create,
     .destroy = destroy,
     .open = open_image,

@@ -129,34 +129,28 @@ static pp_status open_image(void *state, const struct pp_encoded *in, struct pp_
     return PP_OK;
 }
 
-/* How one row of libpng's becomes RGBX. bytes: of one source pixel; row: its first wanted pixel. */
-typedef void convert_row(const struct reader *r, const uint8_t *row, size_t bytes, uint8_t *to, int width);
+/* What libpng's rows hold. */
+enum row_kind { ROW_COLOUR, ROW_INDEXED, ROW_GREY_16 };
 
-static void convert_colour(const struct reader *r, const uint8_t *row, size_t bytes, uint8_t *to, int width)
+/* How one of them becomes RGBX. bytes: of one source pixel; row: its first wanted pixel. */
+static void convert_row(const struct reader *r, enum row_kind kind, const uint8_t *row, size_t bytes,
+                        uint8_t *to, int width)
 {
-    for (int x = 0; x < width; x++, row += bytes, to += 4)
+    for (int x = 0; kind == ROW_COLOUR && x < width; x++, row += bytes, to += 4)
         memcpy(to, row, 3);
-}
-
-static void convert_indexed(const struct reader *r, const uint8_t *row, size_t bytes, uint8_t *to, int width)
-{
-    for (int x = 0; x < width; x++, row += bytes, to += 4)
+    for (int x = 0; kind == ROW_INDEXED && x < width; x++, row += bytes, to += 4)
         memcpy(to, r->palette[*row], 4);
-}
-
-static void convert_grey_16(const struct reader *r, const uint8_t *row, size_t bytes, uint8_t *to, int width)
-{
-    for (int x = 0; x < width; x++, row += bytes, to += 4)
+    for (int x = 0; kind == ROW_GREY_16 && x < width; x++, row += bytes, to += 4)
         memset(to, row[0] ? 255 : row[1], 4);
 }
 
 /* Asks libpng for bytes (16-bit grey apart, which is clipped and not scaled) and says how to read them. Grey
  * of 8 bits goes through the grey ramp of the palette. */
-static convert_row *choose_conversion(struct reader *r)
+static enum row_kind choose_conversion(struct reader *r)
 {
     int colour = png_get_color_type(r->png, r->info), depth = png_get_bit_depth(r->png, r->info);
     if (colour == PNG_COLOR_TYPE_GRAY && depth == 16)
-        return convert_grey_16;
+        return ROW_GREY_16;
     if (depth == 16)
         png_set_strip_16(r->png);
     if (colour & PNG_COLOR_MASK_ALPHA) /* not wanted, and not kept: interlaced rows are held until the end */
@@ -165,8 +159,7 @@ static convert_row *choose_conversion(struct reader *r)
         png_set_expand_gray_1_2_4_to_8(r->png);
     if (colour == PNG_COLOR_TYPE_PALETTE)
         png_set_packing(r->png);
-    return colour & PNG_COLOR_MASK_COLOR && colour != PNG_COLOR_TYPE_PALETTE ? convert_colour
-                                                                             : convert_indexed;
+    return colour & PNG_COLOR_MASK_COLOR && colour != PNG_COLOR_TYPE_PALETTE ? ROW_COLOUR : ROW_INDEXED;
 }
 
 static pp_status decode_region(void *state, struct pp_rect crop, struct pp_buffer *buf, struct pp_pixels *out,
@@ -191,7 +184,7 @@ static pp_status decode_region(void *state, struct pp_rect crop, struct pp_buffe
             r.palette[i][1] = colours[i].green;
             r.palette[i][2] = colours[i].blue;
         }
-    convert_row *convert = choose_conversion(&r);
+    enum row_kind kind = choose_conversion(&r);
     int passes = png_set_interlace_handling(r.png);
     png_read_update_info(r.png, r.info);
 
@@ -209,8 +202,8 @@ static pp_status decode_region(void *state, struct pp_rect crop, struct pp_buffe
             uint8_t *row = buf->data + size + (passes > 1 && wanted ? (size_t)(y - crop.y) * row_bytes : 0);
             png_read_row(r.png, wanted ? row : NULL, NULL);
             if (pass == passes - 1 && wanted)
-                convert(&r, row + (size_t)crop.x * pixel_bytes, pixel_bytes,
-                        buf->data + (size_t)(y - crop.y) * stride, crop.width);
+                convert_row(&r, kind, row + (size_t)crop.x * pixel_bytes, pixel_bytes,
+                            buf->data + (size_t)(y - crop.y) * stride, crop.width);
         }
     }
     *out = (struct pp_pixels){.data = buf->data,
@@ -220,16 +213,11 @@ static pp_status decode_region(void *state, struct pp_rect crop, struct pp_buffe
     return PP_OK;
 }
 
-static enum pp_decode_accept accepts(const uint8_t *data, size_t size)
-{
-    return pp_decode_match(data, size, "\x89PNG\r\n\x1a\n", SIGNATURE_BYTES);
-}
-
 const struct pp_decode_ops pp_decode_png = {
     .name = "PNG",
     .content = PP_CONTENT_IMAGE,
     .result = PP_DECODED_PIXELS,
-    .accepts = accepts,
+    .signature = {{0, SIGNATURE_BYTES, "\x89PNG\r\n\x1a\n"}},
     .state_bytes = sizeof(struct png),
     .destroy = free,
     .open = open_image,

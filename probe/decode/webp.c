@@ -102,20 +102,11 @@ static pp_status region(void *state, struct pp_rect crop, struct pp_buffer *buf,
     return PP_OK;
 }
 
-/* "RIFF", any size, "WEBP". */
-static enum pp_decode_accept accepts(const uint8_t *data, size_t size)
-{
-    enum pp_decode_accept riff = pp_decode_match(data, size, "RIFF", 4);
-    if (riff != PP_DECODE_ACCEPTED)
-        return riff;
-    return size <= 8 ? PP_DECODE_CUT : pp_decode_match(data + 8, size - 8, "WEBP", 4);
-}
-
 const struct pp_decode_ops pp_decode_webp = {
     .name = "WebP",
     .content = PP_CONTENT_IMAGE,
     .result = PP_DECODED_PIXELS,
-    .accepts = accepts,
+    .signature = {{0, 4, "RIFF"}, {8, 4, "WEBP"}}, /* between them a size */
     .state_bytes = sizeof(struct webp),
     .destroy = free,
     .open = open_image,

@@ -36,15 +36,10 @@ struct kind_ops {
     uint64_t end_n;                                             /* n must be below */
     const char *limit;                                          /* said when it is not */
     pp_status (*begin)(struct pp_order *o, struct pp_err *err); /* NULL: there is nothing to begin with */
-    uint64_t (*at)(const struct pp_order *o, uint64_t global);
+    uint64_t (*at)(const struct pp_order *o, uint64_t global);  /* NULL: it is that position */
 };
 
 /* ---- the five kinds ---- */
-
-static uint64_t sequential_at(const struct pp_order *o, uint64_t global)
-{
-    return global;
-}
 
 static pp_status random_begin(struct pp_order *o, struct pp_err *err)
 {
@@ -117,7 +112,7 @@ static pp_status stratified_begin(struct pp_order *o, struct pp_err *err)
 }
 
 static const struct kind_ops kinds[PP_SAMPLER_KIND_COUNT] = {
-    [PP_SAMPLER_SEQUENTIAL] = {"sequential", PP_SAMPLER_MAX_N + 1, "2^40 at most", NULL, sequential_at},
+    [PP_SAMPLER_SEQUENTIAL] = {"sequential", PP_SAMPLER_MAX_N + 1, "2^40 at most", NULL, NULL},
     [PP_SAMPLER_RANDOM] = {"random", PP_SAMPLER_MAX_N + 1, "2^40 at most", random_begin, random_at},
     [PP_SAMPLER_TORCH] =
         {"torch", PP_SAMPLER_TORCH_END,
@@ -264,7 +259,7 @@ uint64_t pp_order_at(const struct pp_order *o, uint64_t position)
     uint64_t global = position * s->world + s->rank;
     if (global >= s->total)
         global %= s->total;
-    return kinds[s->kind].at(o, global);
+    return kinds[s->kind].at ? kinds[s->kind].at(o, global) : global;
 }
 
 void pp_order_fill(const struct pp_order *o, uint64_t position, uint64_t *out, size_t count)

@@ -81,12 +81,6 @@ ALWAYS_INLINE void pass_block(const struct pp_permutation *p, uint64_t first, ui
         out[i] = (uint64_t)hi[i] << p->lo_bits | lo[i];
 }
 
-static void pass_block_portable(const struct pp_permutation *p, uint64_t first, uint64_t stride,
-                                uint64_t *out)
-{
-    pass_block(p, first, stride, out);
-}
-
 #if defined(__x86_64__)
 __attribute__((target("avx2"))) static void pass_block_avx2(const struct pp_permutation *p, uint64_t first,
                                                             uint64_t stride, uint64_t *out)
@@ -102,7 +96,7 @@ void pp_permutation_fill(const struct pp_permutation *p, uint64_t first, uint64_
 {
     size_t done = 0;
     if (p->n >= PP_PERMUTATION_SMALL_N) {
-        pass_block_fn *block = pass_block_portable;
+        pass_block_fn *block = pass_block;
 #if defined(__x86_64__)
         if (__builtin_cpu_supports("avx2"))
             block = pass_block_avx2;

@@ -10,28 +10,14 @@
 
 /* What a file holds one of per sample. */
 struct list {
-    const char *what;                                       /* "weights" */
-    const char *kind;                                       /* "a number" */
-    size_t size;                                            /* of an element */
-    int (*read)(const char *word, char **rest, void *into); /* 0: it is none */
+    const char *what; /* "weights" */
+    const char *kind; /* "a number" */
+    size_t size;      /* of an element: a double, or an int64_t */
+    int is_whole;
 };
 
-static int read_weight(const char *word, char **rest, void *into)
-{
-    *(double *)into = strtod(word, rest);
-    return 1;
-}
-
-static int read_class(const char *word, char **rest, void *into)
-{
-    errno = 0;
-    long long v = strtoll(word, rest, 10);
-    *(int64_t *)into = v;
-    return errno == 0;
-}
-
-static const struct list weights_list = {"weights", "a number", sizeof(double), read_weight},
-                         classes_list = {"classes", "a whole number", sizeof(int64_t), read_class};
+static const struct list weights_list = {"weights", "a number", sizeof(double), 0},
+                         classes_list = {"classes", "a whole number", sizeof(int64_t), 1};
 
 /* The words of the text, in which comments are blanked; *end is writable, for words are ended in place. */
 static pp_status parse(const struct list *l, char *next, char *end, const char *path, uint64_t n,
@@ -49,7 +35,12 @@ static pp_status parse(const struct list *l, char *next, char *end, const char *
         int ends_line = next < end && *next == '\n';
         *next = '\0';
         void *into = count < n ? (char *)values + count * l->size : (char *)&spare;
-        if (!l->read(word, &rest, into) || rest != next) /* a NUL byte inside the word ends strtod earlier */
+        errno = 0;
+        if (l->is_whole)
+            *(int64_t *)into = strtoll(word, &rest, 10);
+        else
+            *(double *)into = strtod(word, &rest);
+        if ((l->is_whole && errno) || rest != next) /* a NUL byte inside the word ends strtod earlier */
             return pp_fail(err, PP_E_CORRUPT,
                            "%s, line %" PRIu64 ": \"%.40s\" is not %s; a %s file holds one number per sample",
                            path, line, word, l->kind, l->what);

@@ -40,7 +40,7 @@ struct tools {
     struct pp_buffer scratch;
 };
 
-static pp_status dump(const struct tools *t, const uint8_t *data, size_t size, uint64_t seed, uint64_t sample,
+static pp_status dump(struct tools *t, const uint8_t *data, size_t size, uint64_t seed, uint64_t sample,
                       FILE *out, struct pp_err *err)
 {
     struct pp_image_info info;

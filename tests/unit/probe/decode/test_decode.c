@@ -23,11 +23,6 @@ struct ppm {
 
 static struct ppm *last_ppm; /* the state of the decoder under test */
 
-static enum pp_decode_accept ppm_accepts(const uint8_t *data, size_t size)
-{
-    return pp_decode_match(data, size, "P6\n", 3);
-}
-
 static pp_status ppm_create(struct pp_image_arena *arena, void **out, struct pp_err *err)
 {
     (void)arena;
@@ -83,7 +78,7 @@ static const struct pp_decode_ops ppm = {
     .name = "PPM",
     .content = PP_CONTENT_IMAGE,
     .result = PP_DECODED_PIXELS,
-    .accepts = ppm_accepts,
+    .signature = {{0, 3, "P6\n"}},
     .create = ppm_create,
     .destroy = free,
     .open = ppm_open,
@@ -132,7 +127,7 @@ static void every_row_of_the_table_is_complete(void **state)
         for (size_t k = 0; k < i; k++) {
             assert_string_not_equal(pp_decode_rows[k]->name, o->name);
             /* a row that accepts everything would hide those after it */
-            assert_true(pp_decode_rows[k]->content != o->content || pp_decode_rows[k]->accepts);
+            assert_true(pp_decode_rows[k]->content != o->content || pp_decode_rows[k]->signature[0].length);
         }
     }
 }

@@ -78,7 +78,7 @@ struct fixture {
     uint8_t *out;
 };
 
-static void load(const struct fixture *f, struct bytes file, uint64_t sample)
+static void load(struct fixture *f, struct bytes file, uint64_t sample)
 {
     struct pp_image_info info;
     struct pp_pixels pixels;
