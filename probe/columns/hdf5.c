@@ -326,7 +326,7 @@ static pp_status hdf5_value(struct pp_table *t, uint64_t row, size_t column, con
     struct hdf5 *h = (struct hdf5 *)t;
     struct leaf *l = &h->leaf[t->used[column]];
     const struct pp_column *col = &t->column[t->used[column]];
-    *out = (struct pp_value){.pages = t->place.pages, .release = pp_value_free};
+    *out = (struct pp_value){.pages = t->place.pages};
     out->size = l->row_bytes;
     out->hold = calloc(1, (size_t)l->row_bytes + sizeof(struct h5_vlen));
     if (!out->hold)

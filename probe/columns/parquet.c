@@ -349,11 +349,6 @@ static pp_status get_list(const struct place *at, const struct page_list **out, 
 
 /* ---- values ---- */
 
-static void release_page(void *hold, struct pp_pages *pages)
-{
-    pp_pages_put(pages, hold);
-}
-
 static pp_status fail_null(const struct place *at, struct pp_err *err)
 {
     return pp_fail(err, PP_E_UNSUPPORTED, "%s: a list of column %s holds a null", at->p->t.place.path,
@@ -394,7 +389,6 @@ static pp_status gather(const struct place *at, const struct page_list *list, si
     }
     pp_value_release(out);
     out->hold = all;
-    out->release = pp_value_free;
     out->data = all;
     out->size = size;
     return st;
@@ -426,8 +420,7 @@ static pp_status parquet_value(struct pp_table *t, uint64_t row, size_t column,
     st = get_page(&at, list, number, &page, err);
     if (st != PP_OK)
         return st;
-    out->hold = page;
-    out->release = release_page;
+    out->page = &page->base;
     at.context = NULL;
     row -= list->page[number].first_row;
     unsigned width = at.column->width, flags = page->row && row < page->rows ? page->row[row] : 0;

@@ -1,12 +1,13 @@
 #include "probe/columns/table.h"
 #include "probe/base/array.h"
+#include "probe/columns/pages.h"
 #include "probe/net/http.h"
 
 void pp_value_release(struct pp_value *v)
 {
-    if (v->release)
-        v->release(v->hold, v->pages);
-    v->release = NULL;
+    pp_pages_put(v->pages, v->page);
+    free(v->hold);
+    v->page = NULL;
     v->hold = NULL;
 }
 
@@ -62,11 +63,6 @@ pp_status pp_table_read(const struct pp_table_place *place, struct pp_read *r, s
         st = pp_object_read_at(o, r, err);
     pp_object_close(&opened);
     return st;
-}
-
-void pp_value_free(void *hold, struct pp_pages *pages)
-{
-    free(hold);
 }
 
 struct pp_column *pp_table_add_column(struct pp_table *t, const char *name)

@@ -57,9 +57,10 @@ struct pp_value {
     /* reads of the storage that this call made: their bytes, and those that were in the page cache */
     int cache_known;
     uint64_t read_bytes, hit_bytes;
-    void *hold; /* the table's */
-    void (*release)(void *hold, struct pp_pages *pages);
-    struct pp_pages *pages;
+    /* what data lies in, until pp_value_release: memory of malloc, or a page */
+    void *hold;
+    struct pp_page *page;
+    struct pp_pages *pages; /* that the page is of */
 };
 
 struct pp_table_ops {
@@ -103,8 +104,6 @@ void *pp_table_new(size_t size, const struct pp_table_ops *ops, const struct pp_
 /* Bytes of the file, as pp_object_read_at; it is opened for the read where it is not open. r->name is set
  * here. While the table is opened: PP_E_INTERRUPTED, and PP_E_CORRUPT beyond what is allowed. */
 pp_status pp_table_read(const struct pp_table_place *place, struct pp_read *r, struct pp_err *err);
-/* The .release of a value that holds memory of malloc. */
-void pp_value_free(void *hold, struct pp_pages *pages);
 /* One more column, or NULL (no memory, or more than PP_TABLE_COLUMNS). */
 struct pp_column *pp_table_add_column(struct pp_table *t, const char *name);
 /* What the type is in words: of and `other`, or what the column's kind and number say. */

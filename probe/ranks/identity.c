@@ -55,13 +55,13 @@ enum { LAUNCHERS = sizeof(launchers) / sizeof(launchers[0]) };
 static const char *const schedulers[][2] = {{"SLURM_JOB_ID", "SLURM_STEP_ID"}, {"LSB_JOBID"}, {"PBS_JOBID"}};
 
 struct variables {
-    pp_variable_fn *get;
+    pp_variable_fn *get; /* NULL: of this process */
     void *ctx;
 };
 
 static const char *value_of(const struct variables *v, const char *name)
 {
-    const char *value = name ? v->get(v->ctx, name) : NULL;
+    const char *value = !name ? NULL : v->get ? v->get(v->ctx, name) : getenv(name);
     return value && *value ? value : NULL;
 }
 
@@ -125,14 +125,9 @@ int pp_identity_read_from(pp_variable_fn *get, void *ctx, struct pp_identity *ou
     return 0;
 }
 
-static const char *of_this_process(void *ctx, const char *name)
-{
-    return getenv(name);
-}
-
 int pp_identity_read(struct pp_identity *out)
 {
-    return pp_identity_read_from(of_this_process, NULL, out);
+    return pp_identity_read_from(NULL, NULL, out);
 }
 
 const char *pp_identity_launcher(size_t i, const char **variable)

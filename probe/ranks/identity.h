@@ -23,7 +23,8 @@ static inline struct pp_identity pp_identity_of(const char *launcher, int64_t ra
 /* The value of a variable, valid until the next call; NULL: it is not set. */
 typedef const char *pp_variable_fn(void *ctx, const char *name);
 
-/* Of this process, and of any other whose variables get knows. Returns whether there is an identity. */
+/* Of this process, and of any other whose variables get knows (NULL: of this one). Returns whether there is
+ * an identity. */
 int pp_identity_read(struct pp_identity *out);
 int pp_identity_read_from(pp_variable_fn *get, void *ctx, struct pp_identity *out);
 

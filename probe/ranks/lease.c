@@ -103,26 +103,6 @@ static size_t unmarked(const struct pp_lease *l)
     return n;
 }
 
-/* The leases whose samples were all trained on. */
-static pp_status mark_done(struct pp_lease *l, struct pp_err *err)
-{
-    pp_status st = PP_OK;
-    pthread_mutex_lock(&l->lock);
-    while (st == PP_OK && unmarked(l) > 0) {
-        struct held first = l->held[0];
-        pthread_mutex_unlock(&l->lock);
-        /* Of a lease that was lost the rest was not read here. */
-        st = first.lost ? PP_OK : pp_lease_dir_done(&l->dir, first.epoch, first.shard, err);
-        pthread_mutex_lock(&l->lock);
-        if (st == PP_OK) {
-            memmove(l->held, l->held + 1, --l->n_held * sizeof(*l->held));
-            pthread_cond_signal(&l->marked);
-        }
-    }
-    pthread_mutex_unlock(&l->lock);
-    return st;
-}
-
 void pp_lease_delivered(struct pp_lease *l, uint64_t epoch, uint64_t position)
 {
     pthread_mutex_lock(&l->lock);
@@ -190,8 +170,19 @@ static void *lease_main(void *arg)
         if (!l->stop && !unmarked(l))
             pp_cond_wait_until(&l->wake, &l->lock, next);
         stop = l->stop;
+        pp_status st = PP_OK;
+        while (st == PP_OK && unmarked(l) > 0) { /* leases whose samples were all trained on */
+            struct held first = l->held[0];
+            pthread_mutex_unlock(&l->lock);
+            if (!first.lost) /* else the rest of it was not read here */
+                st = pp_lease_dir_take(&l->dir, first.epoch, first.shard, PP_LEASE_DONE, &err);
+            pthread_mutex_lock(&l->lock);
+            if (st == PP_OK) {
+                memmove(l->held, l->held + 1, --l->n_held * sizeof(*l->held));
+                pthread_cond_signal(&l->marked);
+            }
+        }
         pthread_mutex_unlock(&l->lock);
-        pp_status st = mark_done(l, &err);
         now = pp_now_ns();
         if (!stop && (now >= next || trouble_ns)) {
             pp_status beat = pp_lease_dir_beat(&l->dir, 0, &err);

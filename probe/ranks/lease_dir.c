@@ -199,27 +199,6 @@ static pp_status claim_job(const struct pp_lease_dir *d, const struct pp_lease_o
     return st == PP_OK ? compare_jobs(d, theirs, own, err) : st;
 }
 
-static pp_status open_dir(struct pp_lease_dir *d, struct pp_err *err)
-{
-    struct stat info;
-    if (mkdir(d->path, 0755) != 0 && errno != EEXIST)
-        return errno == ENOENT
-                   ? pp_fail(err, PP_E_NOT_FOUND,
-                             "--lease %s: the directory above it does not exist; make it first", d->path)
-                   : fail_dir(d, errno, "making the directory", err);
-    d->fd = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (d->fd < 0 && errno == ENOTDIR)
-        return pp_fail(err, PP_E_USAGE, "--lease %s: is no directory; name one that all ranks see", d->path);
-    if (d->fd < 0 || fstat(d->fd, &info) != 0)
-        return fail_dir(d, errno, "opening it", err);
-    if (info.st_mode & S_IWOTH)
-        return pp_fail(
-            err, PP_E_ACCESS,
-            "--lease %s: can be written by every user; name a directory of your own, or a new one in it",
-            d->path);
-    return PP_OK;
-}
-
 pp_status pp_lease_dir_join(struct pp_lease_dir *d, const struct pp_lease_opts *o, struct pp_err *err)
 {
     *d = (struct pp_lease_dir){.fd = -1, .shards = o->shards, .expiry_ns = o->expiry_ns};
@@ -235,13 +214,27 @@ pp_status pp_lease_dir_join(struct pp_lease_dir *d, const struct pp_lease_opts *
             *c = '-';
     snprintf(d->token, PP_LEASE_TOKEN, "%.48s.%ld.%016llx", host, (long)getpid(),
              (unsigned long long)pp_hash_seed());
-    pp_status st = open_dir(d, err);
+    struct stat info;
+    pp_status st = PP_OK;
+    if (mkdir(d->path, 0755) != 0 && errno != EEXIST)
+        st = errno == ENOENT
+                 ? pp_fail(err, PP_E_NOT_FOUND,
+                           "--lease %s: the directory above it does not exist; make it first", d->path)
+                 : fail_dir(d, errno, "making the directory", err);
+    else if ((d->fd = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 && errno == ENOTDIR)
+        st = pp_fail(err, PP_E_USAGE, "--lease %s: is no directory; name one that all ranks see", d->path);
+    else if (d->fd < 0 || fstat(d->fd, &info) != 0)
+        st = fail_dir(d, errno, "opening it", err);
+    else if (info.st_mode & S_IWOTH)
+        st = pp_fail(
+            err, PP_E_ACCESS,
+            "--lease %s: can be written by every user; name a directory of your own, or a new one in it",
+            d->path);
     int has_job = st == PP_OK && faccessat(d->fd, "job", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     if (st == PP_OK) /* nothing is made in a stranger's directory */
         st = has_job ? claim_job(d, o, err) : check_empty(d, err);
     if (st == PP_OK) {
         /* A link would have the heartbeats written elsewhere. */
-        struct stat info;
         if (mkdirat(d->fd, "ranks", 0755) != 0 && errno != EEXIST)
             st = fail_dir(d, errno, "writing into it", err);
         else if (fstatat(d->fd, "ranks", &info, AT_SYMLINK_NOFOLLOW) != 0)
@@ -349,21 +342,15 @@ pp_status pp_lease_dir_take(struct pp_lease_dir *d, uint64_t epoch, uint64_t sha
             (unsigned long long)shard, turn, (unsigned long long)epoch);
     snprintf(text, sizeof(text), "%s\n", d->token);
     int rc = make_text(d->fd, lease_name(name, epoch, shard, turn), text);
-    return rc == EEXIST ? PP_E_EXISTS : rc ? fail_dir(d, rc, "leasing a shard", err) : PP_OK;
+    if (rc == 0 || rc == EEXIST)
+        return rc && turn != PP_LEASE_DONE ? PP_E_EXISTS : PP_OK;
+    return fail_dir(d, rc, turn == PP_LEASE_DONE ? "marking a shard as done" : "leasing a shard", err);
 }
 
 int pp_lease_dir_has(const struct pp_lease_dir *d, uint64_t epoch, uint64_t shard, int turn)
 {
     char name[NAME];
     return faccessat(d->fd, lease_name(name, epoch, shard, turn), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-pp_status pp_lease_dir_done(struct pp_lease_dir *d, uint64_t epoch, uint64_t shard, struct pp_err *err)
-{
-    char name[NAME], text[PP_LEASE_TOKEN + 2];
-    snprintf(text, sizeof(text), "%s\n", d->token);
-    int rc = make_text(d->fd, lease_name(name, epoch, shard, PP_LEASE_DONE), text);
-    return rc == 0 || rc == EEXIST ? PP_OK : fail_dir(d, rc, "marking a shard as done", err);
 }
 
 pp_status pp_lease_dir_look(struct pp_lease_dir *d, uint64_t epoch, struct pp_lease_state *state,

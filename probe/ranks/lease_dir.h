@@ -53,12 +53,12 @@ pp_status pp_lease_dir_beat(struct pp_lease_dir *d, int left, struct pp_err *err
 void pp_lease_dir_free(struct pp_lease_dir *d);
 
 pp_status pp_lease_dir_enter(struct pp_lease_dir *d, uint64_t epoch, struct pp_err *err);
-/* PP_E_EXISTS, without a sentence: another rank has it. */
+/* The shard is leased for the turn-th time; PP_E_EXISTS, without a sentence: another rank has it.
+ * PP_LEASE_DONE: it is marked as done, whoever did so before. */
 pp_status pp_lease_dir_take(struct pp_lease_dir *d, uint64_t epoch, uint64_t shard, int turn,
                             struct pp_err *err);
 /* Whether the shard was leased for the turn-th time; PP_LEASE_DONE: whether all of it was trained on. */
 int pp_lease_dir_has(const struct pp_lease_dir *d, uint64_t epoch, uint64_t shard, int turn);
-pp_status pp_lease_dir_done(struct pp_lease_dir *d, uint64_t epoch, uint64_t shard, struct pp_err *err);
 /* What stands there now: d->shards entries of state. An epoch that has not begun has no leases. */
 pp_status pp_lease_dir_look(struct pp_lease_dir *d, uint64_t epoch, struct pp_lease_state *state,
                             struct pp_err *err);

@@ -7,18 +7,14 @@
 
 #define LOOK_NS 100000000u /* how often a long wait looks whether the run is interrupted */
 
-static const struct pp_storage_model models[] = {
+const struct pp_storage_model pp_storage_models[] = {
     {"s3", 30, 150, 80e6, "first byte p50 30 ms, p99 150 ms; 80 MB/s per connection"},
     {"s3-express", 4, 12, 80e6, "first byte p50 4 ms, p99 12 ms; 80 MB/s per connection"},
     {"nfs", 1, 10, 500e6, "first byte p50 1 ms, p99 10 ms; 500 MB/s per read"},
     {"lustre", 0.8, 10, 1e9, "first byte p50 0.8 ms, p99 10 ms; 1 GB/s per read"},
     {"aistore", 1.5, 10, 500e6, "first byte p50 1.5 ms, p99 10 ms; 500 MB/s per connection"},
+    {.name = NULL},
 };
-
-const struct pp_storage_model *pp_storage_model_at(size_t i)
-{
-    return i < sizeof(models) / sizeof(*models) ? &models[i] : NULL;
-}
 
 /* Box and Muller's normal deviate; the 99th percentile lies 2.326 standard deviations above the median. */
 double pp_storage_model_first_ns(const struct pp_storage_model *m, uint64_t draw)

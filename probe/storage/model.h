@@ -16,8 +16,7 @@ struct pp_storage_model {
     const char *text;                  /* the same in words, for help and reports */
 };
 
-/* NULL after the last. */
-const struct pp_storage_model *pp_storage_model_at(size_t i);
+extern const struct pp_storage_model pp_storage_models[]; /* behind the last one without a name */
 
 /* ns to the first byte of the read numbered `draw`: the same for the same number. */
 double pp_storage_model_first_ns(const struct pp_storage_model *m, uint64_t draw);

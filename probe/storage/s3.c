@@ -26,11 +26,6 @@ struct s3 {
     } found[BUCKETS]; /* regions that servers told */
 };
 
-static int s3_accepts(const char *place)
-{
-    return pp_url_has_scheme(place, "s3") ? 100 : 0;
-}
-
 /* ---- regions ---- */
 
 static void region_of(struct s3 *s, const char *bucket, char out[64])
@@ -457,7 +452,7 @@ static pp_status s3_match(const struct pp_storage *s, const char *pattern, pp_en
 const struct pp_storage_ops pp_storage_s3 = {
     .name = "s3",
     .help = "buckets: s3://BUCKET/PREFIX/",
-    .accepts = s3_accepts,
+    .schemes = {"s3"},
     .attach = s3_attach,
     .detach = s3_detach,
     .stat = s3_stat,

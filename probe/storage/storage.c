@@ -5,6 +5,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
+#include "probe/storage/url.h"
 
 extern const struct pp_storage_ops pp_storage_posix, pp_storage_web, pp_storage_s3;
 
@@ -34,7 +35,9 @@ pp_status pp_storage_attach(const char *place, struct pp_storage **out, struct p
     *out = NULL;
     for (size_t i = 0; i < TABLE + n_more; i++) {
         const struct pp_storage_ops *ops = i < TABLE ? table[i] : more[i - TABLE];
-        int score = ops->accepts(place);
+        int score = ops->accepts ? ops->accepts(place) : 0;
+        for (size_t k = 0; k < 2 && ops->schemes[k]; k++)
+            score = pp_url_has_scheme(place, ops->schemes[k]) ? 100 : score;
         if (score > best_score) {
             best = ops;
             best_score = score;

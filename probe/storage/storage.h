@@ -174,7 +174,8 @@ struct pp_storage_ops {
     const char *help; /* what places it is for: "paths of this machine" */
     /* 0: not a place of this storage; else the higher the surer, 100 at most (a scheme of its own such as
      * s3://). */
-    int (*accepts)(const char *place);
+    int (*accepts)(const char *place); /* NULL: by its schemes alone, of which it is sure */
+    const char *schemes[2];
     pp_status (*attach)(const char *place, struct pp_storage **out, struct pp_err *err);
     void (*detach)(struct pp_storage *s); /* inner is detached behind it; NULL: free */
 
@@ -222,7 +223,6 @@ pp_status pp_read_fail_limit(const struct pp_read *r, uint64_t size, struct pp_e
 /* clang-format off */
 /* A new storage is one file and one row in storage.c:
  *
- *   static int s3_accepts(place)         100 for s3://
  *   static pp_status s3_attach(...)      connects lazily; place may be a pattern or a list: only scheme and host matter here
  *   static pp_status s3_stat(...)        HEAD; a prefix with anything below it is a directory
  *   static pp_status s3_open(...)        asks nothing; handle and state are this file's own
@@ -230,7 +230,7 @@ pp_status pp_read_fail_limit(const struct pp_read *r, uint64_t size, struct pp_e
  *   static pp_status s3_read_at(...)     a ranged GET into r->buf; 503 and a dropped connection are PP_E_TRANSIENT
  *   static pp_status s3_read_whole(...)  one GET without HEAD; pp_read_reserve once the answer says its length
  *   static pp_status s3_list(...)        by prefix with a delimiter, page after page
- *   const struct pp_storage_ops pp_storage_s3 = {.name = "s3", .help = "buckets: s3://BUCKET/PREFIX", ...};
+ *   const struct pp_storage_ops pp_storage_s3 = {.name = "s3", .help = "buckets: s3://BUCKET/PREFIX", .schemes = {"s3"}, ...};
  *
  * One over another (fault.c is the example) sets inner and leaves out what it does not change. A storage that is not in the table (one made by a format, a wrapper) needs neither accepts nor attach. */
 /* clang-format on */

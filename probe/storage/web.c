@@ -5,11 +5,6 @@
 
 extern const struct pp_storage_ops pp_storage_web; /* at the end */
 
-static int web_accepts(const char *place)
-{
-    return pp_url_has_scheme(place, "http") || pp_url_has_scheme(place, "https") ? 100 : 0;
-}
-
 static pp_status web_prepare(void *state, const struct pp_remote_ask *ask, struct pp_remote_call *call,
                              struct pp_err *err)
 {
@@ -71,7 +66,7 @@ static pp_status web_open(const struct pp_storage *s, const struct pp_open *o, s
 const struct pp_storage_ops pp_storage_web = {
     .name = "http",
     .help = "objects of web servers: https://HOST/shard-{000..099}.tar",
-    .accepts = web_accepts,
+    .schemes = {"http", "https"},
     .attach = web_attach,
     .detach = web_detach,
     .stat = web_stat,

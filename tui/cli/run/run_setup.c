@@ -104,7 +104,7 @@ static pp_status open_dataset(struct run_parts *p, const struct run_request *ask
     const struct pp_cache_opts cache = {.dir = o->cache,
                                         .bytes = o->cache_bytes,
                                         .policy = (enum pp_cache_policy_id)o->cache_policy};
-    p->model = o->like ? pp_storage_model_at((size_t)o->like - 1) : NULL;
+    p->model = o->like ? &pp_storage_models[o->like - 1] : NULL;
     const struct pp_dataset_opts d = {.spec = path,
                                       .options = &o->formats,
                                       .decoders = decoders,

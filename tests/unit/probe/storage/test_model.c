@@ -27,7 +27,7 @@ static void the_percentiles_are_those_of_the_text(void **state)
     static double v[DRAWS];
     const struct pp_storage_model *m;
     size_t models = 0;
-    for (; (m = pp_storage_model_at(models)) != NULL; models++) {
+    for (; (m = &pp_storage_models[models])->name; models++) {
         char p50[32], p99[32];
         snprintf(p50, sizeof(p50), "p50 %g ms", m->first_p50_ms);
         snprintf(p99, sizeof(p99), "p99 %g ms", m->first_p99_ms);
@@ -63,7 +63,7 @@ static void a_read_takes_the_time_and_has_the_bytes(void **state)
     struct pp_storage *plain = s;
     assert_int_equal(pp_storage_wrap_model(s, NULL, &s, &err), PP_OK);
     assert_ptr_equal(s, plain);
-    assert_int_equal(pp_storage_wrap_model(s, pp_storage_model_at(1), &s, &err), PP_OK);
+    assert_int_equal(pp_storage_wrap_model(s, &pp_storage_models[1], &s, &err), PP_OK);
     assert_false(pp_storage_flags(s) & (PP_STORAGE_PAGE_CACHE | PP_STORAGE_BORROWS));
     assert_int_equal(pp_storage_open(s, &(struct pp_open){.name = path, .attempt = "open"}, &o, &err), PP_OK);
     assert_true(pp_request_log_set(1));
@@ -97,7 +97,7 @@ static void requests_are_not_modelled_again(void **state)
     static const struct pp_storage_ops ops = {.name = "remote", .detach = detach};
     struct pp_storage remote = {.ops = &ops, .request_bytes = 1}, *s = NULL;
     struct pp_err err = {0};
-    assert_int_equal(pp_storage_wrap_model(&remote, pp_storage_model_at(0), &s, &err), PP_E_USAGE);
+    assert_int_equal(pp_storage_wrap_model(&remote, &pp_storage_models[0], &s, &err), PP_E_USAGE);
     assert_non_null(strstr(err.text, "local data"));
     assert_true(detached == 0 && s == &remote); /* as it was: the caller's still */
     pp_storage_detach(s);
