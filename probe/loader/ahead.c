@@ -23,7 +23,6 @@ struct pp_ahead {
     uint64_t next;  /* the read that begins next */
     uint64_t end;   /* behind the one pushed last; entries are counted, and lie modulo n */
     uint64_t first; /* the worker's own: the head */
-    uint64_t grown; /* likewise */
     struct entry entry[];
 };
 
@@ -82,7 +81,7 @@ pp_status pp_ahead_create(const struct pp_loader_opts *opts, int worker, struct 
     for (; a->threads < n && rc == 0; a->threads += rc == 0)
         rc = pthread_create(&a->thread[a->threads], NULL, thread_main, a);
     if (rc) {
-        pp_ahead_destroy(a, NULL, NULL);
+        pp_ahead_destroy(a);
         return pp_fail_errno(err, rc,
                              "starting the threads for %d reads in flight failed; try a lower --inflight", n);
     }
@@ -90,10 +89,10 @@ pp_status pp_ahead_create(const struct pp_loader_opts *opts, int worker, struct 
     return PP_OK;
 }
 
-void pp_ahead_destroy(struct pp_ahead *a, uint64_t *grown, uint64_t *bytes)
+uint64_t pp_ahead_destroy(struct pp_ahead *a)
 {
     if (!a)
-        return;
+        return 0;
     pthread_mutex_lock(&a->lock);
     a->stop = 1;
     pthread_cond_broadcast(&a->pushed);
@@ -105,15 +104,12 @@ void pp_ahead_destroy(struct pp_ahead *a, uint64_t *grown, uint64_t *bytes)
         held += sizeof(a->entry[i]) + a->entry[i].sample.cap;
         pp_sample_free(&a->entry[i].sample);
     }
-    if (grown) {
-        *grown = a->grown;
-        *bytes = held;
-    }
     pthread_cond_destroy(&a->ended);
     pthread_cond_destroy(&a->pushed);
     pthread_mutex_destroy(&a->lock);
     free(a->thread);
     free(a);
+    return held;
 }
 
 int pp_ahead_count(const struct pp_ahead *a)
@@ -150,17 +146,13 @@ pp_status pp_ahead_wait(struct pp_ahead *a, struct pp_ahead_result *out, struct 
     return e->st;
 }
 
-void pp_ahead_pop(struct pp_ahead *a)
+uint64_t pp_ahead_pop(struct pp_ahead *a)
 {
     struct pp_ahead_result result;
     struct entry *e = entry_of(a, a->first);
     pp_ahead_wait(a, &result, NULL);
-    a->grown += e->sample.grown - e->grown;
+    uint64_t grew = e->sample.grown - e->grown;
     e->grown = e->sample.grown;
     a->first++;
-}
-
-uint64_t pp_ahead_grown(const struct pp_ahead *a)
-{
-    return a->grown;
+    return grew;
 }

@@ -215,7 +215,7 @@ static pp_status claim_streamed(struct pp_dispatch *d, struct pp_thread *t, stru
         open->discard = d->opts->drop_last_batch;
         if (open->discard)
             d->max_steps += d->max_steps != 0; /* it is no step of the trainer */
-        /* acq_rel: pairs with pp_dispatch_row_done; the thread that reaches zero sees all rows */
+        /* acq_rel: pairs with the workers' (do_claim); the thread that reaches zero sees all rows */
         if (atomic_fetch_sub_explicit(&open->remaining, missing, memory_order_acq_rel) == missing) {
             claim->slot = open;
             claim->only_collate = 1;
@@ -260,13 +260,6 @@ pp_status pp_dispatch_claim(struct pp_dispatch *d, struct pp_thread *t, int wait
     }
     pthread_mutex_unlock(&d->lock);
     return st;
-}
-
-/* Runs without the lock. */
-int pp_dispatch_row_done(struct pp_slot *slot)
-{
-    /* acq_rel: releases this row to, and acquires every other row for, the one who reaches zero */
-    return atomic_fetch_sub_explicit(&slot->remaining, 1, memory_order_acq_rel) == 1;
 }
 
 void pp_dispatch_finish(struct pp_dispatch *d, struct pp_slot *slot)

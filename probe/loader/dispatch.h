@@ -19,7 +19,7 @@ struct pp_row_input; /* loader/decoding.c */
 struct pp_thread;    /* pipeprobe/pipeprobe.h */
 
 /* A batch in the making: pinned memory for the samples, ordinary memory for the rest. Owned by the
- * dispatcher; held by its workers from claim to pp_dispatch_row_done, then by the lane that takes it from the
+ * dispatcher; held by its workers from claim until remaining is 0, then by the lane that takes it from the
  * ready queue until pp_dispatch_release. */
 struct pp_slot {
     uint8_t *data;
@@ -106,9 +106,7 @@ void pp_dispatch_free(struct pp_dispatch *d);
  * dispatch_wait; wait 0 (for who holds rows already; not when streaming): PP_E_TRANSIENT when there is none
  * now. */
 pp_status pp_dispatch_claim(struct pp_dispatch *d, struct pp_thread *t, int wait, struct pp_claim *claim);
-/* Worker: its row is finished. 1 when it was the batch's last: the caller then collates and calls
- * pp_dispatch_finish. */
-int pp_dispatch_row_done(struct pp_slot *slot);
+/* Worker: its row was the batch's last, by slot->remaining, and the batch is collated. */
 void pp_dispatch_finish(struct pp_dispatch *d, struct pp_slot *slot);
 /* Copy lane: the slot's memory may be reused. */
 void pp_dispatch_release(struct pp_dispatch *d, struct pp_slot *slot);

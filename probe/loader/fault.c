@@ -345,10 +345,18 @@ pp_status pp_fault_before_read(void *ctx, const struct pp_read_context *at, stru
     return PP_OK;
 }
 
-void pp_fault_after_read(struct pp_faults *f, size_t bytes)
+static void after_read(void *ctx, const struct pp_read_context *at, struct pp_read *r)
 {
+    struct pp_faults *f = ctx;
+    const struct fault *cold = active(f, COLD_CACHE);
+    /* relaxed: two workers never read the same sample at once, and a flag guards no other memory */
+    if (cold && f->touched && at->sample < f->samples &&
+        !atomic_exchange_explicit(&f->touched[at->sample], 1, memory_order_relaxed)) {
+        block(f, cold->value);
+        r->cache_hit_bytes = 0;
+    }
     const struct fault *bandwidth = active(f, READ_BANDWIDTH), *iops = active(f, READ_IOPS);
-    double ns = (bandwidth ? (double)bytes / bandwidth->value * 1e9 : 0) + (iops ? 1e9 / iops->value : 0);
+    double ns = (bandwidth ? (double)r->got / bandwidth->value * 1e9 : 0) + (iops ? 1e9 / iops->value : 0);
     if (!(ns > 0))
         return;
     pthread_mutex_lock(&f->bucket_lock);
@@ -356,24 +364,6 @@ void pp_fault_after_read(struct pp_faults *f, size_t bytes)
     double until = f->bucket_free_ns;
     pthread_mutex_unlock(&f->bucket_lock);
     block(f, until - (double)pp_now_ns());
-}
-
-int pp_fault_cold(struct pp_faults *f, const struct pp_read_context *at)
-{
-    const struct fault *one = active(f, COLD_CACHE);
-    /* relaxed: two workers never read the same sample at once, and a flag guards no other memory */
-    if (!one || !f->touched || at->sample >= f->samples ||
-        atomic_exchange_explicit(&f->touched[at->sample], 1, memory_order_relaxed))
-        return 0;
-    block(f, one->value);
-    return 1;
-}
-
-static void after_read(void *ctx, const struct pp_read_context *c, struct pp_read *r)
-{
-    if (pp_fault_cold(ctx, c))
-        r->cache_hit_bytes = 0;
-    pp_fault_after_read(ctx, r->got);
 }
 
 const struct pp_read_faults *pp_faults_reads(struct pp_faults *f)

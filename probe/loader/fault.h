@@ -38,10 +38,6 @@ const struct pp_read_faults *pp_faults_reads(struct pp_faults *f);
 /* ctx: f. Inside the read span, before the bytes are asked for. PP_E_TRANSIENT when a failed read was
  * injected: the caller treats it as its own. */
 pp_status pp_fault_before_read(void *ctx, const struct pp_read_context *at, struct pp_err *err);
-/* Inside the read span, once the size is known. */
-void pp_fault_after_read(struct pp_faults *f, size_t bytes);
-/* Inside the read span: 1 when this read was made to miss the page cache (it has then blocked for it). */
-int pp_fault_cold(struct pp_faults *f, const struct pp_read_context *at);
 /* Around the decode: returns a token to hand to pp_fault_decode_end in the same thread. */
 uint64_t pp_fault_decode_begin(struct pp_faults *f);
 void pp_fault_decode_end(struct pp_faults *f, const struct pp_read_context *at, uint64_t token);

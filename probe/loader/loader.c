@@ -119,7 +119,7 @@ void pp_loader_destroy(struct pp_loader *l)
     pp_decoding_free(l);
     for (int i = 0; l->workers && i < l->opts.workers; i++) {
         pp_worker_free(&l->workers[i]);
-        pp_ahead_destroy(l->workers[i].ahead, NULL, NULL);
+        pp_ahead_destroy(l->workers[i].ahead);
     }
     free(l->workers);
     pp_dispatch_free(&l->dispatch);

@@ -133,9 +133,9 @@ struct pp_ahead;
 /* opts, borrowed, has the data set and how many reads are in flight (inflight, above 1). */
 pp_status pp_ahead_create(const struct pp_loader_opts *opts, int worker, struct pp_ahead **out,
                           struct pp_err *err);
-/* Waits for the reads that have begun; those that have not are left out. Says how many buffers of popped
- * samples grew and how many bytes were held, where that is asked for. NULL is fine. */
-void pp_ahead_destroy(struct pp_ahead *a, uint64_t *grown, uint64_t *bytes);
+/* Waits for the reads that have begun; those that have not are left out. Returns how many bytes were held.
+ * NULL is fine. */
+uint64_t pp_ahead_destroy(struct pp_ahead *a);
 
 /* Claims handed in and not popped; at most opts->inflight. */
 int pp_ahead_count(const struct pp_ahead *a);
@@ -149,10 +149,8 @@ struct pp_ahead_result {
 };
 /* The status of the head's read, once it has ended; may be asked again. */
 pp_status pp_ahead_wait(struct pp_ahead *a, struct pp_ahead_result *out, struct pp_err *err);
-/* Waits for it too, whether it was asked for or not. */
-void pp_ahead_pop(struct pp_ahead *a);
-
-uint64_t pp_ahead_grown(const struct pp_ahead *a); /* buffers of popped samples that grew */
+/* Waits for it too, whether it was asked for or not. Returns how often its buffer grew. */
+uint64_t pp_ahead_pop(struct pp_ahead *a);
 
 /* ---- the lanes of a loader ---- */
 
@@ -178,7 +176,7 @@ struct pp_worker {
     struct pp_sample sample;
     const struct pp_sample *in_hand;   /* what was read last: sample, or one that was read ahead */
     struct pp_ahead *ahead;            /* NULL: one read at a time; the worker's own */
-    uint64_t ahead_grown, ahead_bytes; /* when it ended */
+    uint64_t ahead_grown, ahead_bytes; /* buffers of samples that were popped; held, when it ended */
     struct pp_decoder *decoder;
     struct pp_buffer scratch;        /* of the transform */
     struct pp_device_parser *parser; /* NULL: decodes everything itself */

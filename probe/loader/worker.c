@@ -34,8 +34,7 @@ void pp_worker_free(struct pp_worker *w)
 
 uint64_t pp_worker_grown(const struct pp_worker *w)
 {
-    return w->sample.grown + w->ahead_grown + (w->ahead ? pp_ahead_grown(w->ahead) : 0) +
-           pp_decoder_grown(w->decoder) + w->scratch.grown;
+    return w->sample.grown + w->ahead_grown + pp_decoder_grown(w->decoder) + w->scratch.grown;
 }
 
 static struct pp_lap lap_of(const struct pp_worker *w, const struct pp_slot *slot, uint64_t index)
@@ -247,7 +246,8 @@ static void do_claim(struct pp_worker *w, const struct pp_claim *c)
         if (c->item)
             pp_dispatch_item_done(d, c->item);
     }
-    if (!c->only_collate && !pp_dispatch_row_done(s))
+    /* acq_rel: releases this row to, and acquires every other row for, the one who reaches zero */
+    if (!c->only_collate && atomic_fetch_sub_explicit(&s->remaining, 1, memory_order_acq_rel) != 1)
         return;
     /* Collate. With no errors there is nothing to move: the workers wrote in place. The phase begins where
      * the worker's last one ended, so that no time between the two is without a phase. */
@@ -311,11 +311,11 @@ void *pp_worker_main(void *arg)
         }
         do_claim(w, &c);
         if (w->ahead)
-            pp_ahead_pop(w->ahead);
+            w->ahead_grown += pp_ahead_pop(w->ahead);
     }
     if (w->ahead) { /* reads that do not return are waited for as any other: within the gate */
         pp_gate_enter(&w->gate);
-        pp_ahead_destroy(w->ahead, &w->ahead_grown, &w->ahead_bytes);
+        w->ahead_bytes = pp_ahead_destroy(w->ahead);
         w->ahead = NULL;
         pp_gate_leave(&w->gate);
     }

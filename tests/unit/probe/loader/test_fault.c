@@ -1,6 +1,7 @@
 #include "probe/base/clock.h"
 #include "probe/loader/fault.h"
 #include "probe/loader/stop.h"
+#include "probe/storage/fault.h"
 #include "probe/storage/storage.h"
 
 #include <setjmp.h>
@@ -101,6 +102,14 @@ static void zero_needs_no_unit(void **state)
     pp_faults_destroy(parse("read-latency=8ms,tail=0.5:0"));
 }
 
+/* Of bytes that all came from the page cache; returns how many still count as such. */
+static size_t after_read(struct pp_faults *f, uint64_t sample, size_t bytes)
+{
+    struct pp_read r = {.got = bytes, .cache_known = 1, .cache_hit_bytes = bytes};
+    pp_faults_reads(f)->after(f, &(struct pp_read_context){.sample = sample}, &r);
+    return r.cache_hit_bytes;
+}
+
 static void *request_stop(void *stop)
 {
     pp_sleep_until_ns(pp_now_ns() + 100000000);
@@ -126,8 +135,7 @@ static void a_stop_ends_what_is_injected(void **state)
         uint64_t t0 = pp_now_ns();
         assert_int_equal(pthread_create(&other, NULL, request_stop, &stop), 0);
         pp_fault_before_read(f, &at, NULL);
-        pp_fault_cold(f, &at);
-        pp_fault_after_read(f, 20);
+        after_read(f, 0, 20);
         pp_fault_pass(f, PP_FAULT_TRANSFORM);
         if (pp_now_ns() - t0 > UINT64_C(5000000000))
             fail_msg("%s went on for %.1f s", specs[i], (double)(pp_now_ns() - t0) / 1e9);
@@ -154,7 +162,7 @@ static void bandwidth_is_shared_and_exact(void **state)
     struct pp_faults *f = parse("read-bandwidth=10MB");
     uint64_t t0 = pp_now_ns();
     for (int i = 0; i < 5; i++)
-        pp_fault_after_read(f, 100000);
+        after_read(f, 0, 100000);
     assert_true(pp_now_ns() - t0 >= 50000000);
     pp_faults_destroy(f);
 }
@@ -165,7 +173,7 @@ static void reads_are_counted(void **state)
     struct pp_faults *f = parse("read-iops=100");
     uint64_t t0 = pp_now_ns();
     for (size_t i = 0; i < 5; i++)
-        pp_fault_after_read(f, i * 1000000);
+        after_read(f, 0, i * 1000000);
     assert_true(pp_now_ns() - t0 >= 50000000);
     pp_faults_destroy(f);
 }
@@ -222,14 +230,12 @@ static void a_cold_cache_is_warm_the_second_time(void **state)
 {
     (void)state;
     struct pp_faults *f = parse("cold-cache=3ms");
-    struct pp_read_context at = {.sample = 1};
     assert_int_equal(pp_faults_set_dataset(f, 2, NULL), PP_OK);
     uint64_t t0 = pp_now_ns();
-    assert_int_equal(pp_fault_cold(f, &at), 1);
+    assert_int_equal(after_read(f, 1, 1), 0);
     assert_true(pp_now_ns() - t0 >= 3000000);
-    assert_int_equal(pp_fault_cold(f, &at), 0);
-    at.sample = 7; /* a dataset that grew: not remembered, not slowed */
-    assert_int_equal(pp_fault_cold(f, &at), 0);
+    assert_int_equal(after_read(f, 1, 1), 1);
+    assert_int_equal(after_read(f, 7, 1), 1); /* a dataset that grew: not remembered, not slowed */
     pp_faults_destroy(f);
 }
 
@@ -250,7 +256,6 @@ static void nothing_happens_without_faults(void **state)
     (void)state;
     struct pp_read_context at = {0};
     assert_int_equal(pp_fault_before_read(NULL, &at, NULL), PP_OK);
-    pp_fault_after_read(NULL, 1u << 30);
     pp_fault_decode_end(NULL, &at, pp_fault_decode_begin(NULL));
     pp_fault_pass(NULL, PP_FAULT_TRANSFORM);
     pp_fault_pass(NULL, PP_FAULT_COLLATE);
@@ -258,7 +263,7 @@ static void nothing_happens_without_faults(void **state)
     pp_fault_pass(NULL, PP_FAULT_EPOCH);
     pp_fault_pass(NULL, PP_FAULT_SYNC);
     pp_fault_copy(NULL, 1u << 30, 0);
-    assert_int_equal(pp_fault_cold(NULL, &at), 0);
+    assert_null(pp_faults_reads(NULL));
     assert_int_equal(pp_faults_set_dataset(NULL, 5, NULL), PP_OK);
     pp_faults_destroy(NULL);
 }
