@@ -231,12 +231,12 @@ int pp_files_probe(const struct pp_dataset_place *place, struct pp_err *why)
         return is && strncmp(is->noun, files->what, n) == 0 ? 95 : 0;
     if (place->info.kind != PP_PLACE_DIRECTORY) {
         int named = files->in_pattern ? strstr(place->spec, files->in_pattern) != NULL
-                                      : files->is(place->spec);
+                                      : pp_shard_files_has(files, place->spec);
         return named && strpbrk(place->spec, "*?{,") ? 70 : 0;
     }
     for (size_t i = 0; i < l->others.n; i++) {
         const char *name = l->others.bytes + l->others.at[i];
-        is = files->is(name) ? pp_foreign_look(place->storage, &place->root, name) : NULL;
+        is = pp_shard_files_has(files, name) ? pp_foreign_look(place->storage, &place->root, name) : NULL;
         if (is && strncmp(is->noun, files->what, n) == 0)
             return l->images.n == 0 && l->subdirs.n == 0 ? 90 : 10;
     }

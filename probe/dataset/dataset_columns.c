@@ -363,28 +363,18 @@ static pp_status columns_open(struct pp_dataset_place *place, struct pp_dataset 
 
 /* ---- the formats ---- */
 
-/* Hugging Face's image columns ({bytes, path}) are the bytes within. */
-static int is_parquet(const char *name)
-{
-    return pp_has_suffix(name, ".parquet .pq");
-}
-
 /* As Hugging Face's `datasets` saves them. What it leaves of earlier steps beside its data is not data. */
 static int is_arrow(const char *name)
 {
     const char *slash = strrchr(name, '/');
-    return pp_has_suffix(name, ".arrow .feather .ipc") && strncmp(slash ? slash + 1 : name, "cache-", 6) != 0;
+    return strncmp(slash ? slash + 1 : name, "cache-", 6) != 0;
 }
 
-/* A row, by the first dimension of a dataset, is a sample. */
-static int is_hdf5(const char *name)
-{
-    return pp_has_suffix(name, ".h5 .hdf5 .he5");
-}
-
-static const struct kind parquet = {{"Parquet", ".parquet", is_parquet, NULL}, pp_parquet_open},
-                         arrow = {{"Arrow", ".arrow", is_arrow, NULL}, pp_arrow_open},
-                         hdf5 = {{"HDF5", ".h5", is_hdf5, NULL}, pp_hdf5_open};
+/* Hugging Face's image columns ({bytes, path}) are the bytes within. Of HDF5 a row, by the first dimension of
+ * a dataset, is a sample. */
+static const struct kind parquet = {{"Parquet", ".parquet", ".parquet .pq", NULL, NULL}, pp_parquet_open},
+                         arrow = {{"Arrow", ".arrow", ".arrow .feather .ipc", is_arrow, NULL}, pp_arrow_open},
+                         hdf5 = {{"HDF5", ".h5", ".h5 .hdf5 .he5", NULL, NULL}, pp_hdf5_open};
 
 #define COLUMNS_FORMAT(of) \
     .files = &of.files, .kind = &of, .shares = "feature", .probe = pp_files_probe, .open = columns_open

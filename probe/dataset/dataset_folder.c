@@ -244,7 +244,7 @@ static pp_status judge_decoders(struct folder *f, const char *const *decoders, s
         for (size_t k = 0; k < f->dir[i].images.n; k++)
             count[pp_image_kind_by_name(f->dir[i].images.bytes + f->dir[i].images.at[k])]++;
     for (int kind = 0; kind < PP_IMAGE_KINDS; kind++) {
-        const char *name = pp_image_kind_name((enum pp_image_kind)kind), *const *d = decoders;
+        const char *name = pp_image_kinds[kind].name, *const *d = decoders;
         while (*d && strcmp(*d, name) != 0)
             d++;
         if (*d)

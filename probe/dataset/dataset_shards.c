@@ -123,7 +123,7 @@ static void shards_close(struct pp_dataset *d)
 {
     struct shards *s = (struct shards *)d;
     for (size_t i = 0; s->shard && i < s->names.n; i++) {
-        pp_shard_index_free(&s->shard[i].index);
+        free(s->shard[i].index.bytes);
         pp_object_close(&s->shard[i].file);
     }
     free(s->shard);
@@ -292,7 +292,7 @@ static int shards_probe(const struct pp_dataset_place *place, struct pp_err *why
     if (place->info.kind != PP_PLACE_DIRECTORY)
         return pp_is_shard_spec(place->spec) ? 60 : 0;
     for (size_t i = 0; i < l->others.n; i++)
-        if (pp_is_shard(l->others.bytes + l->others.at[i]))
+        if (pp_shard_files_has(&pp_tar_files, l->others.bytes + l->others.at[i]))
             return l->images.n == 0 && l->subdirs.n == 0 ? 90 : 10;
     return 0;
 }

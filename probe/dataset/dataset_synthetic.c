@@ -139,59 +139,58 @@ static const struct pp_dataset_ops synthetic_ops = {
 
 /* ---- the SPEC ---- */
 
-/* "500x375" or "100x100..1000x800" */
-static int set_size(struct spec *s, const char *text)
-{
-    int used = 0;
-    int parts = sscanf(text, "%5dx%5d%n..%5dx%5d%n", &s->width[0], &s->height[0], &used, &s->width[1],
-                       &s->height[1], &used);
-    if ((parts != 2 && parts != 4) || text[used] != '\0')
-        return 0;
-    if (parts == 2) {
-        s->width[1] = s->width[0];
-        s->height[1] = s->height[0];
-    }
-    for (int i = 0; i < 2; i++)
-        if (s->width[i] < 1 || s->width[i] > MAX_SIDE || s->height[i] < 1 || s->height[i] > MAX_SIDE)
-            return 0;
-    return 1;
-}
-
-static int set_format(struct spec *s, const char *text)
-{
-    s->format = strcmp(text, "png") == 0 ? PP_SYNTHETIC_PNG : PP_SYNTHETIC_JPEG;
-    return strcmp(text, "png") == 0 || strcmp(text, "jpeg") == 0;
-}
-
-static int set_read(struct spec *s, const char *text)
-{
-    return pp_parse_duration(text, &s->read_ns) == PP_OK && s->read_ns <= 60 * UINT64_C(1000000000);
-}
-
-static int set_jitter(struct spec *s, const char *text)
-{
-    return pp_parse_double(text, &s->jitter) == PP_OK && s->jitter >= 0 && s->jitter <= 1;
-}
-
 #define NUMBER(member, least, most) .offset = offsetof(struct spec, member), .min = least, .max = most
 static const struct key {
     const char *name, *wants;
-    int (*set)(struct spec *s, const char *text); /* 0: not a value. NULL: a whole number, to offset */
+    enum { A_NUMBER, A_SIZE, A_FORMAT, A_TIME, A_SHARE } kind; /* A_NUMBER: whole, to offset */
     size_t offset;
     int64_t min, max;
 } keys[] = {
     {"n", "a number of samples from 1 to 2^40, such as 10k", NUMBER(n, 1, INT64_C(1) << 40)},
     {"size", "WIDTHxHEIGHT or WIDTHxHEIGHT..WIDTHxHEIGHT with sides from 1 to 16384, such as 500x375",
-     .set = set_size},
+     .kind = A_SIZE},
     {"unique", "a number of different images from 1 to 65536", NUMBER(unique, 1, MAX_UNIQUE)},
     {"quality", "a JPEG quality from 1 to 100", NUMBER(quality, 1, 100)},
-    {"format", "jpeg or png", .set = set_format},
-    {"read", "the time a read takes, up to 60s, such as 2ms", .set = set_read},
-    {"jitter", "the spread of the read time, a share from 0 to 1", .set = set_jitter},
+    {"format", "jpeg or png", .kind = A_FORMAT},
+    {"read", "the time a read takes, up to 60s, such as 2ms", .kind = A_TIME},
+    {"jitter", "the spread of the read time, a share from 0 to 1", .kind = A_SHARE},
     {"classes", "a number of labels from 1 to 2^40", NUMBER(classes, 1, INT64_C(1) << 40)},
     {"seed", "a number from 0 to 2^63-1", NUMBER(seed, 0, INT64_MAX)},
 };
 enum { KEYS = sizeof(keys) / sizeof(*keys) };
+
+/* 0: text is no such value. */
+static int set_value(struct spec *s, const struct key *k, const char *text)
+{
+    int64_t number;
+    int parts, used = 0, is_png = strcmp(text, "png") == 0;
+    switch (k->kind) {
+    case A_SIZE: /* "500x375" or "100x100..1000x800" */
+        parts = sscanf(text, "%5dx%5d%n..%5dx%5d%n", &s->width[0], &s->height[0], &used, &s->width[1],
+                       &s->height[1], &used);
+        if ((parts != 2 && parts != 4) || text[used] != '\0')
+            return 0;
+        if (parts == 2) {
+            s->width[1] = s->width[0];
+            s->height[1] = s->height[0];
+        }
+        for (int i = 0; i < 2; i++)
+            if (s->width[i] < 1 || s->width[i] > MAX_SIDE || s->height[i] < 1 || s->height[i] > MAX_SIDE)
+                return 0;
+        return 1;
+    case A_FORMAT:
+        s->format = is_png ? PP_SYNTHETIC_PNG : PP_SYNTHETIC_JPEG;
+        return is_png || strcmp(text, "jpeg") == 0;
+    case A_TIME:
+        return pp_parse_duration(text, &s->read_ns) == PP_OK && s->read_ns <= 60 * UINT64_C(1000000000);
+    case A_SHARE: return pp_parse_double(text, &s->jitter) == PP_OK && s->jitter >= 0 && s->jitter <= 1;
+    case A_NUMBER: break;
+    }
+    if (pp_parse_int(text, &number) != PP_OK || number < k->min || number > k->max)
+        return 0;
+    *(uint64_t *)((char *)s + k->offset) = (uint64_t)number;
+    return 1;
+}
 
 static pp_status parse_spec(struct spec *spec, const char *text, struct pp_err *err)
 {
@@ -206,12 +205,10 @@ static pp_status parse_spec(struct spec *spec, const char *text, struct pp_err *
             continue;
         char *value = strchr(item, '=');
         const struct key *k = keys;
-        int64_t number;
         if (value)
             *value++ = '\0';
         while (k < keys + KEYS && strcmp(k->name, item) != 0)
             k++;
-        int is_value = 0;
         if (k == keys + KEYS) {
             const char *names[KEYS + 1] = {0};
             char all[128] = "";
@@ -223,13 +220,8 @@ static pp_status parse_spec(struct spec *spec, const char *text, struct pp_err *
             st = pp_fail(err, PP_E_USAGE, "the synthetic spec has no key \"%s\"%s%s%s (keys: %s)", item,
                          near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "", all);
             break;
-        } else if (value && k->set) {
-            is_value = k->set(spec, value);
-        } else if (value && pp_parse_int(value, &number) == PP_OK && number >= k->min && number <= k->max) {
-            *(uint64_t *)((char *)spec + k->offset) = (uint64_t)number;
-            is_value = 1;
         }
-        if (!is_value)
+        if (!value || !set_value(spec, k, value))
             st = pp_fail(err, PP_E_USAGE, "synthetic spec: %s must be %s, not \"%s\"", item, k->wants,
                          value ? value : "");
     }

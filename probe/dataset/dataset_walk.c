@@ -114,7 +114,8 @@ static pp_status sort_entry(void *ctx, const struct pp_entry *e, struct pp_err *
         failed = add_name(&out->images, e->name);
         atomic_fetch_add_explicit(l->found, 1, memory_order_relaxed);
     } else {
-        pp_others_add(&out->found, 1, NULL, e->name, pp_foreign_tells(e->name));
+        const struct pp_foreign *f = pp_foreign_by_name(e->name);
+        pp_others_add(&out->found, 1, NULL, e->name, !f ? 0 : f->role == PP_FOREIGN_BESIDE ? 1 : 2);
         failed = add_name(&out->others, e->name);
     }
     return failed ? pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu names", out->images.n + 1) : PP_OK;

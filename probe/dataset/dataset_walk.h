@@ -24,7 +24,7 @@ void pp_names_free(struct pp_names *names);
 struct pp_others {
     uint64_t n;
     char example[512]; /* one of them: that whose name says most */
-    int tells;         /* pp_foreign_tells of it */
+    int tells; /* what its name says: 0 nothing, 1 what may lie beside the data, 2 what the data are */
 };
 /* Adds n files, of which one is called so in dir (NULL: the name is from the same place). */
 void pp_others_add(struct pp_others *to, uint64_t n, const char *dir, const char *name, int tells);

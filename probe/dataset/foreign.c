@@ -107,18 +107,12 @@ const struct pp_foreign *pp_foreign_by_bytes(const uint8_t *head, size_t size)
 
 /* ---- by name ---- */
 
-static const struct pp_foreign *by_name(const char *name)
+const struct pp_foreign *pp_foreign_by_name(const char *name)
 {
     for (const struct pp_foreign *f = table; f < table + TABLE; f++)
         if (pp_has_suffix(name, f->suffixes))
             return f;
     return pp_is_tfrecord(name) ? row_of("TFRecord") : NULL;
-}
-
-int pp_foreign_tells(const char *name)
-{
-    const struct pp_foreign *f = by_name(name);
-    return !f ? 0 : f->role == PP_FOREIGN_BESIDE ? 1 : 2;
 }
 
 const struct pp_foreign *pp_foreign_look(const struct pp_storage *s, const struct pp_object *dir,
@@ -129,14 +123,12 @@ const struct pp_foreign *pp_foreign_look(const struct pp_storage *s, const struc
     const struct pp_foreign *found = NULL;
     if (pp_storage_stat(s, dir, name, "stat", &info, NULL) == PP_OK && info.kind == PP_PLACE_OBJECT)
         found = pp_foreign_by_bytes(head, pp_read_head(s, dir, name, head, sizeof(head)));
-    return found ? found : by_name(name);
+    return found ? found : pp_foreign_by_name(name);
 }
 
 /* ---- images ---- */
 
-static const struct {
-    const char *name, *suffixes;
-} image_kinds[PP_IMAGE_KINDS] = {
+const struct pp_image_kind_info pp_image_kinds[PP_IMAGE_KINDS] = {
     [PP_IMAGE_JPEG] = {"JPEG", ".jpg .jpeg"}, [PP_IMAGE_PNG] = {"PNG", ".png"},
     [PP_IMAGE_WEBP] = {"WebP", ".webp"},      [PP_IMAGE_BMP] = {"BMP", ".bmp"},
     [PP_IMAGE_TIFF] = {"TIFF", ".tif .tiff"}, [PP_IMAGE_NETPBM] = {"Netpbm", ".ppm .pgm"},
@@ -145,12 +137,7 @@ static const struct {
 enum pp_image_kind pp_image_kind_by_name(const char *name)
 {
     int kind = 0;
-    while (kind < PP_IMAGE_KINDS && !pp_has_suffix(name, image_kinds[kind].suffixes))
+    while (kind < PP_IMAGE_KINDS && !pp_has_suffix(name, pp_image_kinds[kind].suffixes))
         kind++;
     return (enum pp_image_kind)kind;
-}
-
-const char *pp_image_kind_name(enum pp_image_kind kind)
-{
-    return image_kinds[kind].name;
 }

@@ -26,8 +26,7 @@ enum { PP_FOREIGN_HEAD = 512 };
 
 /* NULL: none of them. */
 const struct pp_foreign *pp_foreign_by_bytes(const uint8_t *head, size_t size);
-/* How much a name says: 0 nothing, 1 what may lie beside the data, 2 what the data are. */
-int pp_foreign_tells(const char *name);
+const struct pp_foreign *pp_foreign_by_name(const char *name);
 /* By the first bytes of the file, and where these say nothing or cannot be read, by its name. dir as in
  * struct pp_open. */
 const struct pp_foreign *pp_foreign_look(const struct pp_storage *s, const struct pp_object *dir,
@@ -43,6 +42,9 @@ enum pp_image_kind {
     PP_IMAGE_NETPBM,
     PP_IMAGE_KINDS
 };
+extern const struct pp_image_kind_info {
+    const char *name; /* "WebP"; the decoder's where there is one */
+    const char *suffixes;
+} pp_image_kinds[PP_IMAGE_KINDS];
 /* By torchvision's IMG_EXTENSIONS, in any case. PP_IMAGE_KINDS: not an image by its name. */
 enum pp_image_kind pp_image_kind_by_name(const char *name);
-const char *pp_image_kind_name(enum pp_image_kind kind); /* "WebP"; the decoder's name where there is one */

@@ -171,40 +171,12 @@ struct pp_mds_spool {
     char **why;           /* of the broken ones */
 };
 
-/* One file without a name, in the directory where indexes are kept. */
-static pp_status make_file(struct pp_mds_spool *s, const char *index_dir, struct pp_err *err)
+pp_status pp_mds_spool_open(const struct pp_storage *storage, const struct pp_mds_index *index,
+                            const char *index_dir, struct pp_mds_spool **out, struct pp_err *err)
 {
     char path[PATH_MAX], need[32], have[32];
     struct pp_shard_places p;
     struct statvfs disk;
-    pp_shard_cache_places(s->index->shard[0].raw, 0, index_dir, &p);
-    char *slash = strrchr(p.write, '/');
-    if (slash)
-        pp_shard_cache_prepare(&p);
-    snprintf(path, sizeof(path), "%.*s/pipeprobe-mds-XXXXXX", slash ? (int)(slash - p.write) : 4,
-             slash ? p.write : "/tmp");
-    s->fd = mkostemp(path, O_CLOEXEC);
-    if (s->fd < 0)
-        return pp_fail_errno(err, errno, "cannot make the file %s, to unpack compressed shards into", path);
-    pp_status st = pp_storage_open(s->storage, &(struct pp_open){.name = path, .attempt = "open"}, &s->object,
-                                   err);
-    unlink(path);
-    if (st != PP_OK)
-        return st;
-    *strrchr(path, '/') = '\0';
-    if (fstatvfs(s->fd, &disk) == 0 && disk.f_bavail * (uint64_t)disk.f_frsize < s->index->bytes)
-        return pp_fail(
-            err, PP_E_NO_SPACE,
-            "the compressed shards unpack to %s, and %s has %s left: unpack them elsewhere first, or name a "
-            "directory with more room by --index-dir",
-            pp_text_bytes(need, sizeof(need), (double)s->index->bytes), path,
-            pp_text_bytes(have, sizeof(have), (double)disk.f_bavail * (double)disk.f_frsize));
-    return PP_OK;
-}
-
-pp_status pp_mds_spool_open(const struct pp_storage *storage, const struct pp_mds_index *index,
-                            const char *index_dir, struct pp_mds_spool **out, struct pp_err *err)
-{
     struct pp_mds_spool *s = calloc(1, sizeof(*s));
     *out = NULL;
     if (!s)
@@ -217,8 +189,29 @@ pp_status pp_mds_spool_open(const struct pp_storage *storage, const struct pp_md
     s->state = calloc(index->shards, sizeof(*s->state));
     s->why = calloc(index->shards, sizeof(*s->why));
     pp_status st = s->state && s->why
-                       ? make_file(s, index_dir, err)
+                       ? PP_OK
                        : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu shards", index->shards);
+    /* One file without a name, in the directory where indexes are kept. */
+    pp_shard_cache_places(index->shard[0].raw, 0, index_dir, &p);
+    char *slash = strrchr(p.write, '/');
+    if (st == PP_OK && slash)
+        pp_shard_cache_prepare(&p);
+    snprintf(path, sizeof(path), "%.*s/pipeprobe-mds-XXXXXX", slash ? (int)(slash - p.write) : 4,
+             slash ? p.write : "/tmp");
+    if (st == PP_OK && (s->fd = mkostemp(path, O_CLOEXEC)) < 0)
+        st = pp_fail_errno(err, errno, "cannot make the file %s, to unpack compressed shards into", path);
+    if (st == PP_OK) {
+        st = pp_storage_open(storage, &(struct pp_open){.name = path, .attempt = "open"}, &s->object, err);
+        unlink(path);
+    }
+    *strrchr(path, '/') = '\0';
+    if (st == PP_OK && fstatvfs(s->fd, &disk) == 0 && disk.f_bavail * (uint64_t)disk.f_frsize < index->bytes)
+        st = pp_fail(
+            err, PP_E_NO_SPACE,
+            "the compressed shards unpack to %s, and %s has %s left: unpack them elsewhere first, or name a "
+            "directory with more room by --index-dir",
+            pp_text_bytes(need, sizeof(need), (double)index->bytes), path,
+            pp_text_bytes(have, sizeof(have), (double)disk.f_bavail * (double)disk.f_frsize));
     if (st != PP_OK)
         pp_mds_spool_close(s);
     else

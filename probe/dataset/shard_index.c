@@ -36,12 +36,6 @@ static void point_into(struct pp_shard_index *index, uint8_t *bytes, size_t size
     index->keys = (const char *)(index->entry + h->entries);
 }
 
-void pp_shard_index_free(struct pp_shard_index *index)
-{
-    free(index->bytes);
-    *index = (struct pp_shard_index){0};
-}
-
 /* ---- building ---- */
 
 struct builder {

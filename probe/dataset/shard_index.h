@@ -78,8 +78,6 @@ pp_status pp_shard_index_get(const struct pp_object *shard, const char *path, co
                              const struct pp_shard_index_how *how, struct pp_shard_index *out,
                              struct pp_err *err);
 
-void pp_shard_index_free(struct pp_shard_index *index);
-
 /* ---- where indexes are kept ----
  *
  * In --index-dir, else in the user's cache directory ($XDG_CACHE_HOME/pipeprobe, ~/.cache/pipeprobe), never

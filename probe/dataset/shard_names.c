@@ -11,9 +11,9 @@ enum { MAX_SHARDS = 1 << 20 };
 #define READ ".tar .tar.gz .tgz .tar.zst"
 #define REFUSED ".tar.xz .tar.bz2"
 
-int pp_is_shard(const char *name)
+int pp_shard_files_has(const struct pp_shard_files *files, const char *name)
 {
-    return pp_has_suffix(name, READ);
+    return (!files->suffixes || pp_has_suffix(name, files->suffixes)) && (!files->is || files->is(name));
 }
 
 int pp_is_tfrecord(const char *name)
@@ -22,7 +22,8 @@ int pp_is_tfrecord(const char *name)
            strstr(name, ".tfrecords-");
 }
 
-const struct pp_shard_files pp_tar_files = {.noun = ".tar", .is = pp_is_shard};
+const struct pp_shard_files pp_tar_files = {.noun = ".tar", .suffixes = READ};
+
 /* Also train-00001-of-01024, as ImageNet's are called: in a directory where one is known to be one. */
 static int is_tfrecord_shard(const char *name)
 {
@@ -30,7 +31,10 @@ static int is_tfrecord_shard(const char *name)
     return pp_is_tfrecord(name) || (of && of[4] && of[4 + strspn(of + 4, "0123456789")] == '\0');
 }
 
-const struct pp_shard_files pp_tfrecord_files = {"TFRecord", ".tfrecord", is_tfrecord_shard, ".tfrec"};
+const struct pp_shard_files pp_tfrecord_files = {.what = "TFRecord",
+                                                 .noun = ".tfrecord",
+                                                 .is = is_tfrecord_shard,
+                                                 .in_pattern = ".tfrec"};
 
 int pp_is_shard_spec(const char *spec)
 {
@@ -67,7 +71,7 @@ static pp_status add_entry(void *ctx, const struct pp_entry *e, struct pp_err *e
     char *full;
     if (!a->dir)
         return add_path(a->out, e->name, err);
-    if (e->name[0] == '.' || !a->out->files->is(e->name))
+    if (e->name[0] == '.' || !pp_shard_files_has(a->out->files, e->name))
         return PP_OK;
     if (asprintf(&full, "%s%s%s", a->dir, a->dir[strlen(a->dir) - 1] == '/' ? "" : "/", e->name) < 0)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to list %s", a->dir);
@@ -83,7 +87,7 @@ static pp_status add_expanded(struct pp_shard_names *out, const char *word, stru
     size_t first = out->n;
     int is_pattern = strpbrk(word, "*?[") != NULL;
     /* Where asking is a request of its own, a name that can only be a shard is taken for one. */
-    if (pp_storage_request_bytes(out->storage) && pp_is_shard(word) && !is_pattern)
+    if (pp_storage_request_bytes(out->storage) && pp_shard_files_has(&pp_tar_files, word) && !is_pattern)
         return add_path(out, word, err);
     pp_status st = pp_storage_stat(out->storage, NULL, word, "stat", &info, NULL);
     if (st == PP_OK ? info.kind != PP_PLACE_DIRECTORY : !is_pattern)

@@ -7,10 +7,11 @@
 
 /* What is a shard in a directory. */
 struct pp_shard_files {
-    const char *what; /* "TFRecord": how its row of foreign.c begins; NULL: the names say enough */
-    const char *noun; /* ".tar" */
-    int (*is)(const char *name);
-    const char *in_pattern; /* what a pattern or a list of them contains; NULL: it ends as they do */
+    const char *what;            /* "TFRecord": how its row of foreign.c begins; NULL: the names say enough */
+    const char *noun;            /* ".tar" */
+    const char *suffixes;        /* of their names, as pp_has_suffix takes them; NULL: `is` says */
+    int (*is)(const char *name); /* where suffixes do not tell; NULL: they do */
+    const char *in_pattern;      /* what a pattern or a list of them contains; NULL: it ends as they do */
 };
 extern const struct pp_shard_files pp_tar_files, pp_tfrecord_files;
 
@@ -21,7 +22,8 @@ struct pp_shard_names {
     size_t n, cap;
 };
 
-int pp_is_shard(const char *name); /* by its suffix: .tar, .tar.gz, .tgz, .tar.zst */
+/* Whether a name is one of them. */
+int pp_shard_files_has(const struct pp_shard_files *files, const char *name);
 /* .tfrecord, .tfrecords, .tfrec, also with their number behind: train.tfrecord-00001-of-00128 */
 int pp_is_tfrecord(const char *name);
 /* 1 when spec can only mean tar shards: braces, a list, a glob, or the ending of a tar file, also packed. */
