@@ -69,15 +69,6 @@ const char *pp_unit_text(enum pp_field_unit unit, double number, char *buf, size
     return buf;
 }
 
-const char *pp_field_text(const struct pp_field *f, const struct pp_value *v, char *buf, size_t size)
-{
-    if (v->kind == PP_VALUE_TEXT)
-        return v->text;
-    if (v->kind == PP_VALUE_BOOL)
-        return v->integer ? "yes" : "no";
-    return pp_unit_text(f->unit, pp_value_as_number(v), buf, size);
-}
-
 const void *pp_field_object(const struct pp_field *f, const void *row)
 {
     const char *at = (const char *)row + f->at;

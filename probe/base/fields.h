@@ -162,8 +162,6 @@ struct pp_value pp_field_value(const struct pp_field *f, const void *row, const 
 double pp_value_as_number(const struct pp_value *v);
 /* A number as its unit is read; "-" for NAN. At least 40 bytes; returns buf or a constant. */
 const char *pp_unit_text(enum pp_field_unit unit, double number, char *buf, size_t size);
-/* As people read it, by its unit; "-" for null. At least 40 bytes; a text is returned as it is. */
-const char *pp_field_text(const struct pp_field *f, const struct pp_value *v, char *buf, size_t size);
 
 /* The struct an object's fields lie in; NULL: null. */
 const void *pp_field_object(const struct pp_field *f, const void *row);

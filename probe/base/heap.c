@@ -7,12 +7,6 @@
 #define PAGE 4096
 #define LARGE_PAGE ((size_t)2 << 20)
 
-static void touch(void *p, size_t bytes)
-{
-    for (volatile char *c = p, *end = c + bytes; c < end; c += PAGE)
-        *c = 0;
-}
-
 void pp_heap_keep(void)
 {
     mallopt(M_MMAP_THRESHOLD, BLOCK_MAX);
@@ -21,10 +15,7 @@ void pp_heap_keep(void)
 
 void pp_heap_warm(size_t bytes)
 {
-    void *p = malloc(bytes);
-    if (p)
-        touch(p, bytes);
-    free(p);
+    free(pp_heap_zeroed(bytes, 1));
 }
 
 /* calloc leaves pages that come fresh from the system untouched; those are zero, so writing a zero changes
@@ -32,8 +23,8 @@ void pp_heap_warm(size_t bytes)
 void *pp_heap_zeroed(size_t n, size_t size)
 {
     void *p = calloc(n, size);
-    if (p)
-        touch(p, n * size);
+    for (size_t at = 0; p && at < n * size; at += PAGE)
+        ((volatile char *)p)[at] = 0;
     return p;
 }
 

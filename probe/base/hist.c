@@ -57,8 +57,3 @@ uint64_t pp_hist_quantile(const struct pp_hist *h, double q)
     }
     return value < h->min ? h->min : value > h->max ? h->max : value;
 }
-
-double pp_hist_mean(const struct pp_hist *h)
-{
-    return h->count ? (double)h->sum / (double)h->count : 0;
-}

@@ -30,4 +30,3 @@ void pp_hist_add(struct pp_hist *h, uint64_t value);
 void pp_hist_merge(struct pp_hist *into, const struct pp_hist *from);
 /* q in [0, 1]; 0 for an empty histogram. Clamped to [min, max], so q = 0 and 1 are exact. */
 uint64_t pp_hist_quantile(const struct pp_hist *h, double q);
-double pp_hist_mean(const struct pp_hist *h);

@@ -55,17 +55,6 @@ static inline void record_settle(struct pp_thread *t)
                      __ATOMIC_RELAXED); /* relaxed: as recording */
 }
 
-/* The line of a record some way ahead, for writing: the drain has read it on another core, or it has left the
- * cache since the last round. A hint; processors without it take it for nothing. */
-static inline void record_fetch_ahead(const struct pp_thread *t)
-{
-#if defined(__x86_64__)
-    __asm__ volatile("prefetchw %0" : : "m"(t->slots[(t->head + RECORDS_AHEAD) & t->mask]));
-#else
-    __builtin_prefetch(&t->slots[(t->head + RECORDS_AHEAD) & t->mask], 1);
-#endif
-}
-
 static inline struct pp_span *record_slot(struct pp_thread *t)
 {
     if (__builtin_expect(t->head == t->check_at, 0) && !look_for_room(t))
@@ -224,7 +213,13 @@ void pp_lap_end(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
     }
     uint64_t start = t->stamp, now = pp_stamp_now(1);
     t->stamp = now;
-    record_fetch_ahead(t);
+    /* The line of a record some way ahead, for writing: the drain has read it on another core, or it has left
+     * the cache since the last round. A hint; processors without it take it for nothing. */
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(t->slots[(t->head + RECORDS_AHEAD) & t->mask]));
+#else
+    __builtin_prefetch(&t->slots[(t->head + RECORDS_AHEAD) & t->mask], 1);
+#endif
     write_lap(&t->slots[t->head & t->mask], start, now, PP_STAMP_TICKS, phase, lap, 0, 0, 0);
     record_publish(t);
 }

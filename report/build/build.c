@@ -63,7 +63,7 @@ static void add_phase(struct build *b, pp_lane lane, unsigned phase)
         .lane = lane,
         .count = t->hist.count,
         .total_ns = t->hist.sum,
-        .mean_ns = pp_hist_mean(&t->hist),
+        .mean_ns = (double)t->hist.sum / (double)t->hist.count,
         .p50_ns = pp_hist_quantile(&t->hist, 0.50),
         .p95_ns = pp_hist_quantile(&t->hist, 0.95),
         .p99_ns = pp_hist_quantile(&t->hist, 0.99),

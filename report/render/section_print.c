@@ -83,7 +83,12 @@ void pp_section_cell(const struct pp_section_rows *rows, const struct pp_section
         if (known && !is_null)
             put(ctx, between, 0);
         if (!is_null)
-            put(ctx, pp_field_text(f, &v, number, sizeof(number)), v.kind == PP_VALUE_TEXT);
+            put(ctx,
+                v.kind == PP_VALUE_TEXT ? v.text
+                : v.kind == PP_VALUE_BOOL
+                    ? (v.integer ? "yes" : "no")
+                    : pp_unit_text(f->unit, pp_value_as_number(&v), number, sizeof(number)),
+                v.kind == PP_VALUE_TEXT);
         between[0] = '\0';
         known = !is_null;
     }

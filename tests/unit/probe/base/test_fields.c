@@ -198,9 +198,7 @@ static void people_read_a_number_by_its_unit(void **state)
     };
     char buf[40];
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        struct pp_field f = {.key = "x", .type = PP_FIELD_NUMBER, .unit = rows[i].unit};
-        struct pp_value v = pp_value_number(rows[i].value);
-        assert_string_equal(pp_field_text(&f, &v, buf, sizeof(buf)), rows[i].text);
+        assert_string_equal(pp_unit_text(rows[i].unit, rows[i].value, buf, sizeof(buf)), rows[i].text);
     }
 }
 

@@ -62,7 +62,6 @@ static void test_edges(void **state)
     static struct pp_hist h;
     pp_hist_clear(&h);
     assert_int_equal(pp_hist_quantile(&h, 0.5), 0);
-    assert_true(pp_hist_mean(&h) == 0);
     static const uint64_t edges[] = {0, 1, 127, 128, 129, 255, 256, 257, UINT64_MAX - 1, UINT64_MAX};
     for (size_t i = 0; i < sizeof(edges) / sizeof(*edges); i++) {
         pp_hist_clear(&h);
@@ -75,7 +74,7 @@ static void test_edges(void **state)
     pp_hist_clear(&h);
     pp_hist_add(&h, 10);
     pp_hist_add(&h, 20);
-    assert_true(pp_hist_mean(&h) == 15);
+    assert_true(h.sum == 30 && h.count == 2);
 }
 
 static void test_merge_in_any_order(void **state)
