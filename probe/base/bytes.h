@@ -28,6 +28,12 @@ static inline int pp_varint_get(const uint8_t **at, const uint8_t *end, uint64_t
     return 0;
 }
 
+/* A signed number whose sign stands in the lowest bit (zigzag). */
+static inline uint64_t pp_zigzag_get(uint64_t v)
+{
+    return v >> 1 ^ (0 - (v & 1));
+}
+
 static inline uint32_t pp_le32(const uint8_t *at)
 {
     return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;

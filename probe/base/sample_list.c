@@ -24,7 +24,7 @@ int pp_sample_list_next(struct pp_sample_list *l, uint64_t *sample)
         return 0;
     }
     l->left--;
-    l->last += d >> 1 ^ -(d & 1);
+    l->last += pp_zigzag_get(d);
     *sample = l->last;
     return 1;
 }

@@ -44,18 +44,10 @@ static pp_status fail_damaged(const struct arrow *a, uint64_t at, const char *wh
                    (unsigned long long)at, what);
 }
 
-/* As many bytes as there are, at most size. */
-static pp_status read_some(struct arrow *a, uint64_t at, uint8_t *buf, size_t size, struct pp_read *r,
-                           struct pp_err *err)
-{
-    *r = (struct pp_read){.offset = at, .size = size, .buf = buf, .cap = size};
-    return pp_table_read(&a->t.place, r, err);
-}
-
 static pp_status read_all(struct arrow *a, uint64_t at, uint8_t *buf, size_t size, struct pp_err *err)
 {
-    struct pp_read r;
-    pp_status st = read_some(a, at, buf, size, &r, err);
+    struct pp_read r = {.offset = at, .size = size, .buf = buf, .cap = size};
+    pp_status st = pp_table_read(&a->t.place, &r, err);
     return st == PP_OK && r.got < size ? fail_cut(a, at + r.got, err) : st;
 }
 
@@ -71,12 +63,12 @@ struct message {
 /* The message at `at`; bytes NULL: the stream ends there. The caller frees bytes, also after a failure. */
 static pp_status read_message(struct arrow *a, uint64_t at, struct message *out, struct pp_err *err)
 {
-    struct pp_read r;
     int32_t size = 0;
     *out = (struct message){.at = at, .bytes = malloc(ENDS_BLOCK)};
     if (!out->bytes)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", a->t.place.path);
-    pp_status st = read_some(a, at, out->bytes, ENDS_BLOCK, &r, err);
+    struct pp_read r = {.offset = at, .size = ENDS_BLOCK, .buf = out->bytes, .cap = ENDS_BLOCK};
+    pp_status st = pp_table_read(&a->t.place, &r, err);
     if (st != PP_OK)
         return st;
     if (r.got > 0 && r.got < HEAD)
@@ -202,7 +194,7 @@ static pp_status walk_footer(struct arrow *a, struct pp_err *err)
     if (st != PP_OK)
         goto out;
     const struct pp_flat f = {footer, (size_t)size};
-    size_t root = pp_flat_root(&f), first, schema = pp_flat_refer(&f, root, SCHEMA);
+    size_t root = pp_flat_follow(&f, 0), first, schema = pp_flat_refer(&f, root, SCHEMA);
     size_t n = pp_flat_vector(&f, pp_flat_refer(&f, root, BATCHES), BLOCK, &first);
     st = schema ? pp_arrow_schema(&f, schema, &a->t, &a->schema, err)
                 : pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer has no schema", file->path);
@@ -403,11 +395,11 @@ pp_status pp_arrow_open(const struct pp_table_place *place, struct pp_table **ou
 {
     struct arrow *a = pp_table_new(sizeof(*a), &arrow_ops, place, err);
     uint8_t head[FILE_HEAD] = {0};
-    struct pp_read r;
+    struct pp_read r = {.size = sizeof(head), .buf = head, .cap = sizeof(head)};
     *out = NULL;
     if (!a)
         return PP_E_NO_MEMORY;
-    pp_status st = read_some(a, 0, head, sizeof(head), &r, err);
+    pp_status st = pp_table_read(&a->t.place, &r, err);
     if (st == PP_OK)
         st = memcmp(head, magic, 6) == 0 ? walk_footer(a, err) : walk_stream(a, err);
     if (st != PP_OK)

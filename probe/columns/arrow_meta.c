@@ -19,16 +19,10 @@ int64_t pp_flat_read(const struct pp_flat *f, size_t at, unsigned bytes)
     return (int64_t)v;
 }
 
-/* u32 forward from its own place. */
-static size_t follow(const struct pp_flat *f, size_t at)
+size_t pp_flat_follow(const struct pp_flat *f, size_t at)
 {
     size_t to = holds(f, at, 4) ? at + (uint32_t)pp_flat_read(f, at, 4) : 0;
     return to != at && holds(f, to, 4) ? to : 0;
-}
-
-size_t pp_flat_root(const struct pp_flat *f)
-{
-    return follow(f, 0);
 }
 
 /* Where field id of a table lies: its vtable, found by a signed distance back, has a u16 for each field. */
@@ -48,7 +42,7 @@ static size_t find_field(const struct pp_flat *f, size_t table, int id)
 size_t pp_flat_refer(const struct pp_flat *f, size_t table, int id)
 {
     size_t at = find_field(f, table, id);
-    return at ? follow(f, at) : 0;
+    return at ? pp_flat_follow(f, at) : 0;
 }
 
 /* A scalar of 1, 2, 4 or 8 bytes, with its sign. */
@@ -73,7 +67,7 @@ enum { MESSAGE_KIND = 1, MESSAGE_HEADER = 2, MESSAGE_BODY = 3 };
 
 int pp_arrow_message(const struct pp_flat *f, struct pp_arrow_message *out)
 {
-    size_t root = pp_flat_root(f);
+    size_t root = pp_flat_follow(f, 0);
     int64_t body = flat_number(f, root, MESSAGE_BODY, 8, 0);
     *out = (struct pp_arrow_message){.kind = (int)flat_number(f, root, MESSAGE_KIND, 1, 0),
                                      .body = (uint64_t)body,
@@ -201,14 +195,14 @@ static void count_field(struct walk *w, size_t field, int depth)
     w->s->buffers += types[type].buffers;
     size_t first, n = pp_flat_vector(w->f, pp_flat_refer(w->f, field, FIELD_CHILDREN), 4, &first);
     for (size_t i = 0; i < n && !w->bad && !w->no; i++)
-        count_field(w, follow(w->f, first + i * 4), depth + 1);
+        count_field(w, pp_flat_follow(w->f, first + i * 4), depth + 1);
 }
 
 /* A list of numbers: its own offsets, and the data of its child. */
 static void set_list(struct walk *w, size_t field, int type, struct pp_column *c, struct pp_arrow_leaf *l)
 {
     size_t first, n = pp_flat_vector(w->f, pp_flat_refer(w->f, field, FIELD_CHILDREN), 4, &first);
-    size_t child = n == 1 ? follow(w->f, first) : 0;
+    size_t child = n == 1 ? pp_flat_follow(w->f, first) : 0;
     int of = (int)(uint8_t)flat_number(w->f, child, FIELD_TYPE, 1, 0);
     size_t details = pp_flat_refer(w->f, child, FIELD_DETAILS);
     int64_t size = flat_number(w->f, pp_flat_refer(w->f, field, FIELD_DETAILS), 0, 4, 0);
@@ -302,7 +296,7 @@ static void walk_field(struct walk *w, const struct level *up, size_t field, int
     w->s->buffers += types[type].buffers;
     n = pp_flat_vector(f, pp_flat_refer(f, field, FIELD_CHILDREN), 4, &first);
     for (size_t i = 0; i < n && !w->bad && !w->no_memory && !w->no; i++)
-        walk_field(w, &own, follow(f, first + i * 4), depth + 1);
+        walk_field(w, &own, pp_flat_follow(f, first + i * 4), depth + 1);
 }
 
 pp_status pp_arrow_schema(const struct pp_flat *f, size_t header, struct pp_table *t,
@@ -318,7 +312,7 @@ pp_status pp_arrow_schema(const struct pp_flat *f, size_t header, struct pp_tabl
         return pp_fail(err, PP_E_UNSUPPORTED, "%s was written by a big-endian machine, which is not read",
                        t->place.path);
     for (size_t i = 0; i < n && !w.bad && !w.no_memory && !w.no; i++)
-        walk_field(&w, &top, follow(f, first + i * 4), 0);
+        walk_field(&w, &top, pp_flat_follow(f, first + i * 4), 0);
     if (w.no)
         return pp_fail(
             err, PP_E_UNSUPPORTED,

@@ -20,15 +20,6 @@ static struct {
     int loaded;
 } lz4;
 
-static int unpack_none(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size)
-{
-    if (in_size != out_size)
-        return -1;
-    if (out_size)
-        memcpy(out, in, out_size);
-    return 0;
-}
-
 static int unpack_snappy(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size)
 {
     size_t n = 0;
@@ -85,10 +76,10 @@ static int unpack_hadoop(const uint8_t *in, size_t in_size, uint8_t *out, size_t
 
 static const struct {
     const char *name, *library, *package;
-    const int *loaded; /* NULL: linked */
-    int (*unpack)(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size);
+    const int *loaded;                                                               /* NULL: linked */
+    int (*unpack)(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size); /* NULL: as it is */
 } codecs[PP_CODECS] = {
-    [PP_CODEC_NONE] = {"none", NULL, NULL, NULL, unpack_none},
+    [PP_CODEC_NONE] = {"none", NULL, NULL, NULL, NULL},
     [PP_CODEC_SNAPPY] = {"Snappy", "libsnappy.so.1", "libsnappy1v5", &snappy.loaded, unpack_snappy},
     [PP_CODEC_GZIP] = {"gzip", NULL, NULL, NULL, unpack_gzip},
     [PP_CODEC_ZSTD] = {"Zstandard", NULL, NULL, NULL, unpack_zstd},
@@ -125,7 +116,13 @@ pp_status pp_codec_ready(enum pp_codec codec, struct pp_err *err)
 
 int pp_codec_unpack(enum pp_codec codec, const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size)
 {
-    return codecs[codec].unpack(in, in_size, out, out_size);
+    if (codecs[codec].unpack)
+        return codecs[codec].unpack(in, in_size, out, out_size);
+    if (in_size != out_size)
+        return -1;
+    if (out_size)
+        memcpy(out, in, out_size);
+    return 0;
 }
 
 /* ---- encodings of pages: the hybrid ---- */
@@ -180,11 +177,6 @@ int pp_runs_take(struct pp_runs *r, uint32_t *out, size_t n)
 
 /* ---- encodings of pages: deltas ---- */
 
-static uint64_t from_zigzag(uint64_t v)
-{
-    return v >> 1 ^ (0 - (v & 1));
-}
-
 int pp_delta_take(const uint8_t *bytes, size_t size, int64_t *out, size_t n, size_t *used)
 {
     enum { MOST_BLOCK = 1 << 20 };
@@ -196,14 +188,14 @@ int pp_delta_take(const uint8_t *bytes, size_t size, int64_t *out, size_t n, siz
     if (block == 0 || block > MOST_BLOCK || minis == 0 || block % minis != 0 || total != n ||
         block / minis % 8 != 0)
         return -1;
-    value = from_zigzag(value);
+    value = pp_zigzag_get(value);
     if (n > 0)
         out[0] = (int64_t)value;
     for (uint64_t i = 1, per_mini = block / minis, mini = minis; i < n; mini++) {
         if (mini == minis) { /* a block begins: its least delta, and the width of each miniblock */
             if (!pp_varint_get(&at, end, &least) || minis > (size_t)(end - at))
                 return -1;
-            least = from_zigzag(least);
+            least = pp_zigzag_get(least);
             width = at;
             at += minis;
             mini = 0;

@@ -296,28 +296,6 @@ static int take_link(h5_id group, const char *name, const struct h5_link *link, 
     return 0;
 }
 
-/* The length that most columns have is the number of rows, of several the largest; the others are no columns
- * of the table. */
-static void count_rows(struct hdf5 *h)
-{
-    size_t most = 0;
-    for (size_t i = 0; i < h->t.columns; i++) {
-        size_t same = 0;
-        for (size_t k = 0; k < h->t.columns; k++)
-            same += h->t.column[k].kind != PP_COLUMN_OTHER && h->leaf[k].rows == h->leaf[i].rows;
-        if (h->t.column[i].kind != PP_COLUMN_OTHER &&
-            (same > most || (same == most && h->leaf[i].rows > h->t.rows))) {
-            most = same;
-            h->t.rows = h->leaf[i].rows;
-        }
-    }
-    for (size_t i = 0; i < h->t.columns; i++)
-        if (h->t.column[i].kind != PP_COLUMN_OTHER && h->leaf[i].rows != h->t.rows) {
-            h->t.column[i].kind = PP_COLUMN_OTHER;
-            snprintf(h->t.column[i].type, sizeof(h->t.column[i].type), "of another length");
-        }
-}
-
 /* ---- values ---- */
 
 static pp_status hdf5_value(struct pp_table *t, uint64_t row, size_t column, const struct pp_read_context *c,
@@ -475,8 +453,24 @@ pp_status pp_hdf5_open(const struct pp_table_place *place, struct pp_table **out
         st = pp_fail(err, PP_E_INTERRUPTED, "interrupted");
     else if (h->no_memory)
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the datasets of %s", place->path);
-    else
-        count_rows(h);
+    /* The length that most columns have is the number of rows, of several the largest; the others are no
+     * columns of the table. */
+    size_t n = st == PP_OK ? h->t.columns : 0, most = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t same = 0;
+        for (size_t k = 0; k < n; k++)
+            same += h->t.column[k].kind != PP_COLUMN_OTHER && h->leaf[k].rows == h->leaf[i].rows;
+        if (h->t.column[i].kind != PP_COLUMN_OTHER &&
+            (same > most || (same == most && h->leaf[i].rows > h->t.rows))) {
+            most = same;
+            h->t.rows = h->leaf[i].rows;
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        if (h->t.column[i].kind != PP_COLUMN_OTHER && h->leaf[i].rows != h->t.rows) {
+            h->t.column[i].kind = PP_COLUMN_OTHER;
+            snprintf(h->t.column[i].type, sizeof(h->t.column[i].type), "of another length");
+        }
 out:
     if (st != PP_OK)
         pp_table_close(&h->t);

@@ -28,19 +28,13 @@ static uint64_t take_varint(struct pp_thrift *t)
     return 0;
 }
 
-static int64_t take_zigzag(struct pp_thrift *t)
-{
-    uint64_t v = take_varint(t);
-    return (int64_t)(v >> 1 ^ (0 - (v & 1)));
-}
-
 int pp_thrift_field(struct pp_thrift *t, int *id)
 {
     uint8_t head = take_byte(t);
     int type = head & 15;
     if (t->bad || type == 0)
         return 0;
-    int64_t next = head >> 4 ? *id + (head >> 4) : take_zigzag(t);
+    int64_t next = head >> 4 ? *id + (head >> 4) : (int64_t)pp_zigzag_get(take_varint(t));
     if (type > PP_THRIFT_STRUCT || next <= 0 || next > INT16_MAX)
         spoil(t);
     *id = t->bad ? 0 : (int)next;
@@ -53,7 +47,7 @@ int64_t pp_thrift_int(struct pp_thrift *t, int type)
         return (int8_t)take_byte(t);
     if (type != PP_THRIFT_I16 && type != PP_THRIFT_I32 && type != PP_THRIFT_I64)
         spoil(t);
-    int64_t v = t->bad ? 0 : take_zigzag(t);
+    int64_t v = t->bad ? 0 : (int64_t)pp_zigzag_get(take_varint(t));
     if ((type == PP_THRIFT_I32 && (v < INT32_MIN || v > INT32_MAX)) ||
         (type == PP_THRIFT_I16 && (v < INT16_MIN || v > INT16_MAX)))
         spoil(t);
