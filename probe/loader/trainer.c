@@ -80,8 +80,7 @@ static void meet_ranks(struct pp_loader *l, struct pp_thread *t, const struct pp
     if (b)
         lap = pp_batch_lap(l, b->batch, b->epoch, b->samples);
     pp_phase_begin(t, PP_PHASE_COLLECTIVE, lap.batch);
-    pp_status st = b ? pp_collective_meet(c, look_while_waiting, w, &met)
-                     : pp_collective_gather(c, look_while_waiting, w);
+    pp_status st = pp_collective_meet(c, look_while_waiting, w, b ? &met : NULL);
     lap.flags |= st == PP_E_INTERRUPTED ? PP_SPAN_UNFINISHED : 0;
     pp_phase_end(t, PP_PHASE_COLLECTIVE, &lap);
     if (st != PP_OK || !b)

@@ -414,23 +414,16 @@ static pp_status meet(struct pp_collective *c, pp_collective_look *look, void *c
     }
 }
 
-pp_status pp_collective_gather(struct pp_collective *c, pp_collective_look *look, void *ctx)
-{
-    pp_status st = meet(c, look, ctx);
-    take_stock(c);
-    c->over_ns = pp_now_ns();
-    return st;
-}
-
 pp_status pp_collective_meet(struct pp_collective *c, pp_collective_look *look, void *ctx,
                              struct pp_meeting *out)
 {
-    *out = (struct pp_meeting){.last_rank = c->rank};
-    if (c->alone)
+    if (out)
+        *out = (struct pp_meeting){.last_rank = c->rank};
+    if (out && c->alone)
         return PP_END;
     pp_status st = meet(c, look, ctx);
     take_stock(c);
-    if (st == PP_OK) {
+    if (out && st == PP_OK) {
         /* Who came, gone since or not. PP_END: this rank alone, or the others have given it up and are
          * further on. */
         uint64_t last_ns = 0, others_ns = 0;

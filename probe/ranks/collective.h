@@ -44,11 +44,11 @@ pp_status pp_collective_join(const struct pp_collective_opts *opts, struct pp_co
 /* Asked every 50 ms of a wait; non-zero ends it. */
 typedef int pp_collective_look(void *ctx);
 
-/* The first meeting, before the first step: waits for ranks that have not begun, up to the limit, and for
- * those that have and are not ready, without one. PP_OK: go on; PP_E_INTERRUPTED: look said so. */
-pp_status pp_collective_gather(struct pp_collective *c, pp_collective_look *look, void *ctx);
 /* The meeting after a step. PP_OK: all who take part came, *out is filled; PP_END: no other rank came, for
- * this one is alone or was left behind, and does not wait from now on; PP_E_INTERRUPTED. */
+ * this one is alone or was left behind, and does not wait from now on; PP_E_INTERRUPTED: look said so.
+ *
+ * out NULL: the first meeting, before the first step: waits for ranks that have not begun, up to the limit,
+ * and for those that have and are not ready, without one. PP_OK: go on; PP_E_INTERRUPTED. */
 pp_status pp_collective_meet(struct pp_collective *c, pp_collective_look *look, void *ctx,
                              struct pp_meeting *out);
 int pp_collective_is_alone(const struct pp_collective *c);

@@ -129,7 +129,7 @@ static void *work(void *arg)
     struct crew *k = h->crew;
     struct pp_collective *c = join(h->rank, RANKS, LONG);
     struct pp_meeting met;
-    if (pp_collective_gather(c, NULL, NULL) != PP_OK)
+    if (pp_collective_meet(c, NULL, NULL, NULL) != PP_OK)
         atomic_fetch_add(&k->early, 1);
     for (int i = 0; i < k->meetings; i++) {
         if (h->rank == 3 && k->sleep_ns)
@@ -189,7 +189,7 @@ static void test_a_wait_can_be_ended(void **state)
 {
     struct pp_collective *a = join(0, 2, LONG), *b = join(1, 2, LONG);
     int looks = 0;
-    assert_int_equal(pp_collective_gather(a, stop_at_once, &looks), PP_E_INTERRUPTED);
+    assert_int_equal(pp_collective_meet(a, stop_at_once, &looks, NULL), PP_E_INTERRUPTED);
     assert_int_equal(looks, 1);
     pp_collective_leave(a);
     pp_collective_leave(b);
@@ -202,7 +202,7 @@ static void test_a_rank_that_leaves_is_not_waited_for(void **state)
     struct pp_collective *a = join(0, 2, LONG), *b = join(1, 2, LONG);
     struct pp_meeting met;
     pp_collective_leave(b);
-    assert_int_equal(pp_collective_gather(a, NULL, NULL), PP_OK);
+    assert_int_equal(pp_collective_meet(a, NULL, NULL, NULL), PP_OK);
     assert_true(pp_collective_is_alone(a));
     news_say(a, "rank 1 of 2 ended after 0 steps; rank 0 continues alone");
     assert_int_equal(pp_collective_meet(a, NULL, NULL, &met), PP_END);
@@ -218,7 +218,7 @@ static pid_t begin_mortal(uint32_t rank, uint32_t world_size, int meetings)
         struct pp_collective *c;
         struct pp_meeting met;
         if (try_join(rank, world_size, LONG, &c, NULL) == PP_OK && meetings >= 0)
-            pp_collective_gather(c, NULL, NULL);
+            pp_collective_meet(c, NULL, NULL, NULL);
         for (int i = 0; i < meetings; i++)
             pp_collective_meet(c, NULL, NULL, &met);
         raise(SIGKILL);
@@ -232,7 +232,7 @@ static void test_a_rank_that_dies_holds_nobody(void **state)
     struct pp_collective *a = join(0, 2, LONG);
     struct pp_meeting met;
     pid_t pid = begin_mortal(1, 2, 3);
-    assert_int_equal(pp_collective_gather(a, NULL, NULL), PP_OK);
+    assert_int_equal(pp_collective_meet(a, NULL, NULL, NULL), PP_OK);
     for (int i = 0; i < 3; i++)
         assert_int_equal(pp_collective_meet(a, NULL, NULL, &met), PP_OK);
     assert_null(pp_collective_news(a));
@@ -248,9 +248,9 @@ static void test_the_others_go_on_together(void **state)
     struct pp_meeting met;
     waitpid(begin_mortal(2, 3, -1), NULL, 0);
     int looks = 0;
-    assert_int_equal(pp_collective_gather(a, stop_at_once, &looks),
+    assert_int_equal(pp_collective_meet(a, stop_at_once, &looks, NULL),
                      PP_E_INTERRUPTED); /* b is not ready; a has seen rank 2 die */
-    assert_int_equal(pp_collective_gather(b, NULL, NULL), PP_OK);
+    assert_int_equal(pp_collective_meet(b, NULL, NULL, NULL), PP_OK);
     assert_false(pp_collective_is_alone(a));
     assert_false(pp_collective_is_alone(b));
     news_say(b, "rank 2 of 3 died after 0 steps; rank 1 and the others continue without it");
@@ -264,7 +264,7 @@ static void test_a_rank_that_does_not_begin(void **state)
 {
     struct pp_collective *a = join(0, 3, 120 * MS);
     uint64_t begun = pp_now_ns();
-    assert_int_equal(pp_collective_gather(a, NULL, NULL), PP_OK);
+    assert_int_equal(pp_collective_meet(a, NULL, NULL, NULL), PP_OK);
     assert_true(pp_now_ns() - begun >= 120 * MS);
     news_say(
         a,
@@ -277,7 +277,7 @@ static void *begin_late(void *arg)
 {
     pp_sleep_until_ns(pp_now_ns() + 150 * MS);
     struct pp_collective *c = join(1, 2, LONG);
-    pp_collective_gather(c, NULL, NULL);
+    pp_collective_meet(c, NULL, NULL, NULL);
     *(int *)arg = !pp_collective_is_alone(c);
     return c;
 }
@@ -289,7 +289,7 @@ static void test_a_rank_that_begins_late_is_waited_for(void **state)
     void *b;
     int together = 0;
     assert_int_equal(pthread_create(&thread, NULL, begin_late, &together), 0);
-    assert_int_equal(pp_collective_gather(a, NULL, NULL), PP_OK);
+    assert_int_equal(pp_collective_meet(a, NULL, NULL, NULL), PP_OK);
     pthread_join(thread, &b);
     assert_true(together && !pp_collective_is_alone(a));
     assert_null(pp_collective_news(a));
@@ -299,7 +299,7 @@ static void test_a_rank_that_begins_late_is_waited_for(void **state)
 
 static void *gather(void *c)
 {
-    pp_collective_gather(c, NULL, NULL);
+    pp_collective_meet(c, NULL, NULL, NULL);
     return NULL;
 }
 
@@ -309,7 +309,7 @@ static void test_a_rank_that_hangs(void **state)
     struct pp_meeting met;
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, gather, b), 0);
-    assert_int_equal(pp_collective_gather(a, NULL, NULL), PP_OK);
+    assert_int_equal(pp_collective_meet(a, NULL, NULL, NULL), PP_OK);
     pthread_join(thread, NULL);
     assert_int_equal(pp_collective_meet(a, NULL, NULL, &met), PP_END);
     news_say(a, "rank 1 of 2 did not reach step 1 within 120 ms; rank 0 continues alone");
