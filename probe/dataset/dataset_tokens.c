@@ -293,11 +293,6 @@ static const struct {
              {"int64", 0}, {"float64", 0}, {"float32", 0}, {"uint16", 2}};
 enum { TYPES = sizeof(types) / sizeof(*types) };
 
-static int is_megatron_index(const uint8_t *head, size_t size)
-{
-    return size >= MAGIC && memcmp(head, megatron_magic, MAGIC) == 0;
-}
-
 static pp_status read_number(const struct pp_object *o, const char *name, uint64_t at, size_t n,
                              uint64_t *out)
 {
@@ -346,7 +341,7 @@ static pp_status read_megatron(struct tokens *t, const struct pp_storage *storag
         st = pp_object_read_at(&o, &r, err);
     if (st != PP_OK)
         goto out;
-    if (!is_megatron_index(r.data, r.got)) {
+    if (r.got < MAGIC || memcmp(r.data, megatron_magic, MAGIC) != 0) {
         st = pp_fail(err, PP_E_UNSUPPORTED, "%s is not an index of Megatron-LM", idx);
         goto out;
     }
@@ -423,7 +418,7 @@ static pp_status lay_out(struct tokens *t, const struct pp_storage *storage, int
     char *idx = with_ending(t->path, ".idx");
     if (!idx)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", t->path);
-    if (is_megatron_index(head, pp_read_head(storage, NULL, idx, head, sizeof(head)))) {
+    if (pp_read_head(storage, NULL, idx, head, MAGIC) == MAGIC && memcmp(head, megatron_magic, MAGIC) == 0) {
         st = read_megatron(t, storage, idx, err);
         if (st == PP_OK && token_bytes && token_bytes != t->token_bytes)
             st = pp_fail(err, PP_E_USAGE, "--token-bytes %d: %s says that its tokens have %d bytes",

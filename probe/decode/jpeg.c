@@ -379,19 +379,6 @@ static void columns_with_margin(const struct jpeg_decompress_struct *c, struct p
     *width = (end < c->output_width ? end : c->output_width) - begin;
 }
 
-/* PIL takes every four-component JPEG as Adobe's inverted CMYK and converts without a profile: channel = (255
- * - K) - C * (255 - K) / 255, where inverted values v' = 255 - v make 255 - K the byte as stored. */
-static void cmyk_to_rgbx(uint8_t *pixel, size_t count)
-{
-    for (size_t i = 0; i < count; i++, pixel += 4) {
-        unsigned white = pixel[3];
-        for (int c = 0; c < 3; c++) {
-            unsigned t = (255u - pixel[c]) * white + 128; /* a * b / 255 rounded, as PIL's MULDIV255 */
-            pixel[c] = (uint8_t)(white - ((t + (t >> 8)) >> 8));
-        }
-    }
-}
-
 static pp_status decode_region(void *state, struct pp_rect crop, struct pp_buffer *buf, struct pp_pixels *out,
                                struct pp_err *err)
 {
@@ -430,9 +417,15 @@ static pp_status decode_region(void *state, struct pp_rect crop, struct pp_buffe
             jpeg_read_scanlines(&j->cinfo, &spare_row, 1);
     }
 
-    if (c->num_components == 4) {
-        for (int y = 0; y < crop.height; y++)
-            cmyk_to_rgbx(buf->data + (size_t)y * stride, width);
+    /* PIL takes every four-component JPEG as Adobe's inverted CMYK and converts without a profile: channel =
+     * (255 - K) - C * (255 - K) / 255, where inverted values v' = 255 - v make 255 - K the byte as stored. */
+    for (int y = 0; c->num_components == 4 && y < crop.height; y++) {
+        uint8_t *pixel = buf->data + (size_t)y * stride;
+        for (const uint8_t *end = pixel + (size_t)width * 4; pixel < end; pixel += 4)
+            for (int k = 0; k < 3; k++) {
+                unsigned white = pixel[3], t = (255u - pixel[k]) * white + 128;
+                pixel[k] = (uint8_t)(white - ((t + (t >> 8)) >> 8)); /* rounded, as PIL's MULDIV255 */
+            }
     }
     *out = (struct pp_pixels){
         .data = buf->data + ((size_t)crop.x - x) * 4,

@@ -5,14 +5,8 @@
 #include "probe/loader/loader_impl.h"
 #include "probe/transform/transform.h"
 
-#define TABLES_ALIGN 64u
 /* The largest image: its pixels are 800 MB, wherever there is room for them */
 #define MOST_PIXELS ((uint64_t)1 << 28)
-
-static size_t aligned(size_t n)
-{
-    return (n + TABLES_ALIGN - 1) / TABLES_ALIGN * TABLES_ALIGN;
-}
 
 /* ---- making and ending ---- */
 
@@ -86,7 +80,7 @@ static pp_status store_input(struct pp_worker *w, const struct pp_claim *c, cons
     struct pp_row_input *input = &c->slot->inputs[c->row];
     struct pp_transform_axes axes;
     size_t tables = pp_transform_axes_bytes(l->opts.transform, plan),
-           size = aligned(tables) + in->size + PP_DEVICE_DECODE_PADDING;
+           size = pp_memory_aligned(tables) + in->size + PP_DEVICE_DECODE_PADDING;
     pp_status st = PP_OK;
     input->is_wide = size > l->row_bytes;
     if (input->is_wide && size > input->wide_size) {
@@ -105,7 +99,7 @@ static pp_status store_input(struct pp_worker *w, const struct pp_claim *c, cons
     st = pp_transform_axes(l->opts.transform, plan, &w->scratch, at, &axes, err);
     if (st != PP_OK)
         return st;
-    at += aligned(axes.bytes);
+    at += pp_memory_aligned(axes.bytes);
     memcpy(at, in->data, in->size);
     memset(at + in->size, 0, PP_DEVICE_DECODE_PADDING);
     input->image = *image;
@@ -166,7 +160,7 @@ size_t pp_decoding_gather(struct pp_loader *l, const struct pp_slot *s)
         uint8_t *at = input->is_wide ? input->wide : s->data + row * l->row_bytes;
         *image = input->image;
         image->tables = at;
-        image->data = at + aligned(image->tables_bytes);
+        image->data = at + pp_memory_aligned(image->tables_bytes);
         image->row = row;
     }
     return n;

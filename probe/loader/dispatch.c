@@ -25,8 +25,11 @@ pp_status pp_dispatch_init(struct pp_dispatch *d, const struct pp_loader_opts *o
     pp_cond_init(&d->item_ready);
     pp_cond_init(&d->item_free);
     uint64_t now = pp_now_ns();
-    pp_meter_init(&d->slot_meter, d->n_slots, d->n_slots, now);
-    pp_meter_init(&d->item_meter, d->n_items, 0, now);
+    d->slot_meter = (struct pp_meter){.capacity = d->n_slots,
+                                      .depth = d->n_slots,
+                                      .started_ns = now,
+                                      .changed_ns = now};
+    d->item_meter = (struct pp_meter){.capacity = d->n_items, .started_ns = now, .changed_ns = now};
     d->slots = calloc(d->n_slots, sizeof(*d->slots));
     d->free_slots = calloc(d->n_slots, sizeof(struct pp_slot *));
     d->finished = calloc(d->n_slots, sizeof(struct pp_slot *));

@@ -7,11 +7,6 @@
 
 /* ---- the meter ---- */
 
-void pp_meter_init(struct pp_meter *m, uint64_t capacity, uint64_t depth, uint64_t now_ns)
-{
-    *m = (struct pp_meter){.capacity = capacity, .depth = depth, .started_ns = now_ns, .changed_ns = now_ns};
-}
-
 void pp_meter_set(struct pp_meter *m, uint64_t depth, uint64_t now_ns)
 {
     /* Two threads' clock reads may arrive out of order by a few ns: time runs forwards in the account. */
@@ -54,7 +49,8 @@ pp_status pp_queue_init(struct pp_queue *q, size_t capacity, struct pp_err *err)
     pthread_mutex_init(&q->lock, NULL);
     pp_cond_init(&q->not_empty);
     pp_cond_init(&q->not_full);
-    pp_meter_init(&q->meter, capacity, 0, pp_now_ns());
+    uint64_t now = pp_now_ns();
+    q->meter = (struct pp_meter){.capacity = capacity, .started_ns = now, .changed_ns = now};
     return PP_OK;
 }
 

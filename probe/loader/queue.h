@@ -14,12 +14,11 @@
 struct pp_meter {
     uint64_t capacity, depth;
     uint64_t puts, gets, put_wait_ns, get_wait_ns;
-    uint64_t started_ns, changed_ns; /* first observation, last change */
+    uint64_t started_ns, changed_ns; /* first observation, last change: both, when it begins */
     uint64_t empty_ns, full_ns;
     double area; /* integral of depth over time, in items x ns */
 };
 
-void pp_meter_init(struct pp_meter *m, uint64_t capacity, uint64_t depth, uint64_t now_ns);
 /* The depth becomes `depth` at now_ns. */
 void pp_meter_set(struct pp_meter *m, uint64_t depth, uint64_t now_ns);
 

@@ -144,15 +144,6 @@ static struct handle *take_handle(struct pp_http *h)
     return taken;
 }
 
-static void give_handle(struct pp_http *h, struct handle *taken)
-{
-    curl.curl_easy_reset(taken->easy); /* options; connections stay */
-    pthread_mutex_lock(&h->lock);
-    taken->next = h->idle;
-    h->idle = taken;
-    pthread_mutex_unlock(&h->lock);
-}
-
 /* ---- one request ---- */
 
 struct exchange {
@@ -455,8 +446,13 @@ pp_status pp_http_perform(struct pp_http *h, const struct pp_http_request *reque
         answer->text[answer->text_size] = '\0';
     }
     curl.curl_slist_free_all(headers);
-    if (taken)
-        give_handle(h, taken);
+    if (taken) {
+        curl.curl_easy_reset(taken->easy); /* options; connections stay */
+        pthread_mutex_lock(&h->lock);
+        taken->next = h->idle;
+        h->idle = taken;
+        pthread_mutex_unlock(&h->lock);
+    }
     return st;
 }
 

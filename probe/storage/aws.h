@@ -57,7 +57,7 @@ struct pp_sha256 {
 };
 
 /* begin -> add, any number of times -> end */
-void pp_sha256_begin(struct pp_sha256 *s);
+extern const struct pp_sha256 pp_sha256_initial; /* of no bytes */
 void pp_sha256_add(struct pp_sha256 *s, const void *bytes, size_t size);
 void pp_sha256_end(struct pp_sha256 *s, uint8_t out[PP_SHA256_SIZE]);
 

@@ -36,7 +36,7 @@ int pp_sigv4_sign(const struct pp_sigv4 *s, const struct pp_aws_keys *keys, char
     uint8_t digest[PP_SHA256_SIZE];
     for (size_t i = 0; i < s->headers && n < sizeof(names); i++)
         n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", i ? ";" : "", s->header[i].name);
-    pp_sha256_begin(&h);
+    h = pp_sha256_initial;
     add_line(&h, s->method);
     add_line(&h, s->path);
     add_line(&h, s->query);
@@ -82,11 +82,8 @@ static const uint32_t K[64] = {0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0
                                0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208,
                                0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-void pp_sha256_begin(struct pp_sha256 *s)
-{
-    *s = (struct pp_sha256){.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c,
-                                      0x1f83d9ab, 0x5be0cd19}};
-}
+const struct pp_sha256 pp_sha256_initial = {.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                                      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
 
 static uint32_t rotated(uint32_t x, int n)
 {
@@ -145,7 +142,7 @@ void pp_hmac_sha256(struct pp_bytes key, struct pp_bytes text, uint8_t out[PP_SH
     struct pp_sha256 s;
     uint8_t inner[64] = {0}, outer[64];
     if (key.size > sizeof(inner)) {
-        pp_sha256_begin(&s);
+        s = pp_sha256_initial;
         pp_sha256_add(&s, key.at, key.size);
         pp_sha256_end(&s, inner);
     } else {
@@ -155,11 +152,11 @@ void pp_hmac_sha256(struct pp_bytes key, struct pp_bytes text, uint8_t out[PP_SH
         outer[i] = inner[i] ^ 0x5c;
         inner[i] ^= 0x36;
     }
-    pp_sha256_begin(&s);
+    s = pp_sha256_initial;
     pp_sha256_add(&s, inner, sizeof(inner));
     pp_sha256_add(&s, text.at, text.size);
     pp_sha256_end(&s, out);
-    pp_sha256_begin(&s);
+    s = pp_sha256_initial;
     pp_sha256_add(&s, outer, sizeof(outer));
     pp_sha256_add(&s, out, PP_SHA256_SIZE);
     pp_sha256_end(&s, out);

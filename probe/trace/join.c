@@ -105,22 +105,17 @@ static int open_presence(const char *dir, int flags)
     return open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
 }
 
-/* An open-file-description lock: shared with the children that inherit the descriptor, gone with the last of
- * them. */
-static int lock_presence(int fd, short type)
-{
-    struct flock fl = {.l_type = type, .l_whence = SEEK_SET};
-    return fcntl(fd, F_OFD_SETLK, &fl);
-}
-
+/* Its open-file-description lock is shared with the children that inherit the descriptor, and gone with the
+ * last of them. */
 int pp_presence_enter(const char *dir)
 {
+    struct flock fl = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
     int fd = open_presence(dir, O_CREAT), high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FD_FROM);
     if (high >= 0) {
         close(fd);
         fd = high;
     }
-    if (fd < 0 || lock_presence(fd, F_RDLCK) == 0)
+    if (fd < 0 || fcntl(fd, F_OFD_SETLK, &fl) == 0)
         return fd;
     int e = errno == EACCES ? EAGAIN : errno;
     close(fd);
@@ -142,10 +137,11 @@ int pp_session_file_is_locked(const char *dir, const char *name)
 
 int pp_presence_end(const char *dir, int *fd)
 {
+    struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     *fd = open_presence(dir, 0);
     if (*fd < 0)
         return errno == ENOENT;
-    if (lock_presence(*fd, F_WRLCK) == 0)
+    if (fcntl(*fd, F_OFD_SETLK, &fl) == 0)
         return 1;
     close(*fd);
     *fd = -1;

@@ -16,17 +16,6 @@ struct ring_name {
     char text[sizeof(((struct pp_ring_file *)0)->name)];
 };
 
-struct ring_path {
-    char text[PATH_MAX + 32];
-};
-
-static struct ring_path path_of(const struct pp_session *s, uint32_t id)
-{
-    struct ring_path path;
-    snprintf(path.text, sizeof(path.text), "%s/" PP_RING_FILE_FORMAT, s->dir, id);
-    return path;
-}
-
 /* FNV-1a of lane and name, where PP_SLOT_KIND leaves room for it. */
 static uint32_t key_of(uint32_t lane, const char *name)
 {
@@ -41,12 +30,14 @@ static uint32_t key_of(uint32_t lane, const char *name)
 static struct pp_ring_file *make_ring(struct pp_session *s, uint32_t id, pp_lane lane,
                                       const struct ring_name *name)
 {
+    char path[PATH_MAX + 32];
     void *p = NULL;
     const uint64_t spans = __atomic_load_n(&s->file->ring_spans,
                                            __ATOMIC_RELAXED); /* other processes write there */
     size_t bytes = sizeof(struct pp_ring_file) + spans * sizeof(struct pp_span);
+    snprintf(path, sizeof(path), "%s/" PP_RING_FILE_FORMAT, s->dir, id);
     if (!spans || spans > PP_RING_SPANS_MAX || (spans & (spans - 1)) ||
-        pp_session_make_file(path_of(s, id).text, bytes, &p) != 0)
+        pp_session_make_file(path, bytes, &p) != 0)
         return NULL;
     struct pp_ring_file *r = p;
     r->abi = PP_RING_ABI;
@@ -83,8 +74,10 @@ static struct pp_ring_file *take_over(struct pp_session *s, pp_lane lane, const 
          * also drains does, the mapping stays. */
         struct pp_ring_map *m = &s->map[i];
         struct stat st;
+        char path[PATH_MAX + 32];
         void *p = NULL;
-        int fd = open(path_of(s, i).text, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        snprintf(path, sizeof(path), "%s/" PP_RING_FILE_FORMAT, s->dir, i);
+        int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0) {
             r = NULL;
         } else {

@@ -13,7 +13,7 @@ static void meter_accounts_for_every_nanosecond(void **state)
     (void)state;
     struct pp_meter m;
     struct pp_loader_queue q;
-    pp_meter_init(&m, 4, 0, 1000);
+    m = (struct pp_meter){.capacity = 4, .started_ns = 1000, .changed_ns = 1000};
     pp_meter_set(&m, 4, 1250); /* empty for 250 */
     pp_meter_set(&m, 2, 1500); /* full for 250 */
     pp_meter_set(&m, 3, 1400); /* a clock read that came late: counts as no time */

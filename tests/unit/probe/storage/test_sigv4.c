@@ -16,7 +16,7 @@ static void sha256_of(const void *bytes, size_t size, size_t piece, char hex[PP_
 {
     struct pp_sha256 s;
     uint8_t digest[PP_SHA256_SIZE];
-    pp_sha256_begin(&s);
+    s = pp_sha256_initial;
     for (size_t at = 0; at < size; at += piece)
         pp_sha256_add(&s, (const char *)bytes + at, size - at < piece ? size - at : piece);
     pp_sha256_end(&s, digest);
