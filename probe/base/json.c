@@ -59,26 +59,6 @@ static void close_level(struct pp_json *j, char in_object)
     fputc(in_object ? '}' : ']', j->out);
 }
 
-void pp_json_object(struct pp_json *j)
-{
-    open_level(j, 1);
-}
-
-void pp_json_object_end(struct pp_json *j)
-{
-    close_level(j, 1);
-}
-
-void pp_json_array(struct pp_json *j)
-{
-    open_level(j, 0);
-}
-
-void pp_json_array_end(struct pp_json *j)
-{
-    close_level(j, 0);
-}
-
 static void put_string(FILE *out, const char *text)
 {
     const unsigned char *s = (const unsigned char *)text;
@@ -174,17 +154,22 @@ PUT(int, int64_t)
 PUT(uint, uint64_t)
 PUT(bool, int)
 
-void pp_json_put_object(struct pp_json *j, const char *key)
-{
-    pp_json_key(j, key);
-    pp_json_object(j);
-}
-
-void pp_json_put_array(struct pp_json *j, const char *key)
-{
-    pp_json_key(j, key);
-    pp_json_array(j);
-}
+#define LEVEL(what, in_object) \
+    void pp_json_##what(struct pp_json *j) \
+    { \
+        open_level(j, in_object); \
+    } \
+    void pp_json_##what##_end(struct pp_json *j) \
+    { \
+        close_level(j, in_object); \
+    } \
+    void pp_json_put_##what(struct pp_json *j, const char *key) \
+    { \
+        pp_json_key(j, key); \
+        open_level(j, in_object); \
+    }
+LEVEL(object, 1)
+LEVEL(array, 0)
 
 int pp_json_end(struct pp_json *j)
 {

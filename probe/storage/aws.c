@@ -18,7 +18,8 @@ enum source { NOWHERE, ANONYMOUS, ENVIRONMENT, PROFILE, IDENTITY, CONTAINER, INS
 struct pp_aws {
     struct pp_http *http;
     enum source source;
-    char profile[128], region[64], endpoint[512], role[512], token_file[4096];
+    struct pp_aws_place place;
+    char profile[128], role[512], token_file[4096];
     pthread_mutex_t lock; /* guards what follows */
     struct pp_aws_keys keys;
     time_t ends, fetched; /* ends 0: they do not */
@@ -83,10 +84,10 @@ static pp_status look_into_profile(struct pp_aws *a, int keys_wanted, struct pp_
     char *credentials = read_aws_file("AWS_SHARED_CREDENTIALS_FILE", "credentials", &n), value[512];
     char *config = read_aws_file("AWS_CONFIG_FILE", "config", &m);
     pp_status st = PP_OK;
-    if (config && !a->region[0])
-        pp_ini_get(config, m, a->profile, "region", a->region, sizeof(a->region));
-    if (config && !a->endpoint[0])
-        pp_ini_get(config, m, a->profile, "endpoint_url", a->endpoint, sizeof(a->endpoint));
+    if (config && !a->place.region[0])
+        pp_ini_get(config, m, a->profile, "region", a->place.region, sizeof(a->place.region));
+    if (config && !a->place.endpoint[0])
+        pp_ini_get(config, m, a->profile, "endpoint_url", a->place.endpoint, sizeof(a->place.endpoint));
     if (keys_wanted && credentials)
         take_keys(a, credentials, n);
     if (keys_wanted && config && a->source == NOWHERE)
@@ -276,7 +277,7 @@ static pp_status fetch_identity(struct pp_aws *a, struct body *body, struct pp_e
     if (own)
         snprintf(url, sizeof(url), "%s", own);
     else
-        snprintf(url, sizeof(url), "https://sts.%s.amazonaws.com/", a->region);
+        snprintf(url, sizeof(url), "https://sts.%s.amazonaws.com/", a->place.region);
     struct pp_http_request r = {.url = url, .post = form, .post_size = strlen(form)};
     st = ask(a, &r, body, err);
     if (st != PP_OK)
@@ -297,11 +298,24 @@ out:
 
 /* ---- what is asked ---- */
 
-/* What needs requests is asked when the first keys are wanted. */
-static pp_status choose_source(struct pp_aws *a, struct pp_err *err)
+pp_status pp_aws_open(struct pp_http *http, struct pp_aws **out, struct pp_err *err)
 {
-    const char *unsigned_ = variable("AWS_NO_SIGN_REQUEST"),
+    const char *profile = variable("AWS_PROFILE"), *region = variable("AWS_REGION"),
+               *endpoint = variable("AWS_ENDPOINT_URL_S3"), *unsigned_ = variable("AWS_NO_SIGN_REQUEST"),
                *disabled = variable("AWS_EC2_METADATA_DISABLED");
+    struct pp_aws *a = calloc(1, sizeof(*a));
+    *out = NULL;
+    if (!a)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for credentials");
+    a->http = http;
+    pthread_mutex_init(&a->lock, NULL);
+    a->source = NOWHERE;
+    copy(a->profile, sizeof(a->profile), profile ? profile : "default");
+    region = region ? region : variable("AWS_DEFAULT_REGION");
+    endpoint = endpoint ? endpoint : variable("AWS_ENDPOINT_URL");
+    copy(a->place.region, sizeof(a->place.region), region);
+    copy(a->place.endpoint, sizeof(a->place.endpoint), endpoint);
+    /* The source; what needs requests is asked when the first keys are wanted. */
     struct pp_aws_keys *k = &a->keys;
     if (unsigned_ && strcasecmp(unsigned_, "no") != 0 && strcasecmp(unsigned_, "false") != 0) {
         a->source = ANONYMOUS;
@@ -316,44 +330,23 @@ static pp_status choose_source(struct pp_aws *a, struct pp_err *err)
         copy(a->token_file, sizeof(a->token_file), variable("AWS_WEB_IDENTITY_TOKEN_FILE")))
         a->source = IDENTITY;
     pp_status st = look_into_profile(a, a->source == NOWHERE, err);
-    if (st != PP_OK)
-        return st;
-    if (a->source == NOWHERE && (variable("AWS_CONTAINER_CREDENTIALS_FULL_URI") ||
-                                 variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")))
+    if (st == PP_OK && a->source == NOWHERE &&
+        (variable("AWS_CONTAINER_CREDENTIALS_FULL_URI") ||
+         variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")))
         a->source = CONTAINER;
-    else if (a->source == NOWHERE && !(disabled && strcasecmp(disabled, "true") == 0))
+    else if (st == PP_OK && a->source == NOWHERE && !(disabled && strcasecmp(disabled, "true") == 0))
         a->source = INSTANCE;
-    return PP_OK;
-}
-
-pp_status pp_aws_open(struct pp_http *http, struct pp_aws **out, struct pp_err *err)
-{
-    const char *profile = variable("AWS_PROFILE"), *region = variable("AWS_REGION"),
-               *endpoint = variable("AWS_ENDPOINT_URL_S3");
-    struct pp_aws *a = calloc(1, sizeof(*a));
-    *out = NULL;
-    if (!a)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for credentials");
-    a->http = http;
-    pthread_mutex_init(&a->lock, NULL);
-    a->source = NOWHERE;
-    copy(a->profile, sizeof(a->profile), profile ? profile : "default");
-    region = region ? region : variable("AWS_DEFAULT_REGION");
-    endpoint = endpoint ? endpoint : variable("AWS_ENDPOINT_URL");
-    copy(a->region, sizeof(a->region), region);
-    copy(a->endpoint, sizeof(a->endpoint), endpoint);
-    pp_status st = choose_source(a, err);
-    if (!a->region[0])
-        copy(a->region, sizeof(a->region), "us-east-1");
-    size_t n = strlen(a->endpoint);
-    while (n > 0 && a->endpoint[n - 1] == '/')
-        a->endpoint[--n] = '\0';
-    if (st == PP_OK && n > 0 && !pp_url_has_scheme(a->endpoint, "http") &&
-        !pp_url_has_scheme(a->endpoint, "https"))
+    if (!a->place.region[0])
+        copy(a->place.region, sizeof(a->place.region), "us-east-1");
+    size_t n = strlen(a->place.endpoint);
+    while (n > 0 && a->place.endpoint[n - 1] == '/')
+        a->place.endpoint[--n] = '\0';
+    if (st == PP_OK && n > 0 && !pp_url_has_scheme(a->place.endpoint, "http") &&
+        !pp_url_has_scheme(a->place.endpoint, "https"))
         st = pp_fail(err, PP_E_USAGE,
                      "the endpoint of AWS_ENDPOINT_URL is no URL: it begins with http:// or https://");
     if (st == PP_OK)
-        st = pp_url_check(a->endpoint, err);
+        st = pp_url_check(a->place.endpoint, err);
     if (st == PP_OK)
         *out = a;
     else
@@ -370,14 +363,9 @@ void pp_aws_close(struct pp_aws *a)
     free(a);
 }
 
-const char *pp_aws_region(const struct pp_aws *a)
+const struct pp_aws_place *pp_aws_place(const struct pp_aws *a)
 {
-    return a->region;
-}
-
-const char *pp_aws_endpoint(const struct pp_aws *a)
-{
-    return a->endpoint;
+    return &a->place;
 }
 
 /* By source; NULL: its keys are there from the beginning, or there are none. */

@@ -78,8 +78,11 @@ struct pp_aws;
 pp_status pp_aws_open(struct pp_http *http, struct pp_aws **out, struct pp_err *err);
 void pp_aws_close(struct pp_aws *a);
 
-const char *pp_aws_region(const struct pp_aws *a);   /* "us-east-1" where nothing says */
-const char *pp_aws_endpoint(const struct pp_aws *a); /* "http://host:9000", or "" for AWS's own */
+struct pp_aws_place {
+    char region[64];    /* "us-east-1" where nothing says */
+    char endpoint[512]; /* "http://host:9000", or "" for AWS's own */
+};
+const struct pp_aws_place *pp_aws_place(const struct pp_aws *a);
 
 /* *keys has an empty id when requests are to be anonymous. Fetches what is not there or about to end. */
 pp_status pp_aws_keys(struct pp_aws *a, struct pp_aws_keys *keys, struct pp_err *err);

@@ -30,7 +30,7 @@ struct s3 {
 
 static void region_of(struct s3 *s, const char *bucket, char out[64])
 {
-    snprintf(out, 64, "%s", pp_aws_region(s->aws));
+    snprintf(out, 64, "%s", pp_aws_place(s->aws)->region);
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < s->n; i++)
         if (strcmp(s->found[i].bucket, bucket) == 0)
@@ -122,7 +122,7 @@ static pp_status s3_prepare(void *state, const struct pp_remote_ask *ask, struct
         name.key[0] = '\0'; /* a listing is asked of the bucket */
     region_of(s, name.bucket, region);
     /* An endpoint and a bucket with dots, which no certificate of AWS is for, have the bucket in the path. */
-    const char *endpoint = pp_aws_endpoint(s->aws);
+    const char *endpoint = pp_aws_place(s->aws)->endpoint;
     int in_path = *endpoint || strchr(name.bucket, '.') != NULL;
     char base[512];
     if (*endpoint)
@@ -251,7 +251,7 @@ static pp_status s3_attach(const char *place, struct pp_storage **out, struct pp
         s3_detach(&s->remote.base);
         return st;
     }
-    s->remote.base.scope = pp_aws_endpoint(s->aws);
+    s->remote.base.scope = pp_aws_place(s->aws)->endpoint;
     *out = &s->remote.base;
     return PP_OK;
 }
