@@ -226,7 +226,9 @@ int pp_files_probe(const struct pp_dataset_place *place, struct pp_err *why)
     const struct pp_shard_files *files = place->format->files;
     const struct pp_listing *l = place->listing;
     const struct pp_foreign *is = place->foreign;
-    size_t n = strlen(files->what);
+    size_t n = files->what ? strlen(files->what) : 0;
+    if (!files->what && place->info.kind != PP_PLACE_DIRECTORY)
+        return pp_is_shard_spec(place->spec) ? 60 : 0;
     if (place->info.kind == PP_PLACE_OBJECT)
         return is && strncmp(is->noun, files->what, n) == 0 ? 95 : 0;
     if (place->info.kind != PP_PLACE_DIRECTORY) {
@@ -234,10 +236,14 @@ int pp_files_probe(const struct pp_dataset_place *place, struct pp_err *why)
                                       : pp_shard_files_has(files, place->spec);
         return named && strpbrk(place->spec, "*?{,") ? 70 : 0;
     }
+    /* A directory of them and nothing else is beyond doubt; among other things they count when no format
+     * finds more. */
     for (size_t i = 0; i < l->others.n; i++) {
         const char *name = l->others.bytes + l->others.at[i];
-        is = pp_shard_files_has(files, name) ? pp_foreign_look(place->storage, &place->root, name) : NULL;
-        if (is && strncmp(is->noun, files->what, n) == 0)
+        if (!pp_shard_files_has(files, name))
+            continue;
+        is = files->what ? pp_foreign_look(place->storage, &place->root, name) : NULL;
+        if (!files->what || (is && strncmp(is->noun, files->what, n) == 0))
             return l->images.n == 0 && l->subdirs.n == 0 ? 90 : 10;
     }
     return 0;

@@ -284,19 +284,6 @@ static const struct pp_shard_kind tar_kind = {
     .streams = 1,
 };
 
-/* A directory of shards and nothing else is beyond doubt; among other things they count when no format finds
- * more. */
-static int shards_probe(const struct pp_dataset_place *place, struct pp_err *why)
-{
-    const struct pp_listing *l = place->listing;
-    if (place->info.kind != PP_PLACE_DIRECTORY)
-        return pp_is_shard_spec(place->spec) ? 60 : 0;
-    for (size_t i = 0; i < l->others.n; i++)
-        if (pp_shard_files_has(&pp_tar_files, l->others.bytes + l->others.at[i]))
-            return l->images.n == 0 && l->subdirs.n == 0 ? 90 : 10;
-    return 0;
-}
-
 /* clang-format off */
 static const struct pp_opt stream_opts[] = {
     {.name = "stream", .type = PP_OPT_FLAG, .offset = offsetof(struct pp_dataset_options, shards.stream), .dflt = "0",
@@ -320,7 +307,7 @@ const struct pp_dataset_format pp_format_shards = {
     .noun = "tar shards",
     .files = &pp_tar_files,
     .kind = &tar_kind,
-    .probe = shards_probe,
+    .probe = pp_files_probe,
     .open = pp_shards_open,
     .opts = shards_opts,
     .stream_opts = stream_opts,

@@ -11,15 +11,10 @@ void pp_sigv4_date(time_t now, char out[PP_SIGV4_DATE])
     strftime(out, PP_SIGV4_DATE, "%Y%m%dT%H%M%SZ", &t);
 }
 
-static void add_text(struct pp_sha256 *h, const char *text)
+static void add_text(struct pp_sha256 *h, const char *text, const char *end)
 {
     pp_sha256_add(h, text, strlen(text));
-}
-
-static void add_line(struct pp_sha256 *h, const char *text)
-{
-    add_text(h, text);
-    add_text(h, "\n");
+    pp_sha256_add(h, end, strlen(end));
 }
 
 static void derive(uint8_t key[PP_SHA256_SIZE], const char *text)
@@ -37,17 +32,15 @@ int pp_sigv4_sign(const struct pp_sigv4 *s, const struct pp_aws_keys *keys, char
     for (size_t i = 0; i < s->headers && n < sizeof(names); i++)
         n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", i ? ";" : "", s->header[i].name);
     h = pp_sha256_initial;
-    add_line(&h, s->method);
-    add_line(&h, s->path);
-    add_line(&h, s->query);
+    add_text(&h, s->method, "\n");
+    add_text(&h, s->path, "\n");
+    add_text(&h, s->query, "\n");
     for (size_t i = 0; i < s->headers; i++) {
-        add_text(&h, s->header[i].name);
-        add_text(&h, ":");
-        add_line(&h, s->header[i].value);
+        add_text(&h, s->header[i].name, ":");
+        add_text(&h, s->header[i].value, "\n");
     }
-    add_text(&h, "\n");
-    add_line(&h, names);
-    add_text(&h, s->payload);
+    add_text(&h, "\n", names);
+    add_text(&h, "\n", s->payload);
     pp_sha256_end(&h, digest);
     pp_sha256_hex(digest, request);
     int scoped = snprintf(scope, sizeof(scope), "%.8s/%s/%s/aws4_request", s->date, s->region, s->service);

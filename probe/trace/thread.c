@@ -74,14 +74,6 @@ static inline uint8_t record_stamp_kind(const struct pp_thread *t)
     return t->tsc ? PP_STAMP_TICKS : PP_STAMP_NS;
 }
 
-/* The innermost open span is about to be published as the next record. */
-static inline void record_ends_open(struct pp_thread *t, uint32_t which)
-{
-    if (which < PP_OPEN_SPANS_MAX)
-        t->ring->opened[which].ends_at = t->head +
-                                         1; /* before the release of head, which is what makes it true */
-}
-
 static inline void record_set_open(struct pp_thread *t, uint32_t open)
 {
     t->open = open;
@@ -195,8 +187,8 @@ static __attribute__((noinline)) void lap_end_with_care(struct pp_thread *t, pp_
     if (s) {
         write_lap(s, start, now, record_stamp_kind(t), phase, lap ? lap : &no_lap, cpu_ns, run_delay_ns,
                   measured);
-        if (t->expected)
-            record_ends_open(t, t->expected - 1);
+        if (t->expected && t->expected <= PP_OPEN_SPANS_MAX) /* ends, as in pp_span_end */
+            t->ring->opened[t->expected - 1].ends_at = t->head + 1;
         record_publish(t);
     }
     record_unexpect(t);
@@ -358,7 +350,8 @@ void pp_span_end(struct pp_thread *t, uint64_t bytes, unsigned flags)
                 s->flags |= PP_SPAN_HAS_DELAY;
             }
         }
-        record_ends_open(t, which);
+        /* It is about to be published as the next record: before the release of head, which makes it true. */
+        t->ring->opened[which].ends_at = t->head + 1;
         record_publish(t);
     }
     record_set_open(t, which);
