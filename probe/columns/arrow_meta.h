@@ -14,8 +14,8 @@ struct pp_flat {
     size_t size;
 };
 
-/* Places are offsets from the beginning; 0 is none. */
-/* What the u32 there refers to, forward from its own place; at 0 the root table. */
+/* Places are offsets from the beginning; 0 is none.
+ * What the u32 there refers to, forward from its own place; at 0 the root table. */
 size_t pp_flat_follow(const struct pp_flat *f, size_t at);
 /* The table, string or vector that field id of the table refers to. */
 size_t pp_flat_refer(const struct pp_flat *f, size_t table, int id);
