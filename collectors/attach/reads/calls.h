@@ -84,8 +84,13 @@ void reads_count_on(enum fd_kind kind, uint64_t from_ns, ssize_t bytes);
     reads_count_on(KIND, from, BYTES); \
     return out
 
-/* What a program built with checks calls: the size of the buffer is looked at first, as libc does. */
+/* What a program built with checks calls: N, the size of the buffer, is looked at first, as libc does. */
 extern void __chk_fail(void) __attribute__((noreturn));
-#define CHECKED(n, room) \
-    if (n > room) \
-    __chk_fail()
+#define CHECKED(TYPE, NAME, ARGUMENTS, N, ROOM, CALL) \
+    SHOWN TYPE NAME ARGUMENTS; \
+    TYPE NAME ARGUMENTS \
+    { \
+        if (N > ROOM) \
+            __chk_fail(); \
+        return CALL; \
+    }

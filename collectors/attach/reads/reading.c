@@ -53,95 +53,52 @@ static const void *begin_of(const struct iovec *v, int n)
 
 /* CALL forwards. DATA is looked at only where it was filled. Of threads that do not count only sockets
  * matter. */
-#define READING(FD, DATA, AT, CALL) \
-    if (__builtin_expect(is_off(), 1)) \
-        return CALL; \
-    enum fd_kind kind = fds_kind(FD); \
-    if (!reads_counted.counting && kind != FD_SOCKET) \
-        return CALL; \
-    uint64_t from = pp_now_ns(); \
-    ssize_t out = CALL; \
-    count_read(FD, kind, from, out > 0 ? (DATA) : NULL, out, AT); \
-    return out
-
-static ssize_t counted_read(int fd, void *buf, size_t n)
-{
-    READING(fd, buf, -1, real.read ? real.read(fd, buf, n) : (ssize_t)syscall(SYS_read, fd, buf, n));
-}
+#define READING(NAME, ARGUMENTS, DATA, AT, CALL) \
+    static ssize_t counted_##NAME ARGUMENTS \
+    { \
+        if (__builtin_expect(is_off(), 1)) \
+            return CALL; \
+        enum fd_kind kind = fds_kind(fd); \
+        if (!reads_counted.counting && kind != FD_SOCKET) \
+            return CALL; \
+        uint64_t from = pp_now_ns(); \
+        ssize_t out = CALL; \
+        count_read(fd, kind, from, out > 0 ? (DATA) : NULL, out, AT); \
+        return out; \
+    }
+READING(read, (int fd, void *buf, size_t n), buf, -1,
+        real.read ? real.read(fd, buf, n) : (ssize_t)syscall(SYS_read, fd, buf, n))
+READING(pread, (int fd, void *buf, size_t n, off_t at), buf, at,
+        real.pread64 ? real.pread64(fd, buf, n, at) : (ssize_t)syscall(SYS_pread64, fd, buf, n, at))
+READING(readv, (int fd, const struct iovec *v, int n), begin_of(v, n), -1,
+        real.readv ? real.readv(fd, v, n) : (ssize_t)syscall(SYS_readv, fd, v, n))
+READING(preadv, (int fd, const struct iovec *v, int n, off_t at), NULL, at,
+        real.preadv64 ? real.preadv64(fd, v, n, at) : (ssize_t)syscall(SYS_preadv, fd, v, n, at, 0))
+READING(recv, (int fd, void *buf, size_t n, int flags), FILLED(flags, buf), -1, REAL(recv)(fd, buf, n, flags))
+READING(recvfrom, (int fd, void *buf, size_t n, int flags, __SOCKADDR_ARG whom, socklen_t *size),
+        FILLED(flags, buf), -1, REAL(recvfrom)(fd, buf, n, flags, whom, size))
+READING(recvmsg, (int fd, struct msghdr *m, int flags),
+        FILLED(flags, begin_of(m->msg_iov, (int)m->msg_iovlen)), -1, REAL(recvmsg)(fd, m, flags))
 SHOWN_AS(read, counted_read);
-
-static ssize_t counted_pread(int fd, void *buf, size_t n, off_t at)
-{
-    READING(fd, buf, at,
-            real.pread64 ? real.pread64(fd, buf, n, at) : (ssize_t)syscall(SYS_pread64, fd, buf, n, at));
-}
 SHOWN_AS(pread, counted_pread);
 SHOWN_AS(pread64, counted_pread);
-
-SHOWN ssize_t readv(int fd, const struct iovec *v, int n)
-{
-    READING(fd, begin_of(v, n), -1,
-            real.readv ? real.readv(fd, v, n) : (ssize_t)syscall(SYS_readv, fd, v, n));
-}
-
-static ssize_t counted_preadv(int fd, const struct iovec *v, int n, off_t at)
-{
-    READING(fd, NULL, at,
-            real.preadv64 ? real.preadv64(fd, v, n, at) : (ssize_t)syscall(SYS_preadv, fd, v, n, at, 0));
-}
+SHOWN_AS(readv, counted_readv);
 SHOWN_AS(preadv, counted_preadv);
 SHOWN_AS(preadv64, counted_preadv);
-
-static ssize_t counted_recv(int fd, void *buf, size_t n, int flags)
-{
-    READING(fd, FILLED(flags, buf), -1, REAL(recv)(fd, buf, n, flags));
-}
 SHOWN_AS(recv, counted_recv);
-
-static ssize_t counted_recvfrom(int fd, void *buf, size_t n, int flags, __SOCKADDR_ARG from_whom,
-                                socklen_t *size)
-{
-    READING(fd, FILLED(flags, buf), -1, REAL(recvfrom)(fd, buf, n, flags, from_whom, size));
-}
 SHOWN_AS(recvfrom, counted_recvfrom);
+SHOWN_AS(recvmsg, counted_recvmsg);
 
-SHOWN ssize_t recvmsg(int fd, struct msghdr *m, int flags)
-{
-    READING(fd, FILLED(flags, begin_of(m->msg_iov, (int)m->msg_iovlen)), -1, REAL(recvmsg)(fd, m, flags));
-}
-
-/* What a program that was built with checks calls. */
-SHOWN ssize_t __read_chk(int fd, void *buf, size_t n, size_t room);
-SHOWN ssize_t __recv_chk(int fd, void *buf, size_t n, size_t room, int flags);
-SHOWN ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t room, int flags, __SOCKADDR_ARG from_whom,
-                             socklen_t *size);
-
-ssize_t __read_chk(int fd, void *buf, size_t n, size_t room)
-{
-    CHECKED(n, room);
-    return counted_read(fd, buf, n);
-}
-
-static ssize_t counted_pread_chk(int fd, void *buf, size_t n, off_t at, size_t room)
-{
-    CHECKED(n, room);
-    return counted_pread(fd, buf, n, at);
-}
-SHOWN_AS(__pread_chk, counted_pread_chk);
-SHOWN_AS(__pread64_chk, counted_pread_chk);
-
-ssize_t __recv_chk(int fd, void *buf, size_t n, size_t room, int flags)
-{
-    CHECKED(n, room);
-    return counted_recv(fd, buf, n, flags);
-}
-
-ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t room, int flags, __SOCKADDR_ARG from_whom,
-                       socklen_t *size)
-{
-    CHECKED(n, room);
-    return counted_recvfrom(fd, buf, n, flags, from_whom, size);
-}
+CHECKED(ssize_t, __read_chk, (int fd, void *buf, size_t n, size_t room), n, room, counted_read(fd, buf, n))
+CHECKED(ssize_t, __pread_chk, (int fd, void *buf, size_t n, off_t at, size_t room), n, room,
+        counted_pread(fd, buf, n, at))
+CHECKED(ssize_t, __pread64_chk, (int fd, void *buf, size_t n, off_t at, size_t room), n, room,
+        counted_pread(fd, buf, n, at))
+CHECKED(ssize_t, __recv_chk, (int fd, void *buf, size_t n, size_t room, int flags), n, room,
+        counted_recv(fd, buf, n, flags))
+CHECKED(ssize_t, __recvfrom_chk,
+        (int fd, void *buf, size_t n, size_t room, int flags, __SOCKADDR_ARG whom, socklen_t *size), n, room,
+        counted_recvfrom(fd, buf, n, flags, whom, size))
 
 /* ---- files ---- */
 
@@ -213,16 +170,12 @@ SHOWN int close(int fd)
     return real.close ? real.close(fd) : (int)syscall(SYS_close, fd);
 }
 
-SHOWN int dup2(int fd, int to)
-{
-    if (fd != to)
-        fds_forget(to);
-    return REAL(dup2)(fd, to);
-}
-
-SHOWN int dup3(int fd, int to, int flags)
-{
-    if (fd != to)
-        fds_forget(to);
-    return REAL(dup3)(fd, to, flags);
-}
+#define DUPLICATING(NAME, ARGUMENTS, VALUES) \
+    SHOWN int NAME ARGUMENTS \
+    { \
+        if (fd != to) \
+            fds_forget(to); \
+        return REAL(NAME) VALUES; \
+    }
+DUPLICATING(dup2, (int fd, int to), (fd, to))
+DUPLICATING(dup3, (int fd, int to, int flags), (fd, to, flags))

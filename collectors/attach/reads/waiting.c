@@ -114,24 +114,21 @@ static enum fd_kind kind_of_sets(int n, const fd_set *r, const fd_set *w)
     return FD_LOCAL;
 }
 
-static int counted_poll(struct pollfd *p, nfds_t n, int ms)
-{
-    COUNTED(int, REAL(poll)(p, n, ms), kind_of_polled(out, p, n), 0);
-}
-SHOWN_AS(poll, counted_poll);
-
-SHOWN int __poll_chk(struct pollfd *p, nfds_t n, int ms, size_t room);
-
-int __poll_chk(struct pollfd *p, nfds_t n, int ms, size_t room)
-{
-    CHECKED(n, room / sizeof(*p));
-    return counted_poll(p, n, ms);
-}
-
-SHOWN int ppoll(struct pollfd *p, nfds_t n, const struct timespec *limit, const sigset_t *mask)
-{
-    COUNTED(int, REAL(ppoll)(p, n, limit, mask), kind_of_polled(out, p, n), 0);
-}
+#define POLLING(NAME, ARGUMENTS, VALUES, KIND) \
+    static int counted_##NAME ARGUMENTS \
+    { \
+        COUNTED(int, REAL(NAME) VALUES, KIND, 0); \
+    } \
+    SHOWN_AS(NAME, counted_##NAME);
+POLLING(poll, (struct pollfd * p, nfds_t n, int ms), (p, n, ms), kind_of_polled(out, p, n))
+POLLING(ppoll, (struct pollfd * p, nfds_t n, const struct timespec *limit, const sigset_t *mask),
+        (p, n, limit, mask), kind_of_polled(out, p, n))
+POLLING(epoll_wait, (int ep, struct epoll_event *event, int n, int ms), (ep, event, n, ms),
+        fds_kind_known(ep) == FD_POLLED ? FD_SOCKET : FD_LOCAL)
+POLLING(epoll_pwait, (int ep, struct epoll_event *event, int n, int ms, const sigset_t *mask),
+        (ep, event, n, ms, mask), fds_kind_known(ep) == FD_POLLED ? FD_SOCKET : FD_LOCAL)
+CHECKED(int, __poll_chk, (struct pollfd * p, nfds_t n, int ms, size_t room), n, room / sizeof(*p),
+        counted_poll(p, n, ms))
 
 /* Sleeping until a refused request is made again. */
 #define SLEEPING(CALL) \
@@ -158,18 +155,6 @@ SHOWN int epoll_ctl(int ep, int what, int fd, struct epoll_event *event)
     if (kind == FD_SOCKET || kind == FD_PIPE)
         fds_set(ep, FD_POLLED);
     return REAL(epoll_ctl)(ep, what, fd, event);
-}
-
-SHOWN int epoll_wait(int ep, struct epoll_event *event, int n, int ms)
-{
-    COUNTED(int, REAL(epoll_wait)(ep, event, n, ms), fds_kind_known(ep) == FD_POLLED ? FD_SOCKET : FD_LOCAL,
-            0);
-}
-
-SHOWN int epoll_pwait(int ep, struct epoll_event *event, int n, int ms, const sigset_t *mask)
-{
-    COUNTED(int, REAL(epoll_pwait)(ep, event, n, ms, mask),
-            fds_kind_known(ep) == FD_POLLED ? FD_SOCKET : FD_LOCAL, 0);
 }
 
 /* ---- sleeping ---- */
