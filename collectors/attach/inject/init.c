@@ -23,16 +23,17 @@ static unsigned slots_of(nvtx_get_export_table *get_export_table, int module, nv
     return n;
 }
 
+enum { MODULES = 2, MOST = (int)CORE_SLOTS > (int)CORE2_SLOTS ? (int)CORE_SLOTS : (int)CORE2_SLOTS };
+static const struct {
+    int module;
+    unsigned slots;
+    nvtx_function *const *ours, **next;
+} modules[MODULES] = {{NVTX_MODULE_CORE, CORE_SLOTS, inject_core, inject_next_core},
+                      {NVTX_MODULE_CORE2, CORE2_SLOTS, inject_core2, inject_next_core2}};
+
 /* Attaches the tool of PIPEPROBE_NEXT_INJECTION to this client; 1 when it is there. */
 static int attach_next(nvtx_get_export_table *get_export_table)
 {
-    enum { MODULES = 2, MOST = (int)CORE_SLOTS > (int)CORE2_SLOTS ? (int)CORE_SLOTS : (int)CORE2_SLOTS };
-    static const struct {
-        int module;
-        unsigned slots;
-        nvtx_function **next;
-    } modules[MODULES] = {{NVTX_MODULE_CORE, CORE_SLOTS, inject_next_core},
-                          {NVTX_MODULE_CORE2, CORE2_SLOTS, inject_next_core2}};
     nvtx_function *before[MODULES][MOST], ***table[MODULES];
     unsigned n[MODULES];
     const char *path = getenv("PIPEPROBE_NEXT_INJECTION");
@@ -60,16 +61,6 @@ static int attach_next(nvtx_get_export_table *get_export_table)
     return 1;
 }
 
-static void install(nvtx_get_export_table *get_export_table, int module, nvtx_function *const ours[],
-                    unsigned most)
-{
-    nvtx_function ***table;
-    unsigned n = slots_of(get_export_table, module, &table);
-    for (unsigned i = 1; i < n && i < most; i++)
-        if (table[i] && ours[i])
-            *table[i] = ours[i];
-}
-
 /* Called by every shared object that has NVTX of its own: each has its own slots, and all share one state.
  * With no session to record into we step back: the slots stay as the next tool left them, or, without one,
  * the client makes its calls do nothing. */
@@ -82,8 +73,13 @@ int InitializeInjectionNvtx2(nvtx_get_export_table *get_export_table)
     int chained = attach_next(get_export_table);
     if (!recording)
         return chained;
-    install(get_export_table, NVTX_MODULE_CORE, inject_core, CORE_SLOTS);
-    install(get_export_table, NVTX_MODULE_CORE2, inject_core2, CORE2_SLOTS);
+    for (int m = 0; m < MODULES; m++) {
+        nvtx_function ***table;
+        unsigned n = slots_of(get_export_table, modules[m].module, &table);
+        for (unsigned i = 1; i < n && i < modules[m].slots; i++)
+            if (table[i] && modules[m].ours[i])
+                *table[i] = modules[m].ours[i];
+    }
     return 1;
 }
 

@@ -10,20 +10,18 @@
 /* As the recorder: less wall time than this beyond CPU time is not worth a look at schedstat */
 #define UNEXPLAINED_NS 20000u
 
-/* Read of ranges that stand for a phase, unless the last of that phase on this thread lasted under 50 us.
- * Reading the CPU clock lets the kernel take the CPU away where the time slice is over. What the thread then
- * waits must not be run delay of the range, whose stamps do not hold it: at the beginning (inject_push) the
- * CPU clock is read before the delay, at the end (put_range) behind it. */
-static uint64_t cpu_ns_of(const struct open_range *r)
-{
-    return r->label.of_process ? pp_process_cpu_ns() : pp_thread_cpu_ns();
-}
+/* The clocks are read of ranges that stand for a phase, unless the last of that phase on this thread lasted
+ * under 50 us: the process's CPU clock where other threads do the work. Reading it lets the kernel take the
+ * CPU away where the time slice is over. What the thread then waits must not be run delay of the range, whose
+ * stamps do not hold it: at the beginning (inject_push) the CPU clock is read before the delay, at the end
+ * (put_range) behind it. */
 
 /* ---- spans ---- */
 
-/* A payload that is a whole number names the batch. */
-static uint32_t batch_of(const struct nvtx_attributes *a, uint32_t otherwise)
+/* A payload that is a whole number names the batch; else it is that of the range around. */
+static uint32_t batch_of(const struct inject_thread *t, const struct nvtx_attributes *a)
 {
+    uint32_t otherwise = t && t->depth ? t->stack[t->depth - 1].batch : PP_NO_BATCH;
     double d;
     if (!a)
         return otherwise;
@@ -43,16 +41,6 @@ static uint32_t batch_of(const struct nvtx_attributes *a, uint32_t otherwise)
     }
 }
 
-static uint32_t enclosing_batch(const struct inject_thread *t)
-{
-    return t && t->depth ? t->stack[t->depth - 1].batch : PP_NO_BATCH;
-}
-
-static int is_mapped(struct label l)
-{
-    return l.phase != PP_PHASE_USER;
-}
-
 static void put_range(struct inject_thread *t, const struct open_range *r, uint64_t end, uint16_t flags)
 {
     struct pp_span s = {
@@ -64,7 +52,7 @@ static void put_range(struct inject_thread *t, const struct open_range *r, uint6
         .phase = r->label.phase,
         .flags = flags,
     };
-    if (is_mapped(r->label)) {
+    if (r->label.phase != PP_PHASE_USER) {
         struct pp_span own = s; /* without what others computed */
         uint64_t now = 0, wall_ns = pp_thread_stamps_ns(t->trace, r->start, end);
         own.phase = PP_PHASE_USER;
@@ -72,7 +60,7 @@ static void put_range(struct inject_thread *t, const struct open_range *r, uint6
         if (r->measured) {
             int delayed = wall_ns > UNEXPLAINED_NS && r->measured & PP_SPAN_HAS_DELAY,
                 read = delayed && pp_run_delay_read(t->accounts.delay.fd, &now) && now >= r->run_delay_ns;
-            s.cpu_ns = cpu_ns_of(r) - r->cpu_ns;
+            s.cpu_ns = (r->label.of_process ? pp_process_cpu_ns() : pp_thread_cpu_ns()) - r->cpu_ns;
             if (r->label.of_process && s.cpu_ns > wall_ns) /* of several threads: some ran all the time */
                 s.cpu_ns = wall_ns;
             s.flags |= r->measured;
@@ -95,9 +83,7 @@ static void put_range(struct inject_thread *t, const struct open_range *r, uint6
 void inject_mark(struct inject_thread *t, struct label label, const struct nvtx_attributes *a)
 {
     label.phase = PP_PHASE_USER; /* a moment is no part of a phase */
-    struct open_range r = {.start = pp_thread_stamp(t->trace),
-                           .batch = batch_of(a, enclosing_batch(t)),
-                           .label = label};
+    struct open_range r = {.start = pp_thread_stamp(t->trace), .batch = batch_of(t, a), .label = label};
     put_range(t, &r, r.start, 0);
 }
 
@@ -120,18 +106,18 @@ int inject_push(struct inject_thread *t, unsigned domain, struct label label, co
         INJECT_COUNT(too_deep);
         return level;
     }
-    if (is_mapped(label) && t->in_phase[label.phase])
+    if (label.phase != PP_PHASE_USER && t->in_phase[label.phase])
         label.phase = PP_PHASE_USER;
-    if (is_mapped(label))
+    if (label.phase != PP_PHASE_USER)
         t->in_phase[label.phase]++;
     struct open_range *r = &t->stack[t->depth];
-    r->batch = batch_of(a, enclosing_batch(t));
+    r->batch = batch_of(t, a);
     r->domain = domain;
     r->label = label;
     r->measured = 0;
-    if (is_mapped(label) && !t->accounts.brief[label.phase]) {
+    if (label.phase != PP_PHASE_USER && !t->accounts.brief[label.phase]) {
         r->measured = PP_SPAN_HAS_CPU;
-        r->cpu_ns = cpu_ns_of(r);
+        r->cpu_ns = label.of_process ? pp_process_cpu_ns() : pp_thread_cpu_ns();
         if (pp_run_delay_read(t->accounts.delay.fd, &r->run_delay_ns))
             r->measured |= PP_SPAN_HAS_DELAY;
     }
@@ -155,7 +141,7 @@ int inject_pop(struct inject_thread *t, unsigned domain)
     struct open_range r = t->stack[i - 1];
     memmove(&t->stack[i - 1], &t->stack[i], (t->depth - i) * sizeof(t->stack[0]));
     t->depth--;
-    if (is_mapped(r.label))
+    if (r.label.phase != PP_PHASE_USER)
         t->in_phase[r.label.phase]--;
     if (r.start)
         put_range(t, &r, now, 0);
@@ -211,7 +197,7 @@ uint64_t inject_start(struct inject_thread *t, struct label label, const struct 
     s->next_id = next_id;
     s->range = (struct open_range){.start = t ? pp_thread_stamp(t->trace) : 0,
                                    .label = label,
-                                   .batch = batch_of(a, enclosing_batch(t))};
+                                   .batch = batch_of(t, a)};
     uint64_t id = (uint64_t)s->turn * INJECT_OPEN_MAX + (uint64_t)(s - started);
     __atomic_store_n(&s->state, SLOT_OPEN, __ATOMIC_RELEASE); /* pairs with the acquire in slot_of */
     return id;

@@ -6,11 +6,14 @@
 #define NEXT(table, slot, ours) \
     ((__typeof__(&(ours)))__atomic_load_n(&inject_next_##table[slot], __ATOMIC_RELAXED))
 
-/* The ways to give a message in the default domain: X(slot, name, its type, and it as what we take). */
+/* The ways to give a message: X(table, its slots, slot, name, parameters, what the next tool gets, and what
+ * we take: domain, attributes, text, wide text). */
 #define MESSAGES(X) \
-    X(EX, ex, const struct nvtx_attributes *, message, NULL, NULL) \
-    X(A, a, const char *, NULL, message, NULL) \
-    X(W, w, const wchar_t *, NULL, NULL, message)
+    X(core, CORE, EX, ex, (const struct nvtx_attributes *a), (a), 0, a, NULL, NULL) \
+    X(core, CORE, A, a, (const char *text), (text), 0, NULL, text, NULL) \
+    X(core, CORE, W, w, (const wchar_t *wide), (wide), 0, NULL, NULL, wide) \
+    X(core2, CORE2, EX, ex, (void *domain, const struct nvtx_attributes *a), \
+      (inject_handle_for_next(domain), a), inject_domain_number(domain), a, NULL, NULL)
 
 /* The ways to give a text: X(slot, name, its characters, and it in UTF-8). */
 #define TEXTS(X) \
@@ -28,23 +31,15 @@ static void mark(unsigned domain, const struct nvtx_attributes *a, const char *t
     inject_leave();
 }
 
-#define MARK(slot, name, type, ...) \
-    static void core_mark_##name(type message) \
+#define MARK(table, slots, slot, name, parameters, arguments, ...) \
+    static void table##_mark_##name parameters \
     { \
-        void (*next)(type) = NEXT(core, CORE_MARK_##slot, core_mark_##name); \
+        void(*next) parameters = NEXT(table, slots##_MARK_##slot, table##_mark_##name); \
         if (next) \
-            next(message); \
-        mark(0, __VA_ARGS__); \
+            next arguments; \
+        mark(__VA_ARGS__); \
     }
 MESSAGES(MARK)
-
-static void core2_mark_ex(void *domain, const struct nvtx_attributes *a)
-{
-    void (*next)(void *, const struct nvtx_attributes *) = NEXT(core2, CORE2_MARK_EX, core2_mark_ex);
-    if (next)
-        next(inject_handle_for_next(domain), a);
-    mark(inject_domain_number(domain), a, NULL, NULL);
-}
 
 /* ---- push and pop: the level is the next tool's where there is one ---- */
 
@@ -68,36 +63,24 @@ static int pop(unsigned domain)
     return level;
 }
 
-#define PUSH(slot, name, type, ...) \
-    static int core_push_##name(type message) \
+#define PUSH(table, slots, slot, name, parameters, arguments, ...) \
+    static int table##_push_##name parameters \
     { \
-        int (*next)(type) = NEXT(core, CORE_PUSH_##slot, core_push_##name); \
-        int level = next ? next(message) : 0, own = push(0, __VA_ARGS__); \
+        int(*next) parameters = NEXT(table, slots##_PUSH_##slot, table##_push_##name); \
+        int level = next ? next arguments : 0, own = push(__VA_ARGS__); \
         return next ? level : own; \
     }
 MESSAGES(PUSH)
 
-static int core_pop(void)
-{
-    int (*next)(void) = NEXT(core, CORE_POP, core_pop);
-    int own = pop(0);
-    return next ? next() : own;
-}
-
-static int core2_push_ex(void *domain, const struct nvtx_attributes *a)
-{
-    int (*next)(void *, const struct nvtx_attributes *) = NEXT(core2, CORE2_PUSH_EX, core2_push_ex);
-    int level = next ? next(inject_handle_for_next(domain), a) : 0,
-        own = push(inject_domain_number(domain), a, NULL, NULL);
-    return next ? level : own;
-}
-
-static int core2_pop(void *domain)
-{
-    int (*next)(void *) = NEXT(core2, CORE2_POP, core2_pop);
-    int own = pop(inject_domain_number(domain));
-    return next ? next(inject_handle_for_next(domain)) : own;
-}
+#define POP(table, slots, parameters, arguments, domain) \
+    static int table##_pop parameters \
+    { \
+        int(*next) parameters = NEXT(table, slots##_POP, table##_pop); \
+        int own = pop(domain); \
+        return next ? next arguments : own; \
+    }
+POP(core, CORE, (void), (), 0)
+POP(core2, CORE2, (void *domain), (inject_handle_for_next(domain)), inject_domain_number(domain))
 
 /* ---- start and end: the client gets our id, which knows the next tool's ---- */
 
@@ -114,46 +97,28 @@ static uint64_t start(unsigned domain, const struct nvtx_attributes *a, const ch
     return id;
 }
 
-static void end(uint64_t id)
-{
-    struct inject_thread *t = inject_enter();
-    inject_end(t, id);
-    if (t)
-        inject_leave();
-}
-
-#define START(slot, name, type, ...) \
-    static uint64_t core_start_##name(type message) \
+#define START(table, slots, slot, name, parameters, arguments, ...) \
+    static uint64_t table##_start_##name parameters \
     { \
-        uint64_t (*next)(type) = NEXT(core, CORE_START_##slot, core_start_##name); \
-        return start(0, __VA_ARGS__, next ? next(message) : 0); \
+        uint64_t(*next) parameters = NEXT(table, slots##_START_##slot, table##_start_##name); \
+        return start(__VA_ARGS__, next ? next arguments : 0); \
     }
 MESSAGES(START)
 
-static void core_end(uint64_t id)
-{
-    void (*next)(uint64_t) = NEXT(core, CORE_END, core_end);
-    uint64_t next_id = next ? inject_next_id(id) : 0;
-    end(id);
-    if (next_id)
-        next(next_id);
-}
-
-static uint64_t core2_start_ex(void *domain, const struct nvtx_attributes *a)
-{
-    uint64_t (*next)(void *, const struct nvtx_attributes *) = NEXT(core2, CORE2_START_EX, core2_start_ex);
-    return start(inject_domain_number(domain), a, NULL, NULL,
-                 next ? next(inject_handle_for_next(domain), a) : 0);
-}
-
-static void core2_end(void *domain, uint64_t id)
-{
-    void (*next)(void *, uint64_t) = NEXT(core2, CORE2_END, core2_end);
-    uint64_t next_id = next ? inject_next_id(id) : 0;
-    end(id);
-    if (next_id)
-        next(inject_handle_for_next(domain), next_id);
-}
+#define END(table, slots, parameters, arguments) \
+    static void table##_end parameters \
+    { \
+        void(*next) parameters = NEXT(table, slots##_END, table##_end); \
+        uint64_t next_id = next ? inject_next_id(id) : 0; \
+        struct inject_thread *t = inject_enter(); \
+        inject_end(t, id); \
+        if (t) \
+            inject_leave(); \
+        if (next_id) \
+            next arguments; \
+    }
+END(core, CORE, (uint64_t id), (next_id))
+END(core2, CORE2, (void *domain, uint64_t id), (inject_handle_for_next(domain), next_id))
 
 /* ---- names ---- */
 
