@@ -1,7 +1,7 @@
 #include "collectors/attach/python/hooks/hooks.h"
 
 static PyObject *iteration_type;
-static int depths_are_known; /* pipeprobe_hooks.py has looked */
+int iterator_depths_are_known;
 
 /* ---- the iteration that an iterator holds ---- */
 
@@ -30,7 +30,7 @@ PyObject *iteration_new(const struct record_iteration *it)
     record_iteration_begin(&h->it);
     /* The lane is made here, so that making it is no part of the first wait. */
     struct record_local *l = record_here();
-    if (l && l->slot < 0 && record_is_trainer(l))
+    if (l && l->slot < 0 && record_role_of(l) == RECORD_TRAINER)
         (void)record_consumer_open(l);
     return (PyObject *)h;
 }
@@ -58,18 +58,12 @@ static struct record_iteration *iteration_of_self(PyObject *args, PyObject **hel
 
 /* ---- __next__ ---- */
 
-PyObject *iterator_depths(PyObject *module, PyObject *nothing)
-{
-    depths_are_known = 1;
-    Py_RETURN_NONE;
-}
-
 /* How many batches are made when the next one is asked for: those in the queue, and those that came too early
  * (a task of which the batch has come is none that is outstanding). Without workers there is no queue. No
  * code of Python's runs, and so no signal handler of the job's. */
 static void note_depth(struct record_local *l, PyObject *iterator)
 {
-    PyObject *queue = depths_are_known ? PyObject_GetAttrString(iterator, "_data_queue") : NULL;
+    PyObject *queue = iterator_depths_are_known ? PyObject_GetAttrString(iterator, "_data_queue") : NULL;
     PyObject *tasks = queue ? PyObject_GetAttrString(iterator, "_task_info") : NULL;
     Py_ssize_t n = tasks && PyDict_Check(tasks) ? PyDict_Size(tasks) : -1;
     /* What qsize() says of queue.Queue, in front of which pinned batches are, and of multiprocessing's; -1:

@@ -69,7 +69,7 @@ struct loop_call loop_gives(const PyObject *queue)
     else
         l = l && l->loop.making ? l : NULL;
     if (!l || l->slot >= 0 || l->consumer.taking || (l->sample.depth && !l->loop.making) ||
-        (!record_process.parent_pid && record_is_trainer(l)))
+        (!record_process.parent_pid && record_role_of(l) == RECORD_TRAINER))
         return c;
     c.l = l;
     record_make_pauses(l, 1);

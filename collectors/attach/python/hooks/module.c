@@ -52,6 +52,7 @@ DOES(leave, record_leave())
 DOES(gpu_end, record_gpu_end())
 DOES(optimized, record_optimized())
 DOES(framework, record_process.has_framework = 1)
+DOES(depths, iterator_depths_are_known = 1)
 
 /* Of the calling thread, l. */
 #define DOES_HERE(name, what) \
@@ -67,43 +68,26 @@ DOES_HERE(pin_end, record_lane_close(&l->pin.lane))
 DOES_HERE(worker_end, record_lane_close(&l->worker.lane))
 DOES_HERE(stands_in, l->consumer.counts_as_trainer = 1)
 
-/* With one value. */
+/* With one value, or two. */
 #define DOES_WITH(name, type, format, what) \
     static PyObject *name(PyObject *self, PyObject *args) \
     { \
-        type given; \
-        if (!PyArg_ParseTuple(args, format, &given)) \
+        type given[2]; \
+        if (!PyArg_ParseTuple(args, format, &given[0], &given[1])) \
             return NULL; \
         what; \
         Py_RETURN_NONE; \
     }
-DOES_WITH(gpu_yield, const char *, "s", record_gpu_yield(given))
-DOES_WITH(child, long long, "L", record_process.parent_pid = given)
-DOES_WITH(state_end, unsigned long long, "K", if (record_is_on()) record_state_end(given))
-
-/* One text, or two. */
-static PyObject *say(PyObject *args, void (*one)(const char *), void (*two)(const char *, const char *))
-{
-    const char *first, *second;
-    if (!PyArg_ParseTuple(args, one ? "s" : "ss", &first, &second))
-        return NULL;
-    if (record_is_on() && one)
-        one(first);
-    else if (record_is_on())
-        two(first, second);
-    Py_RETURN_NONE;
-}
-
-#define SAYS(name, one, two) \
-    static PyObject *name(PyObject *self, PyObject *args) \
-    { \
-        return say(args, one, two); \
-    }
-SAYS(off, record_off, NULL)
-SAYS(note, record_note, NULL)
-SAYS(made_of, NULL, record_made_of)
-SAYS(ended, record_ended, NULL)
-SAYS(seen, NULL, record_seen)
+DOES_WITH(gpu_yield, const char *, "s", record_gpu_yield(given[0]))
+DOES_WITH(child, long long, "L", record_process.parent_pid = given[0])
+DOES_WITH(collectives, int, "p", steps_waits_are_seen = given[0])
+DOES_WITH(state_end, unsigned long long, "K", if (record_is_on()) record_state_end(given[0]))
+DOES_WITH(off, const char *, "s", if (record_is_on()) record_off(given[0]))
+DOES_WITH(note, const char *, "s", if (record_is_on()) record_note(given[0]))
+DOES_WITH(made_of, const char *, "ss", if (record_is_on()) record_made_of(given[0], given[1]))
+DOES_WITH(ended, const char *, "s", if (record_is_on()) record_ended(given[0]))
+DOES_WITH(seen, const char *, "ss", if (record_is_on()) record_seen(given[0], given[1]))
+DOES_WITH(pickled, unsigned long long, "K", if (record_is_on()) record_loader_pickled(given[0]))
 
 static PyObject *timed(PyObject *self, PyObject *args)
 {
@@ -308,17 +292,6 @@ DOES_TO(lengths, unsigned long long, "OKKK", record_iteration_lengths(it, given[
 DOES_TO(reseed, unsigned long long, "OK", record_iteration_reseed(it, given[0]))
 DOES_TO(resume, unsigned, "OII", record_iteration_resume(it, given[0], given[1]))
 
-static PyObject *pickled(PyObject *self, PyObject *args)
-{
-    unsigned long long bytes;
-    if (!PyArg_ParseTuple(args, "K", &bytes))
-        return NULL;
-    struct record_local *l = record_is_on() ? record_local_peek() : NULL;
-    if (l && l->consumer.beginning)
-        record_loader_pickled(bytes);
-    Py_RETURN_NONE;
-}
-
 static PyMethodDef functions[] = {
     {"join", join, METH_VARARGS, "join(session): records into it. False: nothing is recorded"},
     {"has_ranks", has_ranks, METH_NOARGS, "has_ranks(): a launcher started this process as one of several"},
@@ -342,8 +315,8 @@ static PyMethodDef functions[] = {
     {"subclass", subclass, METH_VARARGS, "subclass(base, full name, attributes): one that looks like it"},
     {"samples", samples_new, METH_O, "samples(data): data, whose items are timed"},
     {"stream", stream_new, METH_O, "stream(iterator): likewise"},
-    {"depths", iterator_depths, METH_NOARGS, "depths(): an iterator knows how many batches are made"},
-    {"collectives", steps_on_host, METH_VARARGS,
+    {"depths", depths, METH_NOARGS, "depths(): an iterator knows how many batches are made"},
+    {"collectives", collectives, METH_VARARGS,
      "collectives(on host): whether a collective has ended when its call has"},
     {"optimized", optimized, METH_NOARGS, "optimized(): an optimizer has made its step"},
     {"arrived", steps_arrived, METH_NOARGS, "arrived(): this rank's part of a backward pass is done"},

@@ -230,12 +230,6 @@ static PyObject *timed_reduce(PyObject *self, PyObject *protocol)
     return reduced;
 }
 
-static PyObject *timed_wrapped(PyObject *self, void *ctx)
-{
-    Py_INCREF(proxy_of(self)->inner);
-    return proxy_of(self)->inner;
-}
-
 static PyObject *inners_attribute(PyObject *self, void *name)
 {
     return PyObject_GetAttrString(proxy_of(self)->inner, name);
@@ -246,14 +240,14 @@ int proxy_types(void)
     static PyMethodDef methods[] = {{"__reduce__", timed_reduce, METH_NOARGS, NULL},
                                     {"__reduce_ex__", timed_reduce, METH_O, NULL},
                                     {NULL, NULL, 0, NULL}};
-    /* Python 3.8 does not know this member, and gives no weak references. */
+    /* Python 3.8 does not know the first, and gives no weak references. */
     static PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(struct proxy, weak), READONLY,
                                      NULL},
+                                    {"__wrapped__", T_OBJECT, offsetof(struct proxy, inner), READONLY, NULL},
                                     {NULL, 0, 0, 0, NULL}};
     /* Found on the type first, where they would be ours: the function's own. isinstance() takes a Timed for
      * the function that it stands for: TorchScript compiles only functions, and goes by that. */
     static PyGetSetDef getset[] = {{"__class__", inners_attribute, NULL, NULL, (void *)"__class__"},
-                                   {"__wrapped__", timed_wrapped, NULL, NULL, NULL},
                                    {"__doc__", inners_attribute, NULL, NULL, (void *)"__doc__"},
                                    {"__module__", inners_attribute, NULL, NULL, (void *)"__module__"},
                                    {NULL, NULL, NULL, NULL, NULL}};
@@ -282,12 +276,8 @@ PyObject *timed_is(PyObject *module, PyObject *object)
     return PyBool_FromLong((PyObject *)Py_TYPE(object) == timed_type);
 }
 
-PyObject *timed_before(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
-{
-    if (record_is_on() && !call_back(callback, args, kwargs))
-        return NULL;
-    return PyObject_Call(function, args, kwargs);
-}
+TIMED(timed_before,
+      record_is_on() && !call_back(callback, args, kwargs) ? NULL : PyObject_Call(function, args, kwargs))
 
 PyObject *timed_after(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {

@@ -97,12 +97,6 @@ static PyObject *stream_next(PyObject *self)
     return out;
 }
 
-static PyObject *stream_iter(PyObject *self)
-{
-    Py_INCREF(self);
-    return self;
-}
-
 int samples_types(void)
 {
     static PyGetSetDef getset[] = {{"__getitems__", samples_getitems, NULL, NULL, NULL},
@@ -111,7 +105,7 @@ int samples_types(void)
                                              {Py_mp_length, (void *)proxy_length},
                                              {Py_tp_getset, getset},
                                              {0, NULL}};
-    static const PyType_Slot of_stream[] = {{Py_tp_iter, (void *)stream_iter},
+    static const PyType_Slot of_stream[] = {{Py_tp_iter, (void *)PyObject_SelfIter},
                                             {Py_tp_iternext, (void *)stream_next},
                                             {0, NULL}};
     return proxy_type(of_samples, "_pipeprobe.Samples", &samples_type) != 0 ||

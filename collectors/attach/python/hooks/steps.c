@@ -3,17 +3,7 @@
  * DistributedDataParallel waits for the gradients of all. */
 #include "collectors/attach/python/hooks/hooks.h"
 
-/* The waits for other ranks are on the host, and all of them are seen. Under the interpreter's lock. */
-static int waits_are_seen;
-
-PyObject *steps_on_host(PyObject *module, PyObject *args)
-{
-    int on;
-    if (!PyArg_ParseTuple(args, "p", &on))
-        return NULL;
-    waits_are_seen = on;
-    Py_RETURN_NONE;
-}
+int steps_waits_are_seen;
 
 PyObject *steps_save(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
@@ -51,7 +41,7 @@ PyObject *steps_state(PyObject *function, PyObject *args, PyObject *kwargs, PyOb
 /* The thread's own state, within a step of the trainer's, where waits are seen. */
 static struct record_local *in_step(void)
 {
-    struct record_local *l = waits_are_seen && record_is_on() ? record_local_peek() : NULL;
+    struct record_local *l = steps_waits_are_seen && record_is_on() ? record_local_peek() : NULL;
     int within = l && l->slot < 0 && !l->consumer.taking && record_lane_is_open(&l->consumer.lane) &&
                  l->consumer.step_from.stamp;
     return within ? l : NULL;
@@ -85,8 +75,8 @@ PyObject *steps_collective(PyObject *function, PyObject *args, PyObject *kwargs,
     /* A call that returns a handle goes on behind our back: what it is waited for, and when, is not seen, and
      * the rest would be half the truth. In a backward pass the end of that waits for it. */
     int goes_on_behind = out && out != Py_None;
-    if (goes_on_behind && !l->consumer.in_backward && waits_are_seen) {
-        waits_are_seen = 0;
+    if (goes_on_behind && !l->consumer.in_backward && steps_waits_are_seen) {
+        steps_waits_are_seen = 0;
         /* report/ranks/digest_read.c looks for its beginning */
         record_note("waits for other ranks are not recorded: the job has asynchronous collectives");
     }

@@ -16,7 +16,7 @@ static uint64_t given_in; /* record_forks() in which one gave last, and 1 */
 
 /* ---- what a thread is ---- */
 
-static enum record_role role_of(struct record_local *l)
+enum record_role record_role_of(struct record_local *l)
 {
     struct record_consumer *c = &l->consumer;
     if (c->trains)
@@ -58,7 +58,7 @@ static void put_as_role(struct record_consumer *c, struct pp_span *s)
 static enum record_role settle_role(struct record_local *l)
 {
     struct record_consumer *c = &l->consumer;
-    enum record_role role = role_of(l);
+    enum record_role role = record_role_of(l);
     if (role == c->role)
         return role;
     c->role = role;
@@ -92,14 +92,9 @@ int record_consumer_open(struct record_local *l)
     if (record_lane_is_open(&c->lane))
         return 1;
     l->before_end = end_consumer;
-    c->role = role_of(l);
+    c->role = record_role_of(l);
     c->n_held = 0;
     return record_lane_open(&c->lane, lanes[c->role].lane, lanes[c->role].name);
-}
-
-int record_is_trainer(struct record_local *l)
-{
-    return role_of(l) == RECORD_TRAINER;
 }
 
 void record_trains(struct record_local *l)
@@ -226,7 +221,7 @@ int record_iter_begin(struct record_local *l)
     struct record_consumer *c = &l->consumer;
     if (l->slot >= 0 || c->taking || c->beginning)
         return 0;
-    if (record_is_trainer(l))
+    if (record_role_of(l) == RECORD_TRAINER)
         (void)record_consumer_open(l);
     if (!record_lane_is_open(&c->lane))
         return 0;

@@ -13,14 +13,6 @@ void record_content_files(struct record_local *l, uint64_t identity)
         w->files[w->n_files++] = identity;
 }
 
-static uint8_t *put_hashes(uint8_t *at, const uint64_t *hashes, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        for (int k = 0; k < 8; k++)
-            *at++ = (uint8_t)(hashes[i] >> 8 * k);
-    return at;
-}
-
 void record_content(struct record_local *l, uint32_t n, const uint64_t *hashes)
 {
     struct record_worker *w = &l->worker;
@@ -30,14 +22,15 @@ void record_content(struct record_local *l, uint32_t n, const uint64_t *hashes)
                                   .batches = 1,
                                   .samples = n};
     uint8_t *both = w->batch != PP_NO_BATCH ? malloc(16 * (size_t)n) : NULL;
-    if (both) {
-        uint8_t *files = put_hashes(both, hashes, n);
-        if (w->n_files == n)
-            put_hashes(files, w->files, n);
-        else /* they were not made one by one */
-            memset(files, 0, 8 * (size_t)n);
-        record_order_block(PP_CONTENT_MAGIC, 16 * (size_t)n, &head, both);
+    for (size_t i = 0; both && i < n; i++) {
+        uint64_t file = w->n_files == n ? w->files[i] : 0; /* else they were not made one by one */
+        for (size_t k = 0; k < 8; k++) {
+            both[8 * i + k] = (uint8_t)(hashes[i] >> 8 * k);
+            both[8 * (n + i) + k] = (uint8_t)(file >> 8 * k);
+        }
     }
+    if (both)
+        record_order_block(PP_CONTENT_MAGIC, 16 * (size_t)n, &head, both);
     free(both);
     w->n_files = 0;
 }

@@ -91,7 +91,9 @@ struct pp_loader_row *record_loader_row(uint32_t loader)
 
 void record_loader_pickled(uint64_t bytes)
 {
-    struct pp_loader_row *row = loaders.newest ? record_loader_row(loaders.newest->loader) : NULL;
+    const struct record_local *l = record_local_peek();
+    int begins = l && l->consumer.beginning && loaders.newest;
+    struct pp_loader_row *row = begins ? record_loader_row(loaders.newest->loader) : NULL;
     if (row)
         row->pickled_bytes = bytes;
 }

@@ -30,7 +30,7 @@ int record_loop_wait_begin(struct record_local *l, int certain, struct record_ma
     }
     /* Not its own: a DataLoader's, a sample's, a process that makes for another one. */
     int aside = record_process.has_loader || l->slot >= 0 || l->consumer.taking || l->sample.depth;
-    if (aside || (record_process.parent_pid && !l->consumer.trains) || !record_is_trainer(l))
+    if (aside || (record_process.parent_pid && !l->consumer.trains) || record_role_of(l) != RECORD_TRAINER)
         return 0;
     int takes = !record_process.has_framework &&
                 (l->consumer.trains || !record_process.has_backward || o->asked > INFERS_AFTER);

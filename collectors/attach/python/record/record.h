@@ -403,7 +403,8 @@ uint32_t record_loader_new(const struct pp_loader_row *row);
 /* Its row, until the session is left; under the interpreter's lock. NULL: it has none, or nothing is
  * recorded. */
 struct pp_loader_row *record_loader_row(uint32_t loader);
-/* The object that a worker of the process's newest loader is started from was pickled to so many bytes. */
+/* The object that a worker of the process's newest loader is started from was pickled to so many bytes, where
+ * the thread is within iter(loader). */
 void record_loader_pickled(uint64_t bytes);
 /* Of the process's own loader, or in a worker of the one that it works for; NULL: it has none. */
 struct pp_slow_table *record_slow_table(uint32_t loader);
@@ -524,7 +525,7 @@ void record_handed_over(struct record_local *l, const struct record_mark *from);
 void record_got_handed(struct record_local *l, const struct record_mark *from, struct record_handover *h);
 
 /* The parts of a wait that loop.c puts. */
-int record_is_trainer(struct record_local *l);
+enum record_role record_role_of(struct record_local *l); /* as of now; its lane may still have another */
 /* A batch of no DataLoader came to the thread, in a job that has one. */
 void record_loop_beside(const struct record_local *l);
 /* got: as record_take_end's; the step begins behind it */

@@ -37,11 +37,20 @@ void record_worker_begin(struct record_local *l, int worker, int64_t parent_pid,
     w->at = record_now(&w->lane, 1);
 }
 
-/* What goes through a ring is no call of libc's, and its time is part of the phase that waits for it. */
-static void note_rings(void)
+/* A batch is detailed when that costs little beside its samples, else every so many are. */
+static void begin_batch(struct record_worker *w, uint64_t samples)
 {
+    double cost = w->sample_ns > 0 ? SAMPLE_COST_NS / (COST_SHARE * w->sample_ns) : 1;
+    uint32_t every = cost <= 1 ? 1 : cost > EVERY_MAX ? EVERY_MAX : (uint32_t)cost + 1;
     char target[32];
     struct dirent *e;
+    w->place = 0;
+    w->detailed = w->batches_seen++ % every == 0 || w->fingerprints || record_process.content;
+    w->n_files = 0;
+    w->batch_samples = samples;
+    if (w->batches_seen != RINGS_LOOKED_FOR)
+        return;
+    /* What goes through a ring is no call of libc's, and its time is part of the phase that waits for it. */
     DIR *d = opendir("/proc/self/fd");
     for (int n = 0; d && n < RINGS_LOOKED_AT && (e = readdir(d)); n++) {
         ssize_t got = readlinkat(dirfd(d), e->d_name, target, sizeof(target) - 1);
@@ -53,16 +62,6 @@ static void note_rings(void)
     }
     if (d)
         closedir(d);
-}
-
-/* A batch is detailed when that costs little beside its samples, else every so many are. */
-static void choose_detail(struct record_worker *w)
-{
-    double cost = w->sample_ns > 0 ? SAMPLE_COST_NS / (COST_SHARE * w->sample_ns) : 1;
-    uint32_t every = cost <= 1 ? 1 : cost > EVERY_MAX ? EVERY_MAX : (uint32_t)cost + 1;
-    w->place = 0;
-    w->detailed = w->batches_seen++ % every == 0 || w->fingerprints || record_process.content;
-    w->n_files = 0;
 }
 
 /* A span of the batch in work, until now; the next one begins there. */
@@ -92,20 +91,14 @@ void record_batch_begin(struct record_local *l, uint64_t index, uint64_t samples
     }
     w->batch = w->first_batch == PP_NO_BATCH ? PP_NO_BATCH : w->first_batch + (uint32_t)index;
     put_of_batch(w, PP_PHASE_DISPATCH_WAIT, &w->at, &now, 0);
-    choose_detail(w);
-    w->batch_samples = samples;
     w->in_batch = 1;
-    if (w->batches_seen == RINGS_LOOKED_FOR)
-        note_rings();
+    begin_batch(w, samples);
 }
 
 void record_batch_begin_here(struct record_local *l, const struct record_mark *now, uint64_t samples)
 {
-    choose_detail(&l->worker);
-    l->worker.batch_samples = samples;
     l->worker.at = *now;
-    if (l->worker.batches_seen == RINGS_LOOKED_FOR)
-        note_rings();
+    begin_batch(&l->worker, samples);
 }
 
 void record_collate(struct record_local *l, const struct record_mark *from, uint64_t samples, int failed)
