@@ -83,20 +83,11 @@ void pp_store_put_meta(struct pp_store *s, const char *section, const char *key,
         pp_store_put_row(s, ST_META, PP_ROW(v_text(section), v_text(key), meta_number(value), v_text(NULL)));
 }
 
-pp_status pp_store_meta_text(struct pp_store *s, const char *section, const char *key, const char *value)
-{
-    return pp_store_put_locked(s, ST_META,
-                               PP_ROW(v_text(section), v_text(key), v_text(value ? value : ""),
-                                      v_text(NULL)));
-}
-
-pp_status pp_store_meta_num(struct pp_store *s, const char *section, const char *key, double value,
-                            const char *unit)
-{
-    return pp_store_put_locked(s, ST_META,
-                               PP_ROW(v_text(section), v_text(key), meta_number(value), v_text(unit)));
-}
-
+PUTS(pp_store_meta_text, (struct pp_store * s, const char *section, const char *key, const char *value),
+     ST_META, v_text(section), v_text(key), v_text(value ? value : ""), v_text(NULL))
+PUTS(pp_store_meta_num,
+     (struct pp_store * s, const char *section, const char *key, double value, const char *unit), ST_META,
+     v_text(section), v_text(key), meta_number(value), v_text(unit))
 pp_status pp_store_stated(struct pp_store *s, const uint32_t said[PP_STATED])
 {
     static const struct {
@@ -118,11 +109,8 @@ pp_status pp_store_put_loss(struct pp_store *s, const char *what, uint64_t count
     return pp_store_put_row(s, ST_LOSS, PP_ROW(v_text(what), v_int(count), v_text(why)));
 }
 
-pp_status pp_store_loss(struct pp_store *s, const char *what, uint64_t count, const char *why)
-{
-    return pp_store_put_locked(s, ST_LOSS, PP_ROW(v_text(what), v_int(count), v_text(why)));
-}
-
+PUTS(pp_store_loss, (struct pp_store * s, const char *what, uint64_t count, const char *why), ST_LOSS,
+     v_text(what), v_int(count), v_text(why))
 pp_status pp_store_thread(struct pp_store *s, const struct pp_store_thread *t)
 {
     pp_status status = pp_store_enter(s);
@@ -140,19 +128,10 @@ pp_status pp_store_thread(struct pp_store *s, const struct pp_store_thread *t)
     return pp_store_leave(s, status);
 }
 
-pp_status pp_store_name(struct pp_store *s, uint16_t id, const char *name)
-{
-    return pp_store_put_locked(s, ST_NAME, PP_ROW(v_int(id), v_text(name)));
-}
-
-pp_status pp_store_queue(struct pp_store *s, const struct pp_store_queue *q)
-{
-    return pp_store_put_locked(s, ST_QUEUE,
-                               PP_ROW(v_text(q->name), v_int(q->capacity), v_int(q->puts), v_int(q->gets),
-                                      v_int(q->put_wait_ns), v_int(q->get_wait_ns), v_real(q->mean_depth),
-                                      v_real(q->share_empty), v_real(q->share_full)));
-}
-
+PUTS(pp_store_name, (struct pp_store * s, uint16_t id, const char *name), ST_NAME, v_int(id), v_text(name))
+PUTS(pp_store_queue, (struct pp_store * s, const struct pp_store_queue *q), ST_QUEUE, v_text(q->name),
+     v_int(q->capacity), v_int(q->puts), v_int(q->gets), v_int(q->put_wait_ns), v_int(q->get_wait_ns),
+     v_real(q->mean_depth), v_real(q->share_empty), v_real(q->share_full))
 pp_status pp_store_counter(struct pp_store *s, uint64_t t_ns, const char *name, double value)
 {
     if (isnan(value))
@@ -192,30 +171,16 @@ pp_status pp_store_error(struct pp_store *s, const struct pp_store_error *e)
 
 /* ---- the GPU ---- */
 
-pp_status pp_store_gpu(struct pp_store *s, const struct pp_store_gpu *g)
-{
-    return pp_store_put_locked(s, ST_GPU,
-                               PP_ROW(v_text(g->kind), v_int(g->start_ns), v_int(g->dur_ns),
-                                      v_unless(g->correlation, PP_GPU_NONE), v_unless(g->device, PP_GPU_NONE),
-                                      v_unless(g->context, PP_GPU_NONE), v_unless(g->stream, PP_GPU_NONE),
-                                      v_unless(g->thread, PP_GPU_NONE),
-                                      v_if(g->asynchronous >= 0 || g->bytes, g->bytes), v_text(g->source),
-                                      v_text(g->target),
-                                      v_if(g->asynchronous >= 0, (uint64_t)g->asynchronous), v_text(g->name),
-                                      v_if(g->result >= 0, (uint64_t)g->result)));
-}
-
-pp_status pp_store_gpu_batch(struct pp_store *s, uint32_t correlation, uint64_t batch)
-{
-    return pp_store_put_locked(s, ST_GPU_BATCH, PP_ROW(v_int(correlation), v_int(batch)));
-}
-
-pp_status pp_store_gpu_clock(struct pp_store *s, uint64_t t_ns, int64_t offset_ns, uint64_t error_ns)
-{
-    return pp_store_put_locked(s, ST_GPU_CLOCK,
-                               PP_ROW(v_int(t_ns), v_int((uint64_t)offset_ns), v_int(error_ns)));
-}
-
+PUTS(pp_store_gpu, (struct pp_store * s, const struct pp_store_gpu *g), ST_GPU, v_text(g->kind),
+     v_int(g->start_ns), v_int(g->dur_ns), v_unless(g->correlation, PP_GPU_NONE),
+     v_unless(g->device, PP_GPU_NONE), v_unless(g->context, PP_GPU_NONE), v_unless(g->stream, PP_GPU_NONE),
+     v_unless(g->thread, PP_GPU_NONE), v_if(g->asynchronous >= 0 || g->bytes, g->bytes), v_text(g->source),
+     v_text(g->target), v_if(g->asynchronous >= 0, (uint64_t)g->asynchronous), v_text(g->name),
+     v_if(g->result >= 0, (uint64_t)g->result))
+PUTS(pp_store_gpu_batch, (struct pp_store * s, uint32_t correlation, uint64_t batch), ST_GPU_BATCH,
+     v_int(correlation), v_int(batch))
+PUTS(pp_store_gpu_clock, (struct pp_store * s, uint64_t t_ns, int64_t offset_ns, uint64_t error_ns),
+     ST_GPU_CLOCK, v_int(t_ns), v_int((uint64_t)offset_ns), v_int(error_ns))
 /* ---- what is kept of the newest alone, and nothing of it in a roll-up ---- */
 
 static pp_status run_sql(struct pp_store *s, const char *text)
@@ -279,13 +244,8 @@ pp_status pp_store_request_place(struct pp_store *s, uint32_t id, const char *ad
                                               PP_ROW(v_int(id), v_text(address), v_text(prefix))));
 }
 
-pp_status pp_store_native_thread(struct pp_store *s, const struct pp_native_thread_row *t)
-{
-    return pp_store_put_locked(s, ST_NATIVE_THREAD,
-                               PP_ROW(v_int(t->id), v_int((uint64_t)t->pid), v_int((uint64_t)t->tid),
-                                      v_text(t->name)));
-}
-
+PUTS(pp_store_native_thread, (struct pp_store * s, const struct pp_native_thread_row *t), ST_NATIVE_THREAD,
+     v_int(t->id), v_int((uint64_t)t->pid), v_int((uint64_t)t->tid), v_text(t->name))
 pp_status pp_store_thread_look(struct pp_store *s, const struct pp_thread_look_row *look)
 {
     char oldest[96];
@@ -339,26 +299,12 @@ pp_status pp_store_content(struct pp_store *s, const struct pp_content_row *c)
                            v_blob(c->content, bytes), v_blob(c->files, bytes)));
 }
 
-pp_status pp_store_use(struct pp_store *s, const struct pp_use_row *u)
-{
-    return pp_store_put_locked(s, ST_USE,
-                               PP_ROW(v_int((uint64_t)u->pid), v_int(u->loader), v_int(u->epoch),
-                                      v_int(u->first_batch), v_int(u->batches), v_int((uint64_t)u->trained),
-                                      v_int(u->step)));
-}
-
-pp_status pp_store_fact(struct pp_store *s, const struct pp_fact_row *f)
-{
-    return pp_store_put_locked(s, ST_FACT,
-                               PP_ROW(v_int((uint64_t)f->pid), v_int(f->loader), v_int(f->epoch),
-                                      v_text(f->key), v_text(f->value)));
-}
-
-pp_status pp_store_state(struct pp_store *s, const struct pp_state_row *e)
-{
-    return pp_store_put_locked(s, ST_STATE,
-                               PP_ROW(v_int((uint64_t)e->pid), v_int(e->t_ns),
-                                      v_unless(e->dur_ns, UINT64_MAX), v_text(e->action), v_text(e->via),
-                                      v_text(e->path), v_text(e->place), v_text(e->value),
-                                      v_int(e->iterations), v_unless(e->batch, PP_NO_BATCH), v_int(e->step)));
-}
+PUTS(pp_store_use, (struct pp_store * s, const struct pp_use_row *u), ST_USE, v_int((uint64_t)u->pid),
+     v_int(u->loader), v_int(u->epoch), v_int(u->first_batch), v_int(u->batches), v_int((uint64_t)u->trained),
+     v_int(u->step))
+PUTS(pp_store_fact, (struct pp_store * s, const struct pp_fact_row *f), ST_FACT, v_int((uint64_t)f->pid),
+     v_int(f->loader), v_int(f->epoch), v_text(f->key), v_text(f->value))
+PUTS(pp_store_state, (struct pp_store * s, const struct pp_state_row *e), ST_STATE, v_int((uint64_t)e->pid),
+     v_int(e->t_ns), v_unless(e->dur_ns, UINT64_MAX), v_text(e->action), v_text(e->via), v_text(e->path),
+     v_text(e->place), v_text(e->value), v_int(e->iterations), v_unless(e->batch, PP_NO_BATCH),
+     v_int(e->step))

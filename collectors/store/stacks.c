@@ -18,27 +18,12 @@ static struct pp_store_stacks *stacks_of(struct pp_store *s)
     return s->stacks;
 }
 
-pp_status pp_store_stack_function(struct pp_store *s, const struct pp_stack_function_row *f)
-{
-    return pp_store_put_locked(s, ST_STACK_FUNCTION,
-                               PP_ROW(v_int(f->id), v_text(f->function), v_text(f->file),
-                                      v_int(f->first_line)));
-}
-
-pp_status pp_store_stack(struct pp_store *s, const struct pp_stack_row *frame)
-{
-    return pp_store_put_locked(s, ST_STACK,
-                               PP_ROW(v_int(frame->id), v_unless(frame->parent, 0), v_int(frame->function),
-                                      v_unless(frame->line, 0), v_unless(frame->op, 0)));
-}
-
-pp_status pp_store_stack_op(struct pp_store *s, const struct pp_stack_op_row *op)
-{
-    return pp_store_put_locked(s, ST_STACK_OP,
-                               PP_ROW(v_int(op->id), v_text(op->path), v_text(op->class),
-                                      v_text(op->arguments)));
-}
-
+PUTS(pp_store_stack_function, (struct pp_store * s, const struct pp_stack_function_row *f), ST_STACK_FUNCTION,
+     v_int(f->id), v_text(f->function), v_text(f->file), v_int(f->first_line))
+PUTS(pp_store_stack, (struct pp_store * s, const struct pp_stack_row *frame), ST_STACK, v_int(frame->id),
+     v_unless(frame->parent, 0), v_int(frame->function), v_unless(frame->line, 0), v_unless(frame->op, 0))
+PUTS(pp_store_stack_op, (struct pp_store * s, const struct pp_stack_op_row *op), ST_STACK_OP, v_int(op->id),
+     v_text(op->path), v_text(op->class), v_text(op->arguments))
 pp_status pp_store_stack_thread(struct pp_store *s, int64_t pid, int64_t tid, uint32_t *thread)
 {
     struct pp_store_who who = {(int32_t)pid, (int32_t)tid};

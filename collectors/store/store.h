@@ -212,6 +212,12 @@ pp_status pp_store_put_row(struct pp_store *s, enum pp_store_statement which, co
 /* The same, which takes the lock. */
 pp_status pp_store_put_locked(struct pp_store *s, enum pp_store_statement which, const struct pp_value *v,
                               int n);
+/* A function of writer.h that puts one row, of these values of its parameters. */
+#define PUTS(function, parameters, statement, ...) \
+    pp_status function parameters \
+    { \
+        return pp_store_put_locked(s, statement, PP_ROW(__VA_ARGS__)); \
+    }
 pp_status pp_store_put_loss(struct pp_store *s, const char *what, uint64_t count, const char *why);
 void pp_store_put_meta(struct pp_store *s, const char *section, const char *key, double value);
 
