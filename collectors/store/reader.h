@@ -113,11 +113,9 @@ struct pp_error_row {
     uint64_t count; /* 1, or how many the row stands for */
 };
 typedef void pp_error_fn(void *ctx, const struct pp_error_row *row);
-pp_status pp_reader_each_error(struct pp_reader *r, pp_error_fn *fn, void *ctx, struct pp_err *err);
-
-/* The same for errors written after *last_id (0: all), which is moved on. */
-pp_status pp_reader_each_error_after(struct pp_reader *r, int64_t *last_id, pp_error_fn *fn, void *ctx,
-                                     struct pp_err *err);
+/* Those written after *last_id (0: all), which is moved on; all with last_id NULL. */
+pp_status pp_reader_each_error(struct pp_reader *r, int64_t *last_id, pp_error_fn *fn, void *ctx,
+                               struct pp_err *err);
 
 struct pp_queue_row {
     const char *name;
@@ -128,10 +126,9 @@ typedef void pp_queue_fn(void *ctx, const struct pp_queue_row *row);
 pp_status pp_reader_each_queue(struct pp_reader *r, pp_queue_fn *fn, void *ctx, struct pp_err *err);
 
 typedef void pp_counter_fn(void *ctx, uint64_t t_ns, const char *name, double value);
-pp_status pp_reader_each_counter(struct pp_reader *r, pp_counter_fn *fn, void *ctx, struct pp_err *err);
-/* The same for counters written after *last_id (0: all), which is moved on. */
-pp_status pp_reader_each_counter_after(struct pp_reader *r, int64_t *last_id, pp_counter_fn *fn, void *ctx,
-                                       struct pp_err *err);
+/* Of those written after *last_id, as for errors. */
+pp_status pp_reader_each_counter(struct pp_reader *r, int64_t *last_id, pp_counter_fn *fn, void *ctx,
+                                 struct pp_err *err);
 
 /* What the GPU did, in the order stored; absent values as in struct pp_store_gpu. None in a file without
  * CUPTI. */

@@ -2,9 +2,11 @@
  * row by row. */
 #include "collectors/store/reader_impl.h"
 
-pp_status pp_reader_each_error_after(struct pp_reader *r, int64_t *last_id, pp_error_fn *fn, void *ctx,
-                                     struct pp_err *err)
+pp_status pp_reader_each_error(struct pp_reader *r, int64_t *last_id, pp_error_fn *fn, void *ctx,
+                               struct pp_err *err)
 {
+    int64_t from = 0;
+    last_id = last_id ? last_id : &from;
     struct query q = reader_query_of(
         r,
         "SELECT t_ns, thread, batch, sample, path, kind, action, reason, count, id FROM error WHERE id > ? ORDER BY id",
@@ -25,12 +27,6 @@ pp_status pp_reader_each_error_after(struct pp_reader *r, int64_t *last_id, pp_e
         fn(ctx, &e);
     }
     return query_end(&q, err);
-}
-
-pp_status pp_reader_each_error(struct pp_reader *r, pp_error_fn *fn, void *ctx, struct pp_err *err)
-{
-    int64_t from = 0;
-    return pp_reader_each_error_after(r, &from, fn, ctx, err);
 }
 
 pp_status pp_reader_each_queue(struct pp_reader *r, pp_queue_fn *fn, void *ctx, struct pp_err *err)
@@ -55,9 +51,11 @@ pp_status pp_reader_each_queue(struct pp_reader *r, pp_queue_fn *fn, void *ctx, 
     return query_end(&q, err);
 }
 
-pp_status pp_reader_each_counter_after(struct pp_reader *r, int64_t *last_id, pp_counter_fn *fn, void *ctx,
-                                       struct pp_err *err)
+pp_status pp_reader_each_counter(struct pp_reader *r, int64_t *last_id, pp_counter_fn *fn, void *ctx,
+                                 struct pp_err *err)
 {
+    int64_t from = 0;
+    last_id = last_id ? last_id : &from;
     struct query q = reader_query_of(r, "SELECT t_ns, name, value, id FROM counter WHERE id > ? ORDER BY id",
                                      PP_ROW(v_int((uint64_t)*last_id)));
     while (query_row(&q)) {
@@ -65,12 +63,6 @@ pp_status pp_reader_each_counter_after(struct pp_reader *r, int64_t *last_id, pp
         fn(ctx, col_num(&q, 0), col_text(&q, 1), sqlite3_column_double(q.st, 2));
     }
     return query_end(&q, err);
-}
-
-pp_status pp_reader_each_counter(struct pp_reader *r, pp_counter_fn *fn, void *ctx, struct pp_err *err)
-{
-    int64_t from = 0;
-    return pp_reader_each_counter_after(r, &from, fn, ctx, err);
 }
 
 pp_status pp_reader_each_open_phase(struct pp_reader *r, uint64_t from_ns, uint64_t to_ns,

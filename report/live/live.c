@@ -281,9 +281,9 @@ static pp_status read_new(struct pp_live *l, struct pp_err *err)
     if (status == PP_OK)
         status = pp_reader_each_second_after(r, &l->second_id, live_add_part, l, err);
     if (status == PP_OK)
-        status = pp_reader_each_error_after(r, &l->error_id, live_add_error, l, err);
+        status = pp_reader_each_error(r, &l->error_id, live_add_error, l, err);
     if (status == PP_OK)
-        status = pp_reader_each_counter_after(r, &l->counter_id, live_add_counter, l, err);
+        status = pp_reader_each_counter(r, &l->counter_id, live_add_counter, l, err);
     if (status == PP_OK)
         status = pp_reader_each_open_phase(r, l->open_ns + 1, UINT64_MAX, live_add_open_phase, l, err);
     if (status == PP_OK)

@@ -312,7 +312,7 @@ static void clip_error(void *ctx, const struct pp_error_row *row)
 static pp_status each_error(void *ctx, pp_error_fn *fn, void *fn_ctx, struct pp_err *err)
 {
     const struct opened *o = ctx;
-    return pp_reader_each_error(o->reader, clip_error, &(struct rows){o, {.error = fn}, fn_ctx}, err);
+    return pp_reader_each_error(o->reader, NULL, clip_error, &(struct rows){o, {.error = fn}, fn_ctx}, err);
 }
 
 static void clip_counter(void *ctx, uint64_t t_ns, const char *name, double value)
@@ -325,7 +325,8 @@ static void clip_counter(void *ctx, uint64_t t_ns, const char *name, double valu
 static pp_status each_counter(void *ctx, pp_counter_fn *fn, void *fn_ctx, struct pp_err *err)
 {
     const struct opened *o = ctx;
-    return pp_reader_each_counter(o->reader, clip_counter, &(struct rows){o, {.counter = fn}, fn_ctx}, err);
+    return pp_reader_each_counter(o->reader, NULL, clip_counter, &(struct rows){o, {.counter = fn}, fn_ctx},
+                                  err);
 }
 
 static pp_status each_order(void *ctx, const struct pp_order_row *only, pp_order_fn *fn, void *fn_ctx,

@@ -96,7 +96,7 @@ static void read_back(const char *path, struct seen *s)
     *s = (struct seen){.records = -1, .records_dropped = -1, .clock_error_ns = -1, .utilization = -1};
     assert_int_equal(pp_reader_open(path, &r, &err), PP_OK);
     assert_int_equal(pp_reader_each_gpu(r, on_row, s, &err), PP_OK);
-    assert_int_equal(pp_reader_each_counter(r, on_counter, s, &err), PP_OK);
+    assert_int_equal(pp_reader_each_counter(r, NULL, on_counter, s, &err), PP_OK);
     assert_int_equal(pp_reader_each_loss(r, on_loss, s, &err), PP_OK);
     snprintf(s->activity, sizeof(s->activity), "%s",
              (text = pp_reader_meta(r, "gpu", "activity")) ? text : "");

@@ -242,7 +242,7 @@ static void the_shipped_rows_count_process_and_machine(void **state)
     assert_int_equal(pp_store_finish(store, &err), PP_OK);
     pp_store_close(store);
     assert_int_equal(pp_reader_open(store_path, &r, &err), PP_OK);
-    assert_int_equal(pp_reader_each_counter(r, count_counter, seen, &err), PP_OK);
+    assert_int_equal(pp_reader_each_counter(r, NULL, count_counter, seen, &err), PP_OK);
     pp_reader_close(r);
     assert_true(seen[0] >= 4 && seen[1] == 2 && seen[2] >= 10);
 }

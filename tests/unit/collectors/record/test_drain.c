@@ -117,7 +117,7 @@ static void test_producers_and_drain(void **state)
     assert_int_equal(pp_reader_meta_num(r, "result", "recorder_cpu_ns", &cost), 1);
     assert_true(cost > 0);
     assert_non_null(pp_reader_meta(r, "run", "session_id"));
-    assert_int_equal(pp_reader_each_counter(r, count_counters, &counters, &err), PP_OK);
+    assert_int_equal(pp_reader_each_counter(r, NULL, count_counters, &counters, &err), PP_OK);
     assert_true((counters & 0xff) >= 2 && counters >> 8 >= 2); /* at the start and at the end */
     pp_reader_close(r);
 }

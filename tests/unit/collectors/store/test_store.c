@@ -108,12 +108,12 @@ static void test_everything_comes_back(void **state)
     assert_true(v == 2);
     assert_int_equal(pp_reader_each_meta(r, "config", collect_meta, &metas, &err), PP_OK);
     assert_int_equal(metas, 3);
-    assert_int_equal(pp_reader_each_error(r, collect_error, &e, &err), PP_OK);
+    assert_int_equal(pp_reader_each_error(r, NULL, collect_error, &e, &err), PP_OK);
     assert_int_equal(e.sample, 77);
     assert_int_equal(e.batch, PP_NO_BATCH);
     assert_int_equal(e.count, 1);
     assert_int_equal(pp_reader_each_queue(r, collect_queue, &queues, &err), PP_OK);
-    assert_int_equal(pp_reader_each_counter(r, collect_counter, &counters, &err), PP_OK);
+    assert_int_equal(pp_reader_each_counter(r, NULL, collect_counter, &counters, &err), PP_OK);
     assert_int_equal(pp_reader_each_loss(r, collect_loss, &lost, &err), PP_OK);
     assert_int_equal(queues, 1);
     assert_int_equal(counters, 1);

@@ -84,7 +84,7 @@ static void test_memory_is_bounded(void **state)
     pp_store_close(s);
     struct pp_reader *r;
     assert_int_equal(pp_reader_open(store_path, &r, NULL), PP_OK);
-    assert_int_equal(pp_reader_each_counter(r, count_memory, &n, NULL), PP_OK);
+    assert_int_equal(pp_reader_each_counter(r, NULL, count_memory, &n, NULL), PP_OK);
     assert_int_equal(n, PP_MEMORY_READINGS / 2);
     pp_reader_close(r);
 }
