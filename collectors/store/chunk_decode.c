@@ -59,11 +59,6 @@ static inline uint64_t unzigzag(uint64_t v)
     return (v >> 1) ^ (0 - (v & 1));
 }
 
-static size_t block_of(size_t left)
-{
-    return left < BLOCK ? left : BLOCK;
-}
-
 /* ---- finding the columns ---- */
 
 /* The bytes of a block of n values that begins with this one; SIZE_MAX: no block does. */
@@ -88,8 +83,9 @@ static int find_columns(struct pp_chunk_column columns[COLUMNS], const uint8_t *
         if (!pp_varint_get(&p, end, &c->last))
             return 0;
         c->at = form == FORM_BLOCKS ? p : NULL;
-        for (size_t left = n; p && c->at && left; left -= block_of(left)) {
-            size_t bytes = p < end ? block_bytes(*p, block_of(left)) : SIZE_MAX;
+        for (size_t left = n, count; p && c->at && left; left -= count) {
+            count = left < BLOCK ? left : BLOCK;
+            size_t bytes = p < end ? block_bytes(*p, count) : SIZE_MAX;
             p = bytes <= (size_t)(end - p) ? p + bytes : NULL;
         }
     }
@@ -211,7 +207,7 @@ static const struct pp_span *next_spans(struct pp_chunk_codec *c, size_t n)
     if (!pp_chunk_reserve(&c->spans, &c->spans_cap, n, sizeof(*c->spans)))
         return NULL;
     for (size_t from = 0; from < n; from += BLOCK) {
-        size_t count = block_of(n - from);
+        size_t count = n - from < BLOCK ? n - from : BLOCK;
         struct pp_chunk_column *column = c->column;
         memset(c->spans + from, 0, count * sizeof(*c->spans));
 #define GET(field, type, predictor, bit) \

@@ -142,7 +142,7 @@ static pp_status carry_over(struct pp_store *s, const struct pp_rings *r, uint64
     struct pp_span *piece = status ? NULL : malloc(PIECE * sizeof(*piece));
     if (!status && !piece)
         status = PP_E_NO_MEMORY;
-    for (uint32_t i = 0; i < pp_rings_threads(r) && !status; i++) {
+    for (uint32_t i = 0; i < f->threads && !status; i++) {
         struct pp_ring_file ring;
         int fd = pp_rings_open_ring(r, i, &ring);
         if (fd < 0)
@@ -220,7 +220,7 @@ pp_status pp_store_recover(const char *path, uint64_t *spans, struct pp_err *err
     case PP_RINGS_DEAD: break;
     }
     uint64_t n = 0; /* spans that no commit has */
-    for (uint32_t i = 0; i < pp_rings_threads(&r); i++) {
+    for (uint32_t i = 0; i < r.file->threads; i++) {
         struct pp_ring_file ring;
         int fd = pp_rings_open_ring(&r, i, &ring);
         if (fd < 0)

@@ -47,6 +47,8 @@ enum pp_rings_found pp_rings_open(const char *path, struct pp_rings *r)
         free(f);
         r->file = NULL;
     }
+    if (r->file && r->file->threads > PP_THREADS_MAX)
+        r->file->threads = PP_THREADS_MAX;
     int held = ours ? fcntl(r->fd, F_OFD_SETLK, &fl) != 0 && (errno == EAGAIN || errno == EACCES)
                     : fcntl(r->fd, F_OFD_GETLK, &fl) == 0 && fl.l_type != F_UNLCK;
     /* A process that records without a collector, or the child it forked, holds a lock on this one. */
@@ -117,9 +119,4 @@ int pp_rings_open_ring(const struct pp_rings *r, uint32_t i, struct pp_ring_file
         return fd;
     close(fd);
     return -1;
-}
-
-uint32_t pp_rings_threads(const struct pp_rings *r)
-{
-    return r->file->threads < PP_THREADS_MAX ? r->file->threads : PP_THREADS_MAX;
 }

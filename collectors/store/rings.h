@@ -11,7 +11,7 @@
 struct pp_rings {
     char dir[PATH_MAX];
     int fd;                       /* session file; closing it gives the lock back */
-    struct pp_session_file *file; /* a copy; NULL: not a session file we can read */
+    struct pp_session_file *file; /* a copy, with PP_THREADS_MAX threads at most; NULL: none we can read */
 };
 
 /* Foreign: of another user, or where others may write, and of no live recorder; they are neither read nor
@@ -24,9 +24,8 @@ void pp_rings_close(struct pp_rings *r);
 /* Removes the files. Cut off in here, what is left is still a session. */
 void pp_rings_remove(const struct pp_rings *r);
 
-/* Of a session that can be read: */
-uint32_t pp_rings_threads(const struct pp_rings *r);
-/* Opens ring i and says which records are in it; -1 when there is none or it does not hold together. */
+/* Opens ring i of a session that can be read, and says which records are in it; -1 when there is none or it
+ * does not hold together. */
 int pp_rings_open_ring(const struct pp_rings *r, uint32_t i, struct pp_ring_file *ring);
 
 /* Ring files of an earlier run are worthless once path is replaced: removes them, but not the session of that

@@ -42,15 +42,6 @@ enum pp_detail pp_store_detail(const struct pp_store *s)
 
 #define SLOTS 512u /* a power of two; at most half full, then merging starts afresh: parts add up */
 
-/* Whether the span goes into one of its group. */
-static int is_merged(enum pp_detail detail, pp_lane lane, const struct pp_span *s)
-{
-    int of_one_sample = s->batch != PP_NO_BATCH && s->sample != PP_NO_SAMPLE && !(s->flags & PP_SPAN_COUNT);
-    if (s->phase == PP_PHASE_COUNTER || (s->flags & (PP_SPAN_ERROR | PP_SPAN_RETRY | PP_SPAN_UNFINISHED)))
-        return 0;
-    return of_one_sample || (detail == PP_DETAIL_ROLLUP && lane != PP_LANE_TRAINER);
-}
-
 size_t pp_detail_merge(enum pp_detail detail, pp_lane lane, struct pp_span *spans, size_t n)
 {
     uint32_t slot[SLOTS] = {0}; /* 1 + index of a group's span; 0: free */
@@ -59,7 +50,11 @@ size_t pp_detail_merge(enum pp_detail detail, pp_lane lane, struct pp_span *span
         return n;
     for (size_t i = 0; i < n; i++) {
         struct pp_span first = spans[i]; /* of its group */
-        if (!is_merged(detail, lane, &first)) {
+        int of_one_sample = first.batch != PP_NO_BATCH && first.sample != PP_NO_SAMPLE &&
+                            !(first.flags & PP_SPAN_COUNT),
+            stays = first.phase == PP_PHASE_COUNTER ||
+                    (first.flags & (PP_SPAN_ERROR | PP_SPAN_RETRY | PP_SPAN_UNFINISHED));
+        if (stays || !(of_one_sample || (detail == PP_DETAIL_ROLLUP && lane != PP_LANE_TRAINER))) {
             spans[kept++] = first;
             continue;
         }
@@ -126,13 +121,6 @@ static pp_status add_to_chunk(struct pp_store *s, uint32_t thread)
     return added ? PP_OK : no_memory(s);
 }
 
-/* The size is that of the last commit: spans of one transaction are left out together, from chunks and from
- * roll-ups. */
-static int at_max_bytes(const struct pp_store *s)
-{
-    return s->max_bytes && s->file_bytes >= s->max_bytes;
-}
-
 static pp_status write_chunk(struct pp_store *s, uint32_t thread, int compress)
 {
     struct pp_store_pending *p = &s->pending[thread];
@@ -141,7 +129,9 @@ static pp_status write_chunk(struct pp_store *s, uint32_t thread, int compress)
     pp_status status = pp_store_begin(s);
     if (status)
         return status;
-    if (at_max_bytes(s)) {
+    /* The size is that of the last commit: spans of one transaction are left out together, from chunks and
+     * from roll-ups. */
+    if (s->max_bytes && s->file_bytes >= s->max_bytes) {
         /* Said at once, for a run that is killed; how many is said at the end. */
         if (!s->over_bytes)
             status = pp_store_put_loss(s, "detail", 0,
@@ -223,7 +213,7 @@ pp_status pp_store_append_from(struct pp_store *s, uint32_t thread, pp_span_sour
             break;
         /* They are summed up, and pending from then on. */
         pp_chunk_look(p->chunk, &p->shape, p->spans, p->n, n);
-        if (!at_max_bytes(s) &&
+        if (!(s->max_bytes && s->file_bytes >= s->max_bytes) &&
             pp_rollup_add(s->rollup, thread, p->spans + p->n, n, &p->shape) != SQLITE_OK) {
             status = pp_store_fail(s, "cannot write roll-ups to");
             break;
