@@ -141,7 +141,7 @@ static void loaders_poll(void *state)
     const struct pp_loader_row *most = NULL, *slowest = NULL;
     char keys[2][48] = {"", ""}; /* of these two */
     double most_batches = 0;
-    pp_loaders_files_read(l->dir, take_file, l);
+    pp_loaders_files_take(l->dir, PP_FILES_STAY, take_file, l);
     /* The loader that a report is about: the one that has given most batches so far, unless the training
      * thread has waited for another one twice as long as for it, and for a second at least. */
     for (size_t k = 0; k < l->n_known; k++)

@@ -77,7 +77,8 @@ static int read_file(int dir, const char *name, uint64_t *left, pp_order_block_f
     return sound;
 }
 
-static struct pp_session_taken visit_files(const char *path, pp_order_block_fn *fn, void *ctx, int removes)
+struct pp_session_taken pp_order_files_take(const char *path, enum pp_session_files then,
+                                            pp_order_block_fn *fn, void *ctx)
 {
     struct pp_session_taken t = {0};
     uint64_t left = ALL_BYTES;
@@ -92,20 +93,10 @@ static struct pp_session_taken visit_files(const char *path, pp_order_block_fn *
             t.taken += sound;
             t.unsound += !sound;
         }
-        if (removes)
+        if (then == PP_FILES_GO)
             unlinkat(dirfd(d), e->d_name, 0);
     }
     if (d)
         closedir(d);
     return t;
-}
-
-struct pp_session_taken pp_order_files_take(const char *path, pp_order_block_fn *fn, void *ctx)
-{
-    return visit_files(path, fn, ctx, 1);
-}
-
-struct pp_session_taken pp_order_files_read(const char *path, pp_order_block_fn *fn, void *ctx)
-{
-    return visit_files(path, fn, ctx, 0);
 }

@@ -25,7 +25,7 @@ struct kind {
     pp_loaders_file_fn *loaders;
     pp_rank_file_fn *rank;
     void *ctx;
-    int keep; /* the files stay */
+    enum pp_session_files then;
 };
 
 /* Ends its texts, too. */
@@ -100,7 +100,7 @@ static struct pp_session_taken take_files(const char *path, const struct kind *k
             if (sound && k->rank)
                 k->rank(k->ctx, &f.rank);
         }
-        if (!k->keep)
+        if (k->then == PP_FILES_GO)
             unlinkat(dirfd(d), e->d_name, 0);
     }
     if (d)
@@ -116,14 +116,10 @@ struct pp_session_taken pp_process_files_take(const char *dir, pp_process_file_f
     return take_files(dir, &(struct kind){KIND(PROCESS, process)});
 }
 
-struct pp_session_taken pp_loaders_files_take(const char *dir, pp_loaders_file_fn *fn, void *ctx)
+struct pp_session_taken pp_loaders_files_take(const char *dir, enum pp_session_files then,
+                                              pp_loaders_file_fn *fn, void *ctx)
 {
-    return take_files(dir, &(struct kind){KIND(LOADERS, loaders)});
-}
-
-struct pp_session_taken pp_loaders_files_read(const char *dir, pp_loaders_file_fn *fn, void *ctx)
-{
-    return take_files(dir, &(struct kind){KIND(LOADERS, loaders), .keep = 1});
+    return take_files(dir, &(struct kind){KIND(LOADERS, loaders), .then = then});
 }
 
 struct pp_session_taken pp_rank_files_take(const char *dir, pp_rank_file_fn *fn, void *ctx)

@@ -25,12 +25,15 @@ typedef void pp_process_file_fn(void *ctx, const struct pp_process_file *f);
 typedef void pp_loaders_file_fn(void *ctx, const struct pp_loaders_file *f);
 typedef void pp_rank_file_fn(void *ctx, const struct pp_rank_file *f);
 
-/* Each hands every sound file of its kind to fn (NULL: to none) and removes all of its kind. */
+/* What becomes of files that were read; of those that stay the processes may be writing. */
+enum pp_session_files { PP_FILES_GO, PP_FILES_STAY };
+
+/* Each hands every sound file of its kind to fn (NULL: to none) and removes all of its kind, unless they are
+ * to stay. */
 struct pp_session_taken pp_process_files_take(const char *dir, pp_process_file_fn *fn, void *ctx);
-struct pp_session_taken pp_loaders_files_take(const char *dir, pp_loaders_file_fn *fn, void *ctx);
+struct pp_session_taken pp_loaders_files_take(const char *dir, enum pp_session_files then,
+                                              pp_loaders_file_fn *fn, void *ctx);
 struct pp_session_taken pp_rank_files_take(const char *dir, pp_rank_file_fn *fn, void *ctx);
-/* The same without removing; their processes may be writing. */
-struct pp_session_taken pp_loaders_files_read(const char *dir, pp_loaders_file_fn *fn, void *ctx);
 
 /* A mapped file of so many zero bytes, which the job's processes are going to fill while it is read here:
  * DIR/NAME, its name into path. One that a killed recording left is replaced. what: "requests", for the

@@ -180,7 +180,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (taken.taken != seen.processes || taken.taken > 1)
         abort(); /* one name fits the pid in it at most */
     store_and_read(data, size, odd);
-    taken = pp_loaders_files_take(scratch_path("session"), see_loaders, &seen);
+    taken = pp_loaders_files_take(scratch_path("session"), PP_FILES_GO, see_loaders, &seen);
     if (taken.taken != seen.loaders || taken.taken > 1)
         abort();
     taken = pp_rank_files_take(scratch_path("session"), see_rank, &seen);
@@ -188,7 +188,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     clear(PP_RANK_FILE_PREFIX);
     put(PP_ORDER_FILE_PREFIX, data, size, odd);
-    pp_order_files_take(scratch_path("session"), see_order, &seen);
+    pp_order_files_take(scratch_path("session"), PP_FILES_GO, see_order, &seen);
     clear(PP_ORDER_FILE_PREFIX);
     clear(PP_PROCESS_FILE_PREFIX);
     clear(PP_LOADERS_FILE_PREFIX);

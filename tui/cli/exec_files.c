@@ -162,10 +162,10 @@ void exec_files_take(struct pp_store *store, const char *dir, struct exec_totals
 {
     struct taking g = {store, totals};
     lose_files(store, "processes", pp_process_files_take(dir, take_process, &g));
-    struct pp_session_taken loaders = pp_loaders_files_take(dir, stored_already, NULL);
+    struct pp_session_taken loaders = pp_loaders_files_take(dir, PP_FILES_GO, stored_already, NULL);
     lose_files(store, "loaders", loaders);
     totals->loading = loaders.taken;
-    lose_files(store, "sample lists", pp_order_files_take(dir, take_block, &g));
+    lose_files(store, "sample lists", pp_order_files_take(dir, PP_FILES_GO, take_block, &g));
 }
 
 void exec_files_recover(struct pp_store *store, const char *dir)

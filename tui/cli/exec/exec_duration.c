@@ -59,7 +59,7 @@ static void *run_duration(void *arg)
         d->ended = 1;
         kill(d->program, signals[sent]);
         if (!sent)
-            pp_loaders_files_read(d->session, interrupt_loading, d);
+            pp_loaders_files_take(d->session, PP_FILES_STAY, interrupt_loading, d);
         sent++;
         until = now + GRACE_NS;
     }

@@ -22,9 +22,9 @@ static void clear_session_dir(struct exec_record *r)
     char map[PATH_MAX + sizeof(PP_MAP_FILE_NAME)];
     snprintf(map, sizeof(map), "%s/" PP_MAP_FILE_NAME, pp_recording_rings_dir(r->recording));
     pp_process_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
-    pp_loaders_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
+    pp_loaders_files_take(pp_recording_rings_dir(r->recording), PP_FILES_GO, NULL, NULL);
     pp_rank_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
-    pp_order_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
+    pp_order_files_take(pp_recording_rings_dir(r->recording), PP_FILES_GO, NULL, NULL);
     exec_files_unhooked(pp_recording_rings_dir(r->recording), r->unhooked);
     unlink(map);
 }

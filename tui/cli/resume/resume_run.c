@@ -66,7 +66,7 @@ static void look(const char *path, int depth, struct progress *p)
     char inner[PATH_MAX + 512];
     DIR *d = depth < 2 ? opendir(path) : NULL;
     if (depth)
-        pp_order_files_read(path, note_block, p);
+        pp_order_files_take(path, PP_FILES_STAY, note_block, p);
     for (struct dirent *e; d && (e = readdir(d));) {
         size_t n = strlen(e->d_name);
         if (depth ? e->d_name[0] == '.' || (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN)

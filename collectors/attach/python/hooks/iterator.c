@@ -180,7 +180,6 @@ static void note_order(const struct record_iteration *it, PyObject *index, int b
         }
         record_order_sample(number);
     }
-    record_order_batch_end();
 }
 
 PyObject *iterator_index(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)

@@ -21,8 +21,8 @@ static struct {
     uint64_t last;
     size_t before; /* of the batch that is begun: where it begins, and the sample before it */
     uint64_t last_before;
-    uint32_t n;     /* its samples */
-    uint64_t forks; /* of the process whose window it is: a child has nothing of it to write */
+    uint32_t n, left; /* its samples, and those to come */
+    uint64_t forks;   /* of the process whose window it is: a child has nothing of it to write */
     void (*before_unmap)(int goes_on);
     int off;
 } order;
@@ -178,17 +178,15 @@ int record_order_batch(const struct record_iteration *it, uint64_t n)
     order.last_before = order.last;
     uint8_t *end = pp_sample_list_put_batch(order.buf + order.used, n);
     order.used = (size_t)(end - order.buf);
-    order.n = (uint32_t)n;
+    order.n = order.left = (uint32_t)n;
     return 1;
 }
 
 void record_order_sample(uint64_t sample)
 {
     order.used = (size_t)(pp_sample_list_put(order.buf + order.used, sample, &order.last) - order.buf);
-}
-
-void record_order_batch_end(void)
-{
+    if (--order.left)
+        return;
     order.head.batches++;
     order.head.samples += order.n;
     put_head();

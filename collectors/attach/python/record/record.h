@@ -347,10 +347,9 @@ static inline void record_put_since(struct record_lane *lane, pp_phase phase, st
 /* ---- order.c: which samples the job's samplers gave ---- */
 
 /* The next batch of the iteration, it->sent not yet counted up, has n samples. 0: they are not recorded. Then
- * n numbers, and the end; or it is unknown. */
+ * n numbers, or it is unknown. */
 int record_order_batch(const struct record_iteration *it, uint64_t n);
 void record_order_sample(uint64_t sample);
-void record_order_batch_end(void);
 /* A batch whose samples have no numbers; begun: it was, with those before, and is undone. */
 void record_order_unknown(const struct record_iteration *it, int begun);
 void record_order_end(const struct record_iteration *it);    /* the sampler has no more */

@@ -96,7 +96,7 @@ static void sound_blocks_are_taken(void **state)
         struct made m = block(e);
         put("order-77", &m, sizeof(m.b) + m.b.bytes);
     }
-    struct pp_session_taken t = pp_order_files_take(dir, take, &s);
+    struct pp_session_taken t = pp_order_files_take(dir, PP_FILES_GO, take, &s);
     assert_true(t.taken == 1 && t.unsound == 0 && s.n == 3 && s.pid == 77 && s.epochs == 7);
 }
 
@@ -118,7 +118,7 @@ static void zeros_end_a_window(void **state)
     put("order-79", &m, sizeof(m.b));
     put("order-79", zeros, sizeof(zeros));
     put("order-79", zeros, sizeof(zeros));
-    struct pp_session_taken t = pp_order_files_take(dir, take, &s);
+    struct pp_session_taken t = pp_order_files_take(dir, PP_FILES_GO, take, &s);
     assert_true(t.taken == 2 && t.unsound == 1 && s.n == 3 && s.epochs == 3);
 }
 
@@ -152,7 +152,7 @@ static void kinds_are_told_by_their_magic(void **state)
         int n = 0;
         put("order-77", &b, sizeof(b));
         put("order-77", cases[i].behind, b.bytes);
-        struct pp_session_taken t = pp_order_files_take(dir, count_block, &n);
+        struct pp_session_taken t = pp_order_files_take(dir, PP_FILES_GO, count_block, &n);
         if (t.taken != (unsigned)cases[i].sound || n != cases[i].sound)
             fail_msg("case %zu: %u sound, %d given", i, t.taken, n);
     }
@@ -176,7 +176,7 @@ static void what_is_damaged_is_counted_and_goes(void **state)
     put("order-x", &m, 3);
     assert_int_equal(symlink("/etc/passwd", name("order-6")), 0);
     assert_int_equal(mkfifo(name("order-7"), 0600), 0);
-    struct pp_session_taken t = pp_order_files_take(dir, take, &s);
+    struct pp_session_taken t = pp_order_files_take(dir, PP_FILES_GO, take, &s);
     assert_true(t.taken == 0 && t.unsound == 8 && s.n == 1);
 }
 

@@ -114,12 +114,12 @@ static void test_loaders_are_bounded(void **state)
     f->n_loaders = UINT32_MAX;
     put("loaders-7", f, sizeof(*f));
     put("loaders-8", f, sizeof(*f));
-    struct pp_session_taken taken = pp_loaders_files_take(dir, get_loaders, &got);
+    struct pp_session_taken taken = pp_loaders_files_take(dir, PP_FILES_GO, get_loaders, &got);
     assert_int_equal(taken.taken, 1);
     assert_int_equal(taken.unsound, 1);
     assert_int_equal(got.loaders, PP_LOADERS_MAX);
     put("loaders-7", f, sizeof(*f));
-    taken = pp_loaders_files_take(dir, NULL, NULL); /* removes, and does not look */
+    taken = pp_loaders_files_take(dir, PP_FILES_GO, NULL, NULL); /* removes, and does not look */
     assert_int_equal(taken.taken + taken.unsound + taken.too_many, 0);
     free(f);
 }

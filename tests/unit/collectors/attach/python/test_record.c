@@ -533,7 +533,6 @@ static void draw(struct record_iteration *it, int batches, uint64_t *sample)
         assert_true(record_order_batch(it, 4));
         for (int i = 0; i < 4; i++)
             record_order_sample((*sample)++);
-        record_order_batch_end();
         it->sent++;
     }
 }
@@ -570,7 +569,7 @@ static void a_kill_loses_nothing_of_the_order(void **state)
         }
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_true(WIFSIGNALED(status));
-        struct pp_session_taken t = pp_order_files_take(s.dir, count_lists, &got);
+        struct pp_session_taken t = pp_order_files_take(s.dir, PP_FILES_GO, count_lists, &got);
         assert_true(t.taken == 1 && t.unsound == 0);
         uint32_t batches = 6 + (uint32_t)many + (how == 2 ? 2 : 0);
         assert_int_equal(got.batches[0] + got.batches[1], batches);
@@ -663,7 +662,7 @@ static void batches_that_were_trained_on_are_told_up_to_a_kill(void **state)
         }
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_true(WIFSIGNALED(status));
-        struct pp_session_taken t = pp_order_files_take(s.dir, mark_uses, &m);
+        struct pp_session_taken t = pp_order_files_take(s.dir, PP_FILES_GO, mark_uses, &m);
         assert_true(t.taken == 1 && t.unsound == 0);
         m.is[63] = '\0';
         for (int i = 0; i < 63; i++)
@@ -713,7 +712,7 @@ static void state_is_told_before_it_has_ended(void **state)
         for (int i = 0; i < 2 && ends; i++) /* not twice */
             record_state_end(number);
         record_leave();
-        struct pp_session_taken t = pp_order_files_take(s.dir, note_state, &told);
+        struct pp_session_taken t = pp_order_files_take(s.dir, PP_FILES_GO, note_state, &told);
         assert_true(t.taken == 1 && t.unsound == 0);
         assert_true(told.n == 1 + ends && told.ended == ends);
         assert_string_equal(told.texts,
