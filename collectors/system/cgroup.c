@@ -120,21 +120,16 @@ static void tighten(double *least, double limit)
         *least = limit;
 }
 
-static int try_cpu_max(void *ctx, const char *path)
+static int try_cpus(void *ctx, const char *path)
 {
-    char text[128];
-    if (pp_io_text(text, sizeof(text), "%s", path) > 0)
-        tighten(ctx, pp_cgroup_cpu_max(text));
-    return 1;
-}
-
-static int try_cfs(void *ctx, const char *path)
-{
-    char quota[64], period[64], other[2 * PATH_MAX + 96];
+    char quota[128], period[64], other[2 * PATH_MAX + 96];
     size_t dir = (size_t)(strrchr(path, '/') - path);
     snprintf(other, sizeof(other), "%.*s/cpu.cfs_period_us", (int)dir, path);
-    if (pp_io_text(quota, sizeof(quota), "%s", path) > 0 &&
-        pp_io_text(period, sizeof(period), "%s", other) > 0)
+    if (pp_io_text(quota, sizeof(quota), "%s", path) <= 0)
+        return 1;
+    if (strcmp(path + dir, "/cpu.max") == 0)
+        tighten(ctx, pp_cgroup_cpu_max(quota));
+    else if (pp_io_text(period, sizeof(period), "%s", other) > 0)
         tighten(ctx, pp_cgroup_cfs(atoll(quota), atoll(period)));
     return 1;
 }
@@ -145,8 +140,8 @@ double pp_cgroup_cpu_quota(int64_t pid)
     snprintf(self, sizeof(self), "/proc/%lld/cgroup", (long long)pid);
     const struct pp_cgroup_root where = {.self = pid ? self : system_root.self, .mount = system_root.mount};
     double cpus = 0;
-    climb(&where, NULL, "cpu.max", try_cpu_max, &cpus);
-    climb(&where, "cpu", "cpu.cfs_quota_us", try_cfs, &cpus);
+    climb(&where, NULL, "cpu.max", try_cpus, &cpus);
+    climb(&where, "cpu", "cpu.cfs_quota_us", try_cpus, &cpus);
     return cpus;
 }
 
@@ -252,11 +247,12 @@ static int try_memory(void *ctx, const char *path)
     return 1;
 }
 
-int pp_cgroup_memory_at(const struct pp_cgroup_root *where, struct pp_cgroup_memory *out)
+int pp_cgroup_memory(const struct pp_cgroup_root *where, struct pp_cgroup_memory *out)
 {
     struct memory m = {.out = out,
                        .usage_file = "memory.current",
                        .cache_keys = {"inactive_file", "active_file"}};
+    where = where ? where : &system_root;
     *out = (struct pp_cgroup_memory){.left_bytes = UINT64_MAX};
     climb(where, NULL, "memory.max", try_memory, &m);
     climb(where, NULL, "memory.high", try_memory, &m);
@@ -280,9 +276,4 @@ int pp_cgroup_oom_kills(double *out)
             return 1;
     }
     return 0;
-}
-
-int pp_cgroup_memory(struct pp_cgroup_memory *out)
-{
-    return pp_cgroup_memory_at(&system_root, out);
 }

@@ -19,7 +19,7 @@ int pp_cgroup_file(const char *controller, const char *file, char *out, size_t s
 
 /* The tightest CPU quota of that process's group and those above it, in CPUs; 0: none. pid 0: our group. */
 double pp_cgroup_cpu_quota(int64_t pid);
-/* Where control groups are looked for: /proc/self/cgroup and /sys/fs/cgroup, or a test's. */
+/* Where control groups are looked for; NULL, where it may be: /proc/self/cgroup and /sys/fs/cgroup. */
 struct pp_cgroup_root {
     const char *self, *mount;
 };
@@ -31,8 +31,7 @@ struct pp_cgroup_memory {
     uint64_t limit_bytes, left_bytes;
     int is_soft;
 };
-int pp_cgroup_memory(struct pp_cgroup_memory *out);
-int pp_cgroup_memory_at(const struct pp_cgroup_root *where, struct pp_cgroup_memory *out);
+int pp_cgroup_memory(const struct pp_cgroup_root *where, struct pp_cgroup_memory *out);
 
 /* Processes that the kernel has killed so far for want of memory in our group, those below it included. 0:
  * not to be had. */

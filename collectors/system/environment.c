@@ -65,7 +65,7 @@ uint64_t pp_memory_available(void)
 {
     uint64_t available = meminfo_bytes("MemAvailable");
     struct pp_cgroup_memory group;
-    if (pp_cgroup_memory(&group) && (!available || group.left_bytes < available))
+    if (pp_cgroup_memory(NULL, &group) && (!available || group.left_bytes < available))
         available = group.left_bytes ? group.left_bytes : 1; /* 0 is unknown */
     return available;
 }
@@ -201,7 +201,7 @@ pp_status pp_environment_store(struct pp_store *s, const char *data_path, struct
         put_number(s, "memory_total", (double)total, "bytes");
     if (available)
         put_number(s, "memory_available", (double)available, "bytes");
-    if (pp_cgroup_memory(&group))
+    if (pp_cgroup_memory(NULL, &group))
         put_number(s, "memory_limit", (double)group.limit_bytes, "bytes");
     put_number(s, "page_size", (double)sysconf(_SC_PAGESIZE), "bytes");
     pp_environment_store_numa(s, NULL);

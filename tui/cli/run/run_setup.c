@@ -314,7 +314,7 @@ static pp_status check_memory(const struct run_parts *p, int record, struct pp_e
     struct pp_cgroup_memory group;
     uint64_t memory = pp_memory_available();
     char a[32], b[32], c[32];
-    int in_group = pp_cgroup_memory(&group) && group.left_bytes <= memory;
+    int in_group = pp_cgroup_memory(NULL, &group) && group.left_bytes <= memory;
     /* In a small group what is not slots counts; it runs already, so its libraries are there. */
     if (in_group && need + others > (double)group.left_bytes * 0.9) {
         pp_text_bytes(a, sizeof(a), need + others);

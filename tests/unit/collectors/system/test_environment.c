@@ -89,7 +89,7 @@ static int memory_of(const struct group_files *files, struct pp_cgroup_memory *o
         put(root, files->path, files->text);
     snprintf(self, sizeof(self), "%s/self", root);
     snprintf(mount, sizeof(mount), "%s/fs", root);
-    int found = pp_cgroup_memory_at(&(struct pp_cgroup_root){self, mount}, out);
+    int found = pp_cgroup_memory(&(struct pp_cgroup_root){self, mount}, out);
     snprintf(command, sizeof(command), "rm -r %s", root);
     assert_int_equal(system(command), 0);
     return found;
