@@ -327,24 +327,21 @@ static void read_full(struct pp_cupti *c)
     pthread_mutex_unlock(&c->reading);
 }
 
-static void flush_records(struct pp_cupti *c, uint32_t flush)
-{
-    c->cupti.cuptiActivityFlushAll(flush);
-    read_full(c);
-}
-
 void pp_cupti_poll(struct pp_cupti *c)
 {
-    flush_records(c, 0);
+    c->cupti.cuptiActivityFlushAll(0);
+    read_full(c);
 }
 
 void pp_cupti_close(struct pp_cupti *c, struct pp_cupti_stats *stats)
 {
     if (!c)
         return;
-    flush_records(c, 1); /* 1: also buffers with unfinished records */
+    c->cupti.cuptiActivityFlushAll(1); /* 1: also buffers with unfinished records */
+    read_full(c);
     turn_off(c, KINDS);
-    flush_records(c, 1);
+    c->cupti.cuptiActivityFlushAll(1);
+    read_full(c);
     pthread_mutex_lock(&c->reading); /* a guest's callback may be on its way still */
     c->closed = 1;
     pthread_mutex_unlock(&c->reading);

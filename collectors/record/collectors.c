@@ -32,11 +32,7 @@ enum { AT_ONCE = 256 };
 static const struct pp_counter_set *const sets[] = {&pp_request_counters, &pp_cache_counters,
                                                     &pp_pages_counters};
 
-static int counters_available(char *text, size_t size)
-{
-    snprintf(text, size, "of requests, the cache and pages of columns, where a recording has them");
-    return 1;
-}
+#define FOUND "of requests, the cache and pages of columns, where a recording has them"
 
 static void counters_poll(void *store)
 {
@@ -67,7 +63,7 @@ static void counters_stop(void *store)
 
 const struct pp_collector pp_collector_counters = {
     .name = "counters of the loader",
-    .available = counters_available,
+    .found = FOUND,
     .start = counters_start,
     .poll = counters_poll,
     .stop = counters_stop,
@@ -136,7 +132,7 @@ static void requests_stop(void *state)
 
 const struct pp_collector pp_collector_requests = {
     .name = "remote requests",
-    .available = counters_available,
+    .found = FOUND,
     .start = requests_start,
     .poll = requests_poll,
     .stop = requests_stop,

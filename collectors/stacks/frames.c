@@ -48,11 +48,6 @@ struct pp_frames_room *pp_frames_room_new(void)
     return calloc(1, sizeof(struct pp_frames_room));
 }
 
-void pp_frames_room_free(struct pp_frames_room *room)
-{
-    free(room);
-}
-
 static void want(struct pp_frames_room *room, void *to, size_t size, uint64_t at)
 {
     room->here[room->parts] = (struct iovec){.iov_base = to, .iov_len = size};

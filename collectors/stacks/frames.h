@@ -30,10 +30,9 @@ struct pp_frame {
     uint64_t member;   /* what a Compose is running: a local of its code; 0: none */
 };
 
-/* Room for one reading at a time; large. */
+/* Room for one reading at a time; large. To be freed with free(). */
 struct pp_frames_room;
 struct pp_frames_room *pp_frames_room_new(void);
-void pp_frames_room_free(struct pp_frames_room *room); /* NULL is fine */
 
 enum pp_frames_result {
     PP_FRAMES_READ,

@@ -197,7 +197,7 @@ static void *copy_rows(const void *rows, size_t item, size_t from, size_t n)
 }
 
 /* What is new of the tree goes before the samples. Texts stay where they are. */
-static void write_tree(struct stacks *s)
+static void write_rows(struct stacks *s)
 {
     pthread_mutex_lock(&s->lock);
     const size_t functions = s->tree.n_functions, frames = s->tree.n_frames, ops = s->tree.n_ops;
@@ -215,12 +215,8 @@ static void write_tree(struct stacks *s)
     free(function);
     free(frame);
     free(op);
-}
-
-/* One whose process has not recorded yet waits a little. Those of a thread mostly follow each other at the
- * period of the sampler, so that the number of the thread is asked for once a poll. */
-static void write_samples(struct stacks *s)
-{
+    /* One whose process has not recorded yet waits a little. Those of a thread mostly follow each other at
+     * the period of the sampler, so that the number of the thread is asked for once a poll. */
     struct number {
         int64_t pid, tid;
         uint32_t thread;
@@ -263,8 +259,7 @@ static void stacks_poll(void *state)
         s->n_taken = 0;
     }
     pthread_mutex_unlock(&s->lock);
-    write_tree(s);
-    write_samples(s);
+    write_rows(s);
     if (s->polls++ % 8 != 0)
         return;
     pthread_mutex_lock(&s->lock);
@@ -314,7 +309,7 @@ static void stacks_stop(void *state)
     }
     for (size_t i = 0; i < s->processes; i++)
         pp_process_free(&s->all, s->process[i]);
-    pp_frames_room_free(s->all.room);
+    free(s->all.room);
     pp_stack_tree_free(&s->tree);
     pthread_cond_destroy(&s->wake);
     pthread_mutex_destroy(&s->lock);

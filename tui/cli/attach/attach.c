@@ -46,7 +46,7 @@ static void attach_stacks_free(struct attach_stacks *s)
     for (size_t i = 0; s && i < s->processes; i++)
         pp_process_free(&s->all, s->process[i]);
     if (s) {
-        pp_frames_room_free(s->all.room);
+        free(s->all.room);
         pp_stack_tree_free(&s->tree);
         free(s->samples);
     }

@@ -165,7 +165,7 @@ static void expect_process(const char *interpreter, const char *argument)
     assert_true(p->state != PP_PROCESS_OPEN || kill(j.python, 0) != 0);
     pp_process_free(&all, p);
     assert_int_equal(all.state_files, 0);
-    pp_frames_room_free(all.room);
+    free(all.room);
     pp_stack_tree_free(&tree);
 }
 
@@ -220,7 +220,7 @@ static void what_is_no_python_is_refused(void **state)
     pp_process_free(&all, p);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
-    pp_frames_room_free(all.room);
+    free(all.room);
     pp_stack_tree_free(&tree);
 }
 
