@@ -102,17 +102,13 @@ CHECKED(ssize_t, __recvfrom_chk,
 
 /* ---- files ---- */
 
-static size_t forward_fread(void *buf, size_t size, size_t n, FILE *f)
-{
-    return real.fread ? real.fread(buf, size, n, f) : fread_unlocked(buf, size, n, f);
-}
-
 SHOWN size_t fread(void *buf, size_t size, size_t n, FILE *f)
 {
-    if (!is_counting())
-        return forward_fread(buf, size, n, f);
-    uint64_t from = pp_now_ns();
-    size_t out = forward_fread(buf, size, n, f);
+    int counts = is_counting();
+    uint64_t from = counts ? pp_now_ns() : 0;
+    size_t out = real.fread ? real.fread(buf, size, n, f) : fread_unlocked(buf, size, n, f);
+    if (!counts)
+        return out;
     int before = errno, fd = fileno(f);
     errno = before;
     enum fd_kind kind = fd < 0 ? FD_FILE : fds_kind(fd);
