@@ -65,19 +65,20 @@ int pp_db_journal_mode(sqlite3 *db, const char *mode)
     return same;
 }
 
-uint64_t pp_db_uint(sqlite3 *db, const char *sql)
+sqlite3_int64 pp_db_number(sqlite3 *db, const char *sql, sqlite3_int64 otherwise)
 {
     sqlite3_stmt *st = NULL;
-    uint64_t v = 0;
+    sqlite3_int64 v = otherwise;
     if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
-        v = (uint64_t)sqlite3_column_int64(st, 0);
+        v = sqlite3_column_int64(st, 0);
     sqlite3_finalize(st);
     return v;
 }
 
 uint64_t pp_db_bytes(sqlite3 *db)
 {
-    return pp_db_uint(db, "PRAGMA page_count") * pp_db_uint(db, "PRAGMA page_size");
+    return (uint64_t)pp_db_number(db, "PRAGMA page_count", 0) *
+           (uint64_t)pp_db_number(db, "PRAGMA page_size", 0);
 }
 
 /* Offsets are those of "The SQLite Database File Format", section 1.3. */

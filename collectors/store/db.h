@@ -22,8 +22,8 @@ extern const char pp_schema_finish[];      /* indexes, when the rows are there *
 pp_status pp_db_fail(sqlite3 *db, struct pp_err *err, const char *what, const char *path);
 pp_status pp_db_exec(sqlite3 *db, const char *sql, struct pp_err *err, const char *what, const char *path);
 
-/* The number in the first row's first column; 0: there is none, or that could not be read. */
-uint64_t pp_db_uint(sqlite3 *db, const char *sql);
+/* The number in the first row's first column; otherwise: there is none, or that could not be read. */
+sqlite3_int64 pp_db_number(sqlite3 *db, const char *sql, sqlite3_int64 otherwise);
 /* Size of the database with what is in its log and in the open transaction. */
 uint64_t pp_db_bytes(sqlite3 *db);
 /* "PRAGMA journal_mode=<mode>"; returns 1 when the answer is that mode. */

@@ -73,7 +73,7 @@ static pp_status write_plain_rows(struct pp_store *s)
 {
     struct rows r = {.store = s,
                      .keep_below = UINT64_MAX,
-                     .total = pp_db_uint(s->db, "SELECT sum(n) FROM chunk")};
+                     .total = (uint64_t)pp_db_number(s->db, "SELECT sum(n) FROM chunk", 0)};
     if (r.total > s->max_rows)
         r.keep_below = (uint64_t)((double)s->max_rows / (double)r.total * 0x1p64);
     pp_status status = pp_store_begin(s);
@@ -165,7 +165,7 @@ pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
             s->failure.text);
     else if (status)
         pp_fail(err, status, "%s (the %llu committed spans stay readable)", s->failure.text,
-                (unsigned long long)pp_db_uint(s->db, "SELECT sum(n) FROM chunk"));
+                (unsigned long long)pp_db_number(s->db, "SELECT sum(n) FROM chunk", 0));
     pp_store_release_db(s);
 out:
     pthread_mutex_unlock(&s->lock);

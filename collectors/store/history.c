@@ -24,16 +24,6 @@ struct pp_history {
     char *path;
 };
 
-static sqlite3_int64 number_of(sqlite3 *db, const char *sql)
-{
-    sqlite3_stmt *st = NULL;
-    sqlite3_int64 v = -1;
-    if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
-        v = sqlite3_column_int64(st, 0);
-    sqlite3_finalize(st);
-    return v;
-}
-
 pp_status pp_history_open(const char *path, int create, struct pp_history **out, struct pp_err *err)
 {
     struct pp_history *h = calloc(1, sizeof(*h));
@@ -58,9 +48,9 @@ pp_status pp_history_open(const char *path, int create, struct pp_history **out,
         st = pp_db_fail(h->db, err, "cannot open the history", path);
     if (st == PP_OK) {
         sqlite3_busy_timeout(h->db, 10000); /* two CI jobs may add at once */
-        sqlite3_int64 id = number_of(h->db, "PRAGMA application_id"),
-                      version = number_of(h->db, "PRAGMA user_version"),
-                      tables = number_of(h->db, "SELECT count(*) FROM sqlite_schema");
+        sqlite3_int64 id = pp_db_number(h->db, "PRAGMA application_id", -1),
+                      version = pp_db_number(h->db, "PRAGMA user_version", -1),
+                      tables = pp_db_number(h->db, "SELECT count(*) FROM sqlite_schema", -1);
         if (id < 0 || tables < 0)
             st = pp_db_fail(h->db, err, "cannot read the history", path);
         else if (tables == 0)

@@ -109,7 +109,7 @@ static int same_run(struct pp_store *s, const char *session_id)
     }
     sqlite3_finalize(st);
     /* Killed before it could say whose it is: then there is nothing in it yet. */
-    return same || (!named && pp_db_uint(s->db, "SELECT NOT EXISTS(SELECT 1 FROM chunk)"));
+    return same || (!named && pp_db_number(s->db, "SELECT NOT EXISTS(SELECT 1 FROM chunk)", 0));
 }
 
 static pp_recover_files_fn *store_files;

@@ -59,8 +59,8 @@ static int prepare_batch(sqlite3 *db, int rows, sqlite3_stmt **out)
     char sql[1024 + ROWS_AT_ONCE * sizeof(row)] = "INSERT INTO rollup_batch VALUES";
     for (int i = 0; i < rows; i++)
         strcat(strcat(sql, i ? "," : ""), row);
-    if (pp_db_uint(db, "PRAGMA user_version") <
-        2) /* 0: it could not be read, and this fails where it is not so */
+    /* 0: it could not be read, and this fails where it is not so */
+    if ((uint64_t)pp_db_number(db, "PRAGMA user_version", 0) < 2)
         strcat(
             sql,
             " ON CONFLICT(batch, phase) DO UPDATE SET n = n + excluded.n,"
