@@ -123,7 +123,7 @@ static void drain_and_commit(struct pp_drain *d)
         /* Spans were dropped since the last look: what is stored gets less, one level at a time, and the
          * file says so. */
         uint64_t now = pp_now_ns();
-        enum pp_detail detail = pp_store_detail(d->opts.store);
+        enum pp_detail detail = pp_store_progress(d->opts.store).detail;
         if (d->dropped > d->dropped_before && detail != PP_DETAIL_ROLLUP && now - d->lowered_ns >= LOWER_NS) {
             d->dropped_before = d->dropped;
             d->lowered_ns = now;
@@ -316,9 +316,7 @@ static void put_totals(struct pp_drain *d)
     }
     if (d->taken_over != d->taken_over_said)
         pp_store_meta_num(d->opts.store, "result", "threads_taken_over", (double)d->taken_over, "threads");
-    struct pp_store_cost cost;
-    pp_store_cost(d->opts.store, &cost);
-    d->stats.cpu_ns += cost.checkpoint_cpu_ns;
+    d->stats.cpu_ns += pp_store_progress(d->opts.store).checkpoint_cpu_ns;
     uint64_t unregistered = pp_session_unregistered(d->opts.session);
     if (unregistered)
         pp_store_loss(d->opts.store, "threads", unregistered,

@@ -114,7 +114,7 @@ pp_status pp_recording_start(struct pp_recording *r, const char *command_line, s
 
 const char *pp_recording_describe(const struct pp_recording *r, const struct pp_collector *row)
 {
-    return r->drain ? pp_drain_describe(r->drain, row) : NULL;
+    return pp_drain_describe(r->drain, row);
 }
 
 /* ---- the end ---- */
@@ -144,7 +144,7 @@ pp_status pp_recording_finish(struct pp_recording *r, const char *outcome, uint6
 
 int pp_recording_lost(const struct pp_recording *r)
 {
-    return r && r->store && pp_store_lost(r->store);
+    return r && r->store && pp_store_progress(r->store).lost;
 }
 
 void pp_recording_free(struct pp_recording *r)

@@ -18,7 +18,7 @@ static pp_status lower_detail(struct pp_store *s, enum pp_detail detail, const c
     if (detail <= s->detail)
         return PP_OK;
     snprintf(text, sizeof(text), "%s%s (%s); their percentiles are those of the sums",
-             s->cost.spans ? "from some point on " : "", kept[detail], why);
+             s->progress.spans ? "from some point on " : "", kept[detail], why);
     s->detail = detail;
     return pp_store_put_loss(s, "detail", 0, text);
 }
@@ -29,15 +29,6 @@ pp_status pp_store_lower_detail(struct pp_store *s, enum pp_detail detail, const
     if (!status)
         status = lower_detail(s, detail, why);
     return pp_store_leave(s, status);
-}
-
-enum pp_detail pp_store_detail(const struct pp_store *s)
-{
-    pthread_mutex_t *lock = (pthread_mutex_t *)&s->lock;
-    pthread_mutex_lock(lock);
-    enum pp_detail detail = s->detail;
-    pthread_mutex_unlock(lock);
-    return detail;
 }
 
 #define SLOTS 512u /* a power of two; at most half full, then merging starts afresh: parts add up */
@@ -151,9 +142,9 @@ static pp_status write_chunk(struct pp_store *s, uint32_t thread, int compress)
     const uint8_t *body = pp_chunk_builder_end(p->chunk, s->codec, compress, &size);
     if (!body)
         return no_memory(s);
-    s->cost.spans += n;
-    s->cost.chunks++;
-    s->cost.chunk_bytes += size;
+    s->progress.spans += n;
+    s->progress.chunks++;
+    s->progress.chunk_bytes += size;
     p->seq = next_seq;
     return pp_store_put_row(s, ST_CHUNK,
                             PP_ROW(v_int(thread), v_int(seq), v_int(n), v_int(e.first_start_ns),

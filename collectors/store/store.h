@@ -175,7 +175,7 @@ struct pp_store {
     struct pp_store_stacks *stacks;    /* stacks.c, one block; NULL: none written */
     uint64_t order_bytes;              /* of lists and hashes it has written */
     struct pp_checkpoint *checkpoint;  /* while there is a log; NULL: none, or SQLite does it in the commit */
-    struct pp_store_cost cost;
+    struct pp_store_progress progress; /* but for detail and lost */
 };
 
 /* ---- create.c ---- */

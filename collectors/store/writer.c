@@ -134,23 +134,16 @@ int pp_store_failed(const struct pp_store *s)
     return __atomic_load_n(&s->failed, __ATOMIC_RELAXED);
 }
 
-int pp_store_lost(const struct pp_store *s)
+struct pp_store_progress pp_store_progress(struct pp_store *s)
 {
-    pthread_mutex_t *lock = (pthread_mutex_t *)&s->lock;
-    pthread_mutex_lock(lock);
-    int lost = s->lost;
-    pthread_mutex_unlock(lock);
-    return lost;
-}
-
-void pp_store_cost(const struct pp_store *s, struct pp_store_cost *out)
-{
-    pthread_mutex_t *lock = (pthread_mutex_t *)&s->lock;
-    pthread_mutex_lock(lock);
-    *out = s->cost;
+    pthread_mutex_lock(&s->lock);
+    struct pp_store_progress p = s->progress;
+    p.detail = s->detail;
+    p.lost = s->lost;
     if (s->checkpoint)
-        out->checkpoint_cpu_ns = pp_checkpoint_cpu_ns(s->checkpoint);
-    pthread_mutex_unlock(lock);
+        p.checkpoint_cpu_ns = pp_checkpoint_cpu_ns(s->checkpoint);
+    pthread_mutex_unlock(&s->lock);
+    return p;
 }
 
 /* ---- the end ---- */
@@ -159,7 +152,7 @@ void pp_store_end_checkpoints(struct pp_store *s)
 {
     if (!s->checkpoint)
         return;
-    s->cost.checkpoint_cpu_ns = pp_checkpoint_cpu_ns(s->checkpoint);
+    s->progress.checkpoint_cpu_ns = pp_checkpoint_cpu_ns(s->checkpoint);
     pp_checkpoint_free(s->checkpoint);
     s->checkpoint = NULL;
 }

@@ -17,7 +17,7 @@
 
 struct pp_store;
 
-/* What is kept as spans, see store/detail.h; each keeps less than the one before. */
+/* What is kept as spans, see store.h; each keeps less than the one before. */
 enum pp_detail { PP_DETAIL_SAMPLE, PP_DETAIL_BATCH, PP_DETAIL_ROLLUP };
 
 struct pp_store_opts {
@@ -71,7 +71,6 @@ pp_status pp_store_name(struct pp_store *s, uint16_t id, const char *name); /* i
 /* Keeps less from here on (never more): why is a clause for the report, "the rings filled faster than they
  * could be stored". */
 pp_status pp_store_lower_detail(struct pp_store *s, enum pp_detail detail, const char *why);
-enum pp_detail pp_store_detail(const struct pp_store *s);
 
 /* Appends n spans of one thread, in start order as recorded. A chunk is cut every some thousand spans and at
  * commit. */
@@ -83,10 +82,6 @@ pp_status pp_store_append_from(struct pp_store *s, uint32_t thread, pp_span_sour
                                uint64_t *appended);
 pp_status pp_store_commit(struct pp_store *s,
                           struct pp_err *err); /* after OK, everything appended survives a kill */
-/* 1: a commit found the file deleted, moved or replaced. That was its failure; nothing is
- * under the file's name to be read. */
-int pp_store_lost(const struct pp_store *s);
-
 /* 1: a commit has failed, and nothing will be written any more. Any thread, without waiting for one that
  * commits.
  */
@@ -189,11 +184,14 @@ pp_status pp_store_loss(struct pp_store *s, const char *what, uint64_t count, co
  * The store is still to be passed to pp_store_close. */
 pp_status pp_store_finish(struct pp_store *s, struct pp_err *err);
 
-/* Own cost so far, for the report's overhead line. */
-struct pp_store_cost {
+/* What was written so far, and how it stands. */
+struct pp_store_progress {
     uint64_t spans, chunks, chunk_bytes;
     uint64_t checkpoint_cpu_ns; /* of the thread that moves the log into the database */
+    enum pp_detail detail;
+    int lost; /* a commit found the file deleted, moved or replaced. That was its failure; nothing is under
+                 the file's name to be read */
 };
+struct pp_store_progress pp_store_progress(struct pp_store *s);
 /* Of the library that writes the file. */
 const char *pp_store_sqlite_version(void);
-void pp_store_cost(const struct pp_store *s, struct pp_store_cost *out);

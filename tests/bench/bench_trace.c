@@ -179,7 +179,6 @@ static void sustained(int producers)
 {
     struct recording r;
     struct pp_drain_stats stats;
-    struct pp_store_cost cost;
     pthread_t thread[8];
     start_recording(&r, 1 << 17);
     struct stream s = {r.session, STREAM_SPANS / (uint64_t)producers};
@@ -190,12 +189,12 @@ static void sustained(int producers)
         pthread_join(thread[i], NULL);
     pp_drain_stop(r.drain, &stats);
     double seconds = (double)(pp_now_ns() - start) / 1e9;
-    pp_store_cost(r.store, &cost);
+    struct pp_store_progress wrote = pp_store_progress(r.store);
     printf(
         "%d producer%s into SQLite, lean    %8.2f M spans/s   lost %llu   drain CPU %.1f ns/span   %.2f B/span\n",
         producers, producers > 1 ? "s" : " ", (double)stats.spans / seconds / 1e6,
         (unsigned long long)stats.dropped, (double)stats.cpu_ns / (double)stats.spans,
-        (double)cost.chunk_bytes / (double)cost.spans);
+        (double)wrote.chunk_bytes / (double)wrote.spans);
     drop_recording(&r);
 }
 

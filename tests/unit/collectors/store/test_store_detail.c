@@ -160,7 +160,7 @@ static void test_max_bytes(void **state)
         assert_int_equal(pp_store_commit(store, &err), PP_OK);
         n += N;
     }
-    assert_int_equal(pp_store_detail(store), PP_DETAIL_ROLLUP);
+    assert_int_equal(pp_store_progress(store).detail, PP_DETAIL_ROLLUP);
     assert_int_equal(pp_store_finish(store, &err), PP_OK);
     pp_store_close(store);
     assert_int_equal(stat(store_path, &st), 0);
@@ -188,7 +188,7 @@ static void test_drops_turn_detail_down(void **state)
                                     &drain, &err),
                      PP_OK);
     struct pp_thread *t = pp_thread_register(session, PP_LANE_WORKER, "fast");
-    for (int round = 0; round < 400 && pp_store_detail(store) == PP_DETAIL_SAMPLE; round++) {
+    for (int round = 0; round < 400 && pp_store_progress(store).detail == PP_DETAIL_SAMPLE; round++) {
         for (unsigned i = 0; i < 20000; i++)
             pp_span_put(t, &(struct pp_span){.start_ns = 1000 + i,
                                              .dur_ns = 1,
@@ -199,7 +199,7 @@ static void test_drops_turn_detail_down(void **state)
     }
     pp_drain_stop(drain, &stats);
     assert_true(stats.dropped > 0);
-    assert_int_equal(pp_store_detail(store) > PP_DETAIL_SAMPLE, 1);
+    assert_int_equal(pp_store_progress(store).detail > PP_DETAIL_SAMPLE, 1);
     assert_int_equal(pp_store_finish(store, &err), PP_OK);
     pp_store_close(store);
     pp_session_close(session, 0);

@@ -234,7 +234,7 @@ static void test_file_goes_away(void **state)
         struct pp_err err;
         spans_append(s, 0, 5000);
         assert_int_equal(pp_store_commit(s, &err), PP_OK);
-        assert_false(pp_store_lost(s));
+        assert_false(pp_store_progress(s).lost);
         if (way == DELETED)
             unlink(store_path);
         else if (way == REPLACED)
@@ -244,7 +244,7 @@ static void test_file_goes_away(void **state)
         spans_append(s, 5000, 100);
         assert_int_equal(pp_store_commit(s, &err), PP_E_IO);
         assert_non_null(strstr(err.text, "deleted, moved or replaced"));
-        assert_true(pp_store_lost(s));
+        assert_true(pp_store_progress(s).lost);
         assert_int_equal(pp_store_finish(s, &err), PP_E_IO);
         assert_null(strstr(err.text, "stay readable"));
         pp_store_close(s);
