@@ -75,15 +75,16 @@ struct inject_thread {
     struct open_range stack[INJECT_DEPTH_MAX];
 };
 
-int inject_push(struct inject_thread *t, unsigned domain, struct label label,
-                const struct nvtx_attributes *a);
-int inject_pop(struct inject_thread *t, unsigned domain);
-void inject_mark(struct inject_thread *t, struct label label, const struct nvtx_attributes *a);
-/* t may be NULL: the id is then good all the same, and ending it there records nothing. 0: too many are open.
- * next_id: the next tool's, kept beside ours. */
-uint64_t inject_start(struct inject_thread *t, struct label label, const struct nvtx_attributes *a,
+/* What a client calls, with the message that inject_label_of takes. The level is -1 where nothing can be
+ * recorded. */
+void inject_mark(unsigned domain, const struct nvtx_attributes *a, const char *text, const wchar_t *wide);
+int inject_push(unsigned domain, const struct nvtx_attributes *a, const char *text, const wchar_t *wide);
+int inject_pop(unsigned domain);
+/* The id is good also where nothing can be recorded, as is ending it there. 0: too many are open. next_id:
+ * the next tool's, kept beside ours. */
+uint64_t inject_start(unsigned domain, const struct nvtx_attributes *a, const char *text, const wchar_t *wide,
                       uint64_t next_id);
-void inject_end(struct inject_thread *t, uint64_t id);
+void inject_end(uint64_t id);
 uint64_t inject_next_id(uint64_t id);
 /* Records what the thread has open as unfinished; and what the process has started and not ended. The thread
  * has a ring. */
@@ -100,7 +101,7 @@ int inject_begin(void);
 struct inject_thread *inject_enter(void);
 void inject_leave(void);
 
-void inject_name_thread(uint32_t tid, const char *name);
+void inject_name_thread(uint32_t tid, const char *name); /* an event, too; NULL: none */
 void inject_lane(struct inject_thread *t, pp_lane lane); /* the thread does work of this lane */
 /* A span whose work other threads of the process do: into a ring of its own, as if one worker did all of it.
  * Several threads may hand such work out in turns; what overlaps a span that was put before is left out. */

@@ -152,7 +152,9 @@ void inject_leave(void)
 
 void inject_name_thread(uint32_t tid, const char *name)
 {
-    struct inject_thread *t;
+    struct inject_thread *t = name ? inject_enter() : NULL;
+    if (!t)
+        return;
     inject_lock();
     for (t = threads; t && t->tid != (int64_t)tid; t = t->next) {
     }
@@ -163,6 +165,7 @@ void inject_name_thread(uint32_t tid, const char *name)
         snprintf(named_early[n_named_early++].name, sizeof(named_early[0].name), "%s", name);
     }
     inject_unlock();
+    inject_leave();
 }
 
 /* A thread that does several kinds of work is known by the one that says most about its place: the trainer's

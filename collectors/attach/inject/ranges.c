@@ -80,11 +80,16 @@ static void put_range(struct inject_thread *t, const struct open_range *r, uint6
     pp_span_put_stamped(t->trace, &s);
 }
 
-void inject_mark(struct inject_thread *t, struct label label, const struct nvtx_attributes *a)
+void inject_mark(unsigned domain, const struct nvtx_attributes *a, const char *text, const wchar_t *wide)
 {
+    struct inject_thread *t = inject_enter();
+    if (!t)
+        return;
+    struct label label = inject_label_of(domain, a, text, wide);
     label.phase = PP_PHASE_USER; /* a moment is no part of a phase */
     struct open_range r = {.start = pp_thread_stamp(t->trace), .batch = batch_of(t, a), .label = label};
     put_range(t, &r, r.start, 0);
+    inject_leave();
 }
 
 /* ---- push and pop: a stack per thread and domain, kept as one stack whose entries name their domain ---- */
@@ -98,12 +103,17 @@ static int level_in(const struct inject_thread *t, unsigned domain)
 }
 
 /* A phase inside itself (`decode` around `decode_jpeg`) counts once: the inner range keeps its name alone. */
-int inject_push(struct inject_thread *t, unsigned domain, struct label label, const struct nvtx_attributes *a)
+int inject_push(unsigned domain, const struct nvtx_attributes *a, const char *text, const wchar_t *wide)
 {
+    struct inject_thread *t = inject_enter();
+    if (!t)
+        return -1;
+    struct label label = inject_label_of(domain, a, text, wide);
     int level = level_in(t, domain);
     if (t->depth == INJECT_DEPTH_MAX) {
         t->beyond++;
         INJECT_COUNT(too_deep);
+        inject_leave();
         return level;
     }
     if (label.phase != PP_PHASE_USER && t->in_phase[label.phase])
@@ -123,29 +133,34 @@ int inject_push(struct inject_thread *t, unsigned domain, struct label label, co
     }
     r->start = pp_thread_stamp(t->trace);
     t->depth++;
+    inject_leave();
     return level;
 }
 
-int inject_pop(struct inject_thread *t, unsigned domain)
+int inject_pop(unsigned domain)
 {
+    struct inject_thread *t = inject_enter();
+    if (!t)
+        return -1;
     uint64_t now = pp_thread_stamp(t->trace);
-    if (t->beyond) {
-        t->beyond--;
-        return level_in(t, domain);
-    }
-    unsigned i = t->depth;
+    unsigned i = t->beyond ? 0 : t->depth;
     while (i && t->stack[i - 1].domain != domain)
         i--;
-    if (!i)
-        return -1; /* popped more than pushed: NVTX answers with a negative level */
-    struct open_range r = t->stack[i - 1];
-    memmove(&t->stack[i - 1], &t->stack[i], (t->depth - i) * sizeof(t->stack[0]));
-    t->depth--;
-    if (r.label.phase != PP_PHASE_USER)
-        t->in_phase[r.label.phase]--;
-    if (r.start)
-        put_range(t, &r, now, 0);
-    return level_in(t, domain);
+    int level = -1; /* popped more than pushed: NVTX answers with a negative level */
+    if (i) {
+        struct open_range r = t->stack[i - 1];
+        memmove(&t->stack[i - 1], &t->stack[i], (t->depth - i) * sizeof(t->stack[0]));
+        t->depth--;
+        if (r.label.phase != PP_PHASE_USER)
+            t->in_phase[r.label.phase]--;
+        if (r.start)
+            put_range(t, &r, now, 0);
+    }
+    if (i || t->beyond)
+        level = level_in(t, domain);
+    t->beyond -= t->beyond > 0;
+    inject_leave();
+    return level;
 }
 
 void inject_unfinished(struct inject_thread *t)
@@ -173,10 +188,13 @@ static struct started {
 } started[INJECT_OPEN_MAX];
 static uint32_t search_from; /* atomic; a hint */
 
-uint64_t inject_start(struct inject_thread *t, struct label label, const struct nvtx_attributes *a,
+uint64_t inject_start(unsigned domain, const struct nvtx_attributes *a, const char *text, const wchar_t *wide,
                       uint64_t next_id)
 {
+    struct inject_thread *t = inject_enter();
+    struct label label = t ? inject_label_of(domain, a, text, wide) : (struct label){.phase = PP_PHASE_USER};
     struct started *s = NULL; /* a free one, claimed */
+    uint64_t id = 0;
     uint32_t from = __atomic_fetch_add(&search_from, 1, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < INJECT_OPEN_MAX && !s; i++) {
         struct started *at = &started[(from + i) % INJECT_OPEN_MAX];
@@ -188,18 +206,20 @@ uint64_t inject_start(struct inject_thread *t, struct label label, const struct 
             __atomic_compare_exchange_n(&at->state, &is, SLOT_CLAIMED, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             s = at;
     }
-    if (!s) {
+    if (s) {
+        s->turn++;
+        s->fork_count = inject_fork_count();
+        s->next_id = next_id;
+        s->range = (struct open_range){.start = t ? pp_thread_stamp(t->trace) : 0,
+                                       .label = label,
+                                       .batch = batch_of(t, a)};
+        id = (uint64_t)s->turn * INJECT_OPEN_MAX + (uint64_t)(s - started);
+        __atomic_store_n(&s->state, SLOT_OPEN, __ATOMIC_RELEASE); /* pairs with the acquire in slot_of */
+    } else {
         INJECT_COUNT(too_many);
-        return 0;
     }
-    s->turn++;
-    s->fork_count = inject_fork_count();
-    s->next_id = next_id;
-    s->range = (struct open_range){.start = t ? pp_thread_stamp(t->trace) : 0,
-                                   .label = label,
-                                   .batch = batch_of(t, a)};
-    uint64_t id = (uint64_t)s->turn * INJECT_OPEN_MAX + (uint64_t)(s - started);
-    __atomic_store_n(&s->state, SLOT_OPEN, __ATOMIC_RELEASE); /* pairs with the acquire in slot_of */
+    if (t)
+        inject_leave();
     return id;
 }
 
@@ -224,11 +244,14 @@ static void end_started(struct inject_thread *t, struct started *s, uint16_t fla
         put_range(t, &r, now, flags);
 }
 
-void inject_end(struct inject_thread *t, uint64_t id)
+void inject_end(uint64_t id)
 {
+    struct inject_thread *t = inject_enter();
     struct started *s = slot_of(id);
     if (s)
         end_started(t, s, 0);
+    if (t)
+        inject_leave();
 }
 
 void inject_unfinished_started(struct inject_thread *t)

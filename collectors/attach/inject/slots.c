@@ -1,5 +1,5 @@
 /* What stands in a client's slots. Each function passes its arguments on to the next tool unchanged, and does
- * our part between enter and leave, so that what the next tool does is never inside our own bracket. */
+ * our part before or after that: what the next tool does is never between our own enter and leave. */
 #include "collectors/attach/inject/inject.h"
 
 /* The next tool's function of a slot, by the type of ours, or NULL. Slot names are those of nvtx_abi.h. */
@@ -22,52 +22,23 @@
 
 /* ---- marks ---- */
 
-static void mark(unsigned domain, const struct nvtx_attributes *a, const char *text, const wchar_t *wide)
-{
-    struct inject_thread *t = inject_enter();
-    if (!t)
-        return;
-    inject_mark(t, inject_label_of(domain, a, text, wide), a);
-    inject_leave();
-}
-
 #define MARK(table, slots, slot, name, parameters, arguments, ...) \
     static void table##_mark_##name parameters \
     { \
         void(*next) parameters = NEXT(table, slots##_MARK_##slot, table##_mark_##name); \
         if (next) \
             next arguments; \
-        mark(__VA_ARGS__); \
+        inject_mark(__VA_ARGS__); \
     }
 MESSAGES(MARK)
 
 /* ---- push and pop: the level is the next tool's where there is one ---- */
 
-static int push(unsigned domain, const struct nvtx_attributes *a, const char *text, const wchar_t *wide)
-{
-    struct inject_thread *t = inject_enter();
-    if (!t)
-        return -1;
-    int level = inject_push(t, domain, inject_label_of(domain, a, text, wide), a);
-    inject_leave();
-    return level;
-}
-
-static int pop(unsigned domain)
-{
-    struct inject_thread *t = inject_enter();
-    if (!t)
-        return -1;
-    int level = inject_pop(t, domain);
-    inject_leave();
-    return level;
-}
-
 #define PUSH(table, slots, slot, name, parameters, arguments, ...) \
     static int table##_push_##name parameters \
     { \
         int(*next) parameters = NEXT(table, slots##_PUSH_##slot, table##_push_##name); \
-        int level = next ? next arguments : 0, own = push(__VA_ARGS__); \
+        int level = next ? next arguments : 0, own = inject_push(__VA_ARGS__); \
         return next ? level : own; \
     }
 MESSAGES(PUSH)
@@ -76,7 +47,7 @@ MESSAGES(PUSH)
     static int table##_pop parameters \
     { \
         int(*next) parameters = NEXT(table, slots##_POP, table##_pop); \
-        int own = pop(domain); \
+        int own = inject_pop(domain); \
         return next ? next arguments : own; \
     }
 POP(core, CORE, (void), (), 0)
@@ -84,24 +55,11 @@ POP(core2, CORE2, (void *domain), (inject_handle_for_next(domain)), inject_domai
 
 /* ---- start and end: the client gets our id, which knows the next tool's ---- */
 
-static uint64_t start(unsigned domain, const struct nvtx_attributes *a, const char *text, const wchar_t *wide,
-                      uint64_t next_id)
-{
-    struct inject_thread *t = inject_enter();
-    struct label label = {.phase = PP_PHASE_USER};
-    if (t)
-        label = inject_label_of(domain, a, text, wide);
-    uint64_t id = inject_start(t, label, a, next_id);
-    if (t)
-        inject_leave();
-    return id;
-}
-
 #define START(table, slots, slot, name, parameters, arguments, ...) \
     static uint64_t table##_start_##name parameters \
     { \
         uint64_t(*next) parameters = NEXT(table, slots##_START_##slot, table##_start_##name); \
-        return start(__VA_ARGS__, next ? next arguments : 0); \
+        return inject_start(__VA_ARGS__, next ? next arguments : 0); \
     }
 MESSAGES(START)
 
@@ -110,10 +68,7 @@ MESSAGES(START)
     { \
         void(*next) parameters = NEXT(table, slots##_END, table##_end); \
         uint64_t next_id = next ? inject_next_id(id) : 0; \
-        struct inject_thread *t = inject_enter(); \
-        inject_end(t, id); \
-        if (t) \
-            inject_leave(); \
+        inject_end(id); \
         if (next_id) \
             next arguments; \
     }
@@ -122,22 +77,13 @@ END(core2, CORE2, (void *domain, uint64_t id), (inject_handle_for_next(domain), 
 
 /* ---- names ---- */
 
-static void name_thread(uint32_t tid, const char *name)
-{
-    struct inject_thread *t = name ? inject_enter() : NULL;
-    if (!t)
-        return;
-    inject_name_thread(tid, name);
-    inject_leave();
-}
-
 #define NAME_THREAD(slot, name, type, utf8) \
     static void core_name_thread_##name(uint32_t tid, const type *text) \
     { \
         void (*next)(uint32_t, const type *) = NEXT(core, CORE_NAME_THREAD_##slot, core_name_thread_##name); \
         if (next) \
             next(tid, text); \
-        name_thread(tid, utf8); \
+        inject_name_thread(tid, utf8); \
     }
 TEXTS(NAME_THREAD)
 
