@@ -50,11 +50,11 @@ void requests_closed(int fd);
 
 /* The thread that counts waits for a lock: at its begin (0: another one does, and this wait is not looked
  * at); a thread of this process is about to end a wait for it; and at its end: how much of it answers to
- * requests of other threads took, and their bytes. None where the thread that ended it had read no answer: a
- * lock of other processes, while a logger sends. */
+ * requests of other threads took is counted, and their bytes. None where the thread that ended it had read no
+ * answer: a lock of other processes, while a logger sends. */
 int requests_lock_begin(const void *object, uint64_t now_ns);
 void requests_lock_free(const void *object);
-uint64_t requests_lock_end(uint64_t now_ns, uint64_t *bytes);
+void requests_lock_end(uint64_t now_ns);
 
 /* ---- names of hosts: names.c ---- */
 

@@ -271,12 +271,12 @@ void requests_lock_free(const void *object)
     reads_unlock();
 }
 
-uint64_t requests_lock_end(uint64_t now_ns, uint64_t *bytes)
+void requests_lock_end(uint64_t now_ns)
 {
+    struct pp_reads *c = &reads_counted;
     reads_lock();
     int was_read = wait.ended_by_reader || (wait.ended_by_other && now_ns - wait.last_ns < WOKEN_NS);
-    uint64_t answered = was_read ? wait.answered_ns : 0;
-    *bytes = was_read ? wait.bytes : 0;
+    uint64_t answered = was_read ? wait.answered_ns : 0, bytes = wait.bytes;
     if (!was_read && wait.answered_ns) {
         /* The answers that came during the wait were not what was waited for. */
         for (int fd = 0; fd <= highest; fd++)
@@ -288,7 +288,12 @@ uint64_t requests_lock_end(uint64_t now_ns, uint64_t *bytes)
     wait.ended_ns = now_ns;
     SET(wait.lasts, 0);
     reads_unlock();
-    return answered;
+    if (!answered)
+        return;
+    c->ns += answered;
+    c->class_ns[PP_READ_HELPER] += answered;
+    c->bytes += bytes;
+    c->calls++;
 }
 
 /* ---- handing over ---- */

@@ -210,18 +210,6 @@ SHOWN pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 
 /* ---- waiting for a lock ---- */
 
-static void count_lock(void)
-{
-    uint64_t bytes, now = pp_now_ns(), answered = requests_lock_end(now, &bytes);
-    struct pp_reads *c = &reads_counted;
-    if (!answered)
-        return;
-    c->ns += answered;
-    c->class_ns[PP_READ_HELPER] += answered;
-    c->bytes += bytes;
-    c->calls++;
-}
-
 /* Python's threads wait in such steps for the interpreter, while one of them may fetch something. */
 #define INTERPRETER_NS INT64_C(5000000)
 
@@ -241,7 +229,7 @@ static int is_for_interpreter(const struct timespec *limit)
         if (!is_counting() || (PASSES) || !requests_lock_begin(OBJECT, pp_now_ns())) \
             return REAL(NAME) VALUES; \
         int out = REAL(NAME) VALUES, error = errno; \
-        count_lock(); \
+        requests_lock_end(pp_now_ns()); \
         errno = error; \
         return out; \
     }
