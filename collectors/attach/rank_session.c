@@ -25,40 +25,9 @@ void pp_rank_key(const struct pp_identity *id, char *buf, size_t size)
 
 /* ---- in the program ---- */
 
-struct asking {
-    char request[PATH_MAX], part[PATH_MAX], answer[PATH_MAX];
-    pid_t exec;
-};
-
-/* 0: there is no exec to be asked, or this process is the rank that it is itself. */
-static int is_to_ask(struct asking *a, const char *dir, int64_t rank, int64_t world_size,
-                     struct pp_identity *id)
+static int read_answer(const char *path, char *own, size_t size)
 {
-    const char *told = getenv(PP_RANKS_VARIABLE);
-    char key[PP_RANK_KEY], *end = NULL;
-    long exec = told && *told ? strtol(told, &end, 10) : 0;
-    if (exec <= 0 || *end != ':')
-        return 0;
-    if (!pp_identity_read(id)) {
-        id->launcher = PP_RANK_OF_PROGRAM;
-        id->rank = rank;
-        id->world_size = world_size;
-    }
-    if (id->rank < 0 || id->world_size < 2)
-        return 0;
-    pp_rank_key(id, key, sizeof(key));
-    if (strcmp(end + 1, key) == 0 || strlen(dir) + sizeof(key) + 32 >= PATH_MAX)
-        return 0;
-    a->exec = (pid_t)exec;
-    snprintf(a->request, sizeof(a->request), "%s/" PP_RANK_FILE_PREFIX "%d", dir, (int)getpid());
-    snprintf(a->part, sizeof(a->part), "%s/" PP_RANK_ASKING_PREFIX "%d", dir, (int)getpid());
-    snprintf(a->answer, sizeof(a->answer), "%s/" PP_RANK_SESSION_PREFIX "%s", dir, key);
-    return 1;
-}
-
-static int read_answer(const struct asking *a, char *own, size_t size)
-{
-    int fd = open(a->answer, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     ssize_t n = fd >= 0 ? read(fd, own, size - 1) : -1;
     if (fd >= 0)
         close(fd);
@@ -74,12 +43,28 @@ int pp_rank_is_one_of_several(void)
 
 int pp_rank_session(const char *dir, int64_t rank, int64_t world_size, char *own, size_t size)
 {
-    struct asking a;
+    char request[PATH_MAX], part[PATH_MAX], answer[PATH_MAX], key[PP_RANK_KEY], *end = NULL;
     struct pp_identity id;
-    if (!is_to_ask(&a, dir, rank, world_size, &id))
+    const char *told = getenv(PP_RANKS_VARIABLE);
+    long exec = told && *told ? strtol(told, &end, 10) : 0;
+    if (exec <= 0 || *end != ':') /* there is none that could be asked */
         return 0;
-    int answered = read_answer(&a, own, size);
-    if (answered || (kill(a.exec, 0) != 0 && errno != EPERM)) /* exec has gone */
+    if (!pp_identity_read(&id)) {
+        id.launcher = PP_RANK_OF_PROGRAM;
+        id.rank = rank;
+        id.world_size = world_size;
+    }
+    if (id.rank < 0 || id.world_size < 2)
+        return 0;
+    pp_rank_key(&id, key, sizeof(key));
+    /* This process may be the rank that exec is itself. */
+    if (strcmp(end + 1, key) == 0 || strlen(dir) + sizeof(key) + 32 >= PATH_MAX)
+        return 0;
+    snprintf(request, sizeof(request), "%s/" PP_RANK_FILE_PREFIX "%d", dir, (int)getpid());
+    snprintf(part, sizeof(part), "%s/" PP_RANK_ASKING_PREFIX "%d", dir, (int)getpid());
+    snprintf(answer, sizeof(answer), "%s/" PP_RANK_SESSION_PREFIX "%s", dir, key);
+    int answered = read_answer(answer, own, size);
+    if (answered || (kill((pid_t)exec, 0) != 0 && errno != EPERM)) /* exec has gone */
         return answered && strcmp(own, dir) != 0;
     struct pp_rank_file f = {.pid = getpid(),
                              .rank = id.rank,
@@ -91,21 +76,21 @@ int pp_rank_session(const char *dir, int64_t rank, int64_t world_size, char *own
     memcpy(f.magic, PP_RANK_MAGIC, sizeof(f.magic));
     snprintf(f.launcher, sizeof(f.launcher), "%s", id.launcher);
     snprintf(f.job, sizeof(f.job), "%s", id.job);
-    int fd = open(a.part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     int written = fd >= 0 && write(fd, &f, sizeof(f)) == (ssize_t)sizeof(f);
     if (fd >= 0)
         close(fd);
-    int asked = written && rename(a.part, a.request) == 0;
+    int asked = written && rename(part, request) == 0;
     if (fd >= 0 && !asked)
-        unlink(a.part);
+        unlink(part);
     for (int waited = 0; asked && !answered && waited < PP_RANK_WAIT_MS; waited += NAP_MS) {
-        if (kill(a.exec, 0) != 0 && errno != EPERM)
+        if (kill((pid_t)exec, 0) != 0 && errno != EPERM)
             break;
         nanosleep(&(struct timespec){.tv_nsec = NAP_MS * 1000000L}, NULL);
-        answered = read_answer(&a, own, size);
+        answered = read_answer(answer, own, size);
     }
     if (asked && !answered)
-        unlink(a.request);
+        unlink(request);
     return answered && strcmp(own, dir) != 0;
 }
 

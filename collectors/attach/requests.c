@@ -32,7 +32,7 @@ static void take_rows(struct requests *s, int last)
     for (; s->tail != head && most; s->tail++, most--) {
         const struct pp_requests_row *row = &f->row[s->tail % PP_REQUESTS_ROWS];
         struct pp_requests_row copy = {.number = 0};
-        /* pairs with the release in put_row of python/record/requests.c */
+        /* pairs with the release in python/record/requests.c */
         int there = __atomic_load_n(&row->number, __ATOMIC_ACQUIRE) == s->tail + 1;
         if (!there && !s->held_up && !last) {
             s->held_up = 1;
@@ -66,7 +66,7 @@ static void take_rows(struct requests *s, int last)
                                                 .flags = r->connected ? PP_REQUEST_CONNECTED : 0u},
                            r->host, "");
     }
-    __atomic_store_n(&f->tail, s->tail, __ATOMIC_RELEASE); /* pairs with the acquire in put_row */
+    __atomic_store_n(&f->tail, s->tail, __ATOMIC_RELEASE); /* pairs with the acquire there */
 }
 
 static void requests_poll(void *state)

@@ -47,24 +47,6 @@ static struct pp_requests_file *file_here(void)
     return requests.file;
 }
 
-static void put_row(struct pp_requests_file *f, const struct pp_read_request *r, uint64_t sample,
-                    uint64_t epoch)
-{
-    uint64_t head = __atomic_load_n(&f->head, __ATOMIC_RELAXED);
-    do {
-        /* pairs with the release in take_rows of requests.c */
-        if (head - __atomic_load_n(&f->tail, __ATOMIC_ACQUIRE) >= PP_REQUESTS_ROWS) {
-            __atomic_fetch_add(&f->lost, 1, __ATOMIC_RELAXED);
-            return;
-        }
-    } while (!__atomic_compare_exchange_n(&f->head, &head, head + 1, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-    struct pp_requests_row *row = &f->row[head % PP_REQUESTS_ROWS];
-    row->sample = sample;
-    row->epoch = epoch;
-    row->request = *r;
-    __atomic_store_n(&row->number, head + 1, __ATOMIC_RELEASE); /* pairs with the acquire in take_rows */
-}
-
 void record_requests(uint64_t sample, uint64_t epoch)
 {
     struct pp_read_request taken[AT_ONCE];
@@ -75,8 +57,24 @@ void record_requests(uint64_t sample, uint64_t epoch)
         return;
     do {
         n = requests.take(taken, AT_ONCE, &lost);
-        for (size_t i = 0; i < n; i++)
-            put_row(f, &taken[i], sample, epoch);
+        for (size_t i = 0; i < n; i++) {
+            uint64_t head = __atomic_load_n(&f->head, __ATOMIC_RELAXED);
+            int has_room;
+            do { /* pairs with the release in take_rows of requests.c */
+                has_room = head - __atomic_load_n(&f->tail, __ATOMIC_ACQUIRE) < PP_REQUESTS_ROWS;
+            } while (has_room && !__atomic_compare_exchange_n(&f->head, &head, head + 1, 1, __ATOMIC_RELAXED,
+                                                              __ATOMIC_RELAXED));
+            if (!has_room) {
+                __atomic_fetch_add(&f->lost, 1, __ATOMIC_RELAXED);
+                continue;
+            }
+            struct pp_requests_row *row = &f->row[head % PP_REQUESTS_ROWS];
+            row->sample = sample;
+            row->epoch = epoch;
+            row->request = taken[i];
+            /* pairs with the acquire in take_rows */
+            __atomic_store_n(&row->number, head + 1, __ATOMIC_RELEASE);
+        }
         if (lost)
             __atomic_fetch_add(&f->lost, lost, __ATOMIC_RELAXED);
     } while (n == AT_ONCE);
