@@ -232,7 +232,8 @@ pp_phase pp_namemap_find(const struct pp_namemap *m, const char *domain, const c
 {
     const char *looked_at = NULL; /* a domain's rows follow each other */
     int is_domain = 0;
-    *of_process = 0;
+    if (of_process)
+        *of_process = 0;
     for (size_t i = 0; m && i < m->n; i++) {
         const struct row *r = &m->rows[i];
         if (!r->any_domain && (!looked_at || strcmp(r->domain, looked_at) != 0)) {
@@ -240,15 +241,10 @@ pp_phase pp_namemap_find(const struct pp_namemap *m, const char *domain, const c
             is_domain = fnmatch(r->domain, domain, 0) == 0;
         }
         if ((r->any_domain || is_domain) && fnmatch(r->name, name, 0) == 0) {
-            *of_process = r->of_process;
+            if (of_process)
+                *of_process = r->of_process;
             return r->phase;
         }
     }
     return PP_PHASE_USER;
-}
-
-pp_phase pp_namemap_phase(const struct pp_namemap *m, const char *domain, const char *name)
-{
-    int of_process;
-    return pp_namemap_find(m, domain, name, &of_process);
 }

@@ -33,8 +33,6 @@ pp_status pp_namemap_add_text(struct pp_namemap *m, const char *text, const char
 pp_status pp_namemap_add_file(struct pp_namemap *m, const char *path, struct pp_err *err);
 
 /* The phase of a range, PP_PHASE_USER when no row (or an `ignore` row) matches or m is NULL. domain "" is
- * NVTX's default domain. */
-pp_phase pp_namemap_phase(const struct pp_namemap *m, const char *domain, const char *name);
-/* The same, and whether the row says `of process`. */
+ * NVTX's default domain. of_process: whether the row says that; NULL: not asked. */
 pp_phase pp_namemap_find(const struct pp_namemap *m, const char *domain, const char *name, int *of_process);
 size_t pp_namemap_rows(const struct pp_namemap *m);

@@ -215,11 +215,11 @@ void pp_import_names_close(struct pp_import_names *n)
 pp_phase pp_import_phase(const struct pp_import_names *n, const char *domain, const char *name,
                          enum pp_import_role *role)
 {
-    pp_phase phase = pp_namemap_phase(n->user, domain, name);
+    pp_phase phase = pp_namemap_find(n->user, domain, name, NULL);
     if (phase == PP_PHASE_USER)
-        phase = pp_namemap_phase(n->known, domain, name);
+        phase = pp_namemap_find(n->known, domain, name, NULL);
     if (role)
-        *role = phase == PP_PHASE_USER && pp_namemap_phase(n->maybe, domain, name) == PP_PHASE_DATA_WAIT
+        *role = phase == PP_PHASE_USER && pp_namemap_find(n->maybe, domain, name, NULL) == PP_PHASE_DATA_WAIT
                     ? PP_ROLE_MAYBE_WAIT
                     : PP_ROLE_NONE;
     return phase;

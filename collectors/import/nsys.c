@@ -240,7 +240,7 @@ static pp_status take_range(struct nsys *n, sqlite3_stmt *st, enum pp_import_gpu
     const char *domain_name = domain >= 0 && domain < DOMAINS ? n->domain[domain] : "";
     int own = strcmp(domain_name, "pipeprobe") == 0, category = sqlite3_column_int(st, 3);
     pp_phase phase = own && pp_phase_info((unsigned)category) &&
-                             pp_namemap_phase(n->names.user, domain_name, name) == PP_PHASE_USER
+                             pp_namemap_find(n->names.user, domain_name, name, NULL) == PP_PHASE_USER
                          ? (pp_phase)category
                          : pp_import_phase(&n->names, domain_name, name, NULL);
     if (status != PP_OK || (phase == PP_PHASE_USER && (by_torch || strcmp(domain_name, "NCCL") == 0)))

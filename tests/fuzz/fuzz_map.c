@@ -12,7 +12,7 @@
 
 static void look_up(const struct pp_namemap *m, const char *domain, const char *name)
 {
-    pp_phase phase = pp_namemap_phase(m, domain, name);
+    pp_phase phase = pp_namemap_find(m, domain, name, NULL);
     if (!pp_phase_info(phase))
         abort();
 }

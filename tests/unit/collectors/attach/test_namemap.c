@@ -62,9 +62,9 @@ static void rows_match(void **state)
     struct pp_namemap *m = map_of(text);
     assert_int_equal(pp_namemap_rows(m), 10);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        if (pp_namemap_phase(m, rows[i].domain, rows[i].name) != rows[i].phase)
+        if (pp_namemap_find(m, rows[i].domain, rows[i].name, NULL) != rows[i].phase)
             fail_msg("%s:%s became phase %d, not %d", rows[i].domain, rows[i].name,
-                     pp_namemap_phase(m, rows[i].domain, rows[i].name), rows[i].phase);
+                     pp_namemap_find(m, rows[i].domain, rows[i].name, NULL), rows[i].phase);
     pp_namemap_free(m);
 }
 
@@ -80,17 +80,17 @@ static void work_may_be_the_processes(void **state)
         int of_process = -1;
         assert_int_equal(pp_namemap_find(m, "", rows[i].name, &of_process), rows[i].phase);
         assert_int_equal(of_process, rows[i].of_process);
-        assert_int_equal(pp_namemap_phase(m, "", rows[i].name), rows[i].phase);
+        assert_int_equal(pp_namemap_find(m, "", rows[i].name, NULL), rows[i].phase);
     }
     pp_namemap_free(m);
 }
 
 static void without_a_map_everything_is_the_users(void **state)
 {
-    assert_int_equal(pp_namemap_phase(NULL, "", "decode"), PP_PHASE_USER);
+    assert_int_equal(pp_namemap_find(NULL, "", "decode", NULL), PP_PHASE_USER);
     assert_int_equal(pp_namemap_rows(NULL), 0);
     struct pp_namemap *m = map_of("");
-    assert_int_equal(pp_namemap_phase(m, "", "decode"), PP_PHASE_USER);
+    assert_int_equal(pp_namemap_find(m, "", "decode", NULL), PP_PHASE_USER);
     pp_namemap_free(m);
     pp_namemap_free(NULL);
 }
@@ -125,7 +125,7 @@ static void errors_name_the_line(void **state)
             if (!strstr(err.text, rows[i].want[k]))
                 fail_msg("\"%s\" does not say \"%s\"", err.text, rows[i].want[k]);
         assert_int_equal(pp_namemap_rows(m), 1);
-        assert_int_equal(pp_namemap_phase(m, "", "a"), PP_PHASE_USER);
+        assert_int_equal(pp_namemap_find(m, "", "a", NULL), PP_PHASE_USER);
         pp_namemap_free(m);
     }
 }
@@ -186,9 +186,9 @@ static void shipped_maps(void **state)
         pp_err_clear(&err);
         if (pp_namemap_add_file(m, rows[i].file, &err) != PP_OK)
             fail_msg("%s", err.text);
-        if (pp_namemap_phase(m, rows[i].domain, rows[i].name) != rows[i].phase)
+        if (pp_namemap_find(m, rows[i].domain, rows[i].name, NULL) != rows[i].phase)
             fail_msg("%s: %s became phase %d, not %d", rows[i].file, rows[i].name,
-                     pp_namemap_phase(m, rows[i].domain, rows[i].name), rows[i].phase);
+                     pp_namemap_find(m, rows[i].domain, rows[i].name, NULL), rows[i].phase);
         pp_namemap_free(m);
     }
 }
@@ -198,8 +198,8 @@ static void the_default_domain(void **state)
 {
     struct pp_namemap *m = pp_namemap_new();
     assert_int_equal(pp_namemap_add_text(m, ":plain = data_wait", "one", NULL), PP_OK);
-    assert_int_equal(pp_namemap_phase(m, "", "plain"), PP_PHASE_DATA_WAIT);
-    assert_int_equal(pp_namemap_phase(m, "mine", "plain"), PP_PHASE_USER);
+    assert_int_equal(pp_namemap_find(m, "", "plain", NULL), PP_PHASE_DATA_WAIT);
+    assert_int_equal(pp_namemap_find(m, "mine", "plain", NULL), PP_PHASE_USER);
     pp_namemap_free(m);
 }
 
