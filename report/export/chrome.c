@@ -66,8 +66,9 @@ static void put_uint(struct chrome *c, const char *key, uint64_t v)
     pp_out_uint(&c->out, v);
 }
 
-/* ,\n{"ph":"X","pid":1,"tid":2: what follows is up to the caller, "}" included. */
-static void begin_event(struct chrome *c, char ph, int64_t pid, int64_t tid)
+/* ,\n{"ph":"X","pid":1,"tid":2,"ts":3.000: what follows is up to the caller, "}" included. Metadata have no
+ * time. */
+static void begin_event(struct chrome *c, char ph, int64_t pid, int64_t tid, uint64_t t_ns)
 {
     pp_out_str(&c->out, c->comma ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
     c->comma = 1;
@@ -76,18 +77,15 @@ static void begin_event(struct chrome *c, char ph, int64_t pid, int64_t tid)
     pp_out_int(&c->out, pid);
     pp_out_str(&c->out, ",\"tid\":");
     pp_out_int(&c->out, tid);
-}
-
-static void begin_event_at(struct chrome *c, char ph, int64_t pid, int64_t tid, uint64_t t_ns)
-{
-    begin_event(c, ph, pid, tid);
+    if (ph == 'M')
+        return;
     pp_out_str(&c->out, ",\"ts\":");
     pp_out_us(&c->out, t_ns > c->run->origin_ns ? t_ns - c->run->origin_ns : 0);
 }
 
 static void begin_slice(struct chrome *c, int64_t pid, int64_t tid, uint64_t start_ns, uint64_t end_ns)
 {
-    begin_event_at(c, 'X', pid, tid, start_ns);
+    begin_event(c, 'X', pid, tid, start_ns);
     pp_out_str(&c->out, ",\"dur\":");
     pp_out_us(&c->out, end_ns - start_ns);
 }
@@ -105,7 +103,7 @@ static void put_flow(struct chrome *c, enum pp_flow flow, int64_t pid, int64_t t
                      const char *kind, uint64_t id)
 {
     static const char ph[] = {[PP_FLOW_START] = 's', [PP_FLOW_STEP] = 't', [PP_FLOW_END] = 'f'};
-    begin_event_at(c, ph[flow], pid, tid, t_ns);
+    begin_event(c, ph[flow], pid, tid, t_ns);
     pp_out_str(&c->out, ",\"cat\":\"");
     pp_out_str(&c->out, kind);
     pp_out_str(&c->out, "\",\"name\":\"");
@@ -117,7 +115,7 @@ static void put_flow(struct chrome *c, enum pp_flow flow, int64_t pid, int64_t t
 /* A whole event: what, "process_name" or "thread_name", is called name. */
 static void put_name(struct chrome *c, const char *what, int64_t pid, int64_t tid, const char *name)
 {
-    begin_event(c, 'M', pid, tid);
+    begin_event(c, 'M', pid, tid, 0);
     pp_out_str(&c->out, ",\"name\":\"");
     pp_out_str(&c->out, what);
     put_text(c, "\",\"args\":{\"name\":", name);
@@ -185,7 +183,7 @@ static pp_status chrome_thread(void *self, const struct pp_thread_row *t, struct
     if (first)
         put_name(c, "process_name", pp_track_pid(t), pp_track_tid(t), c->run->program);
     put_name(c, "thread_name", pp_track_pid(t), pp_track_tid(t), t->name);
-    begin_event(c, 'M', pp_track_pid(t), pp_track_tid(t));
+    begin_event(c, 'M', pp_track_pid(t), pp_track_tid(t), 0);
     put_uint(c, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":", t->id);
     pp_out_str(&c->out, "}}");
     return check_output(c, err);
@@ -195,7 +193,7 @@ static pp_status chrome_error(void *self, const struct pp_error_row *e, const st
                               struct pp_err *err)
 {
     struct chrome *c = self;
-    begin_event_at(c, 'i', pp_track_pid(t), t ? pp_track_tid(t) : 0, e->t_ns);
+    begin_event(c, 'i', pp_track_pid(t), t ? pp_track_tid(t) : 0, e->t_ns);
     pp_out_str(&c->out, t ? ",\"s\":\"t\",\"cat\":\"error\"" : ",\"s\":\"p\",\"cat\":\"error\"");
     put_text(c, ",\"name\":", e->kind ? e->kind : "error");
     put_text(c, ",\"args\":{\"path\":", e->path ? e->path : "");
@@ -212,7 +210,7 @@ static pp_status chrome_counter(void *self, const struct pp_export_counter *v, s
     if (!isfinite(v->value))
         return PP_OK;
     /* The first thread's process; there is none in a run without threads. */
-    begin_event_at(c, 'C', pp_track_pid(v->thread ? v->thread : c->run->threads), 0, v->t_ns);
+    begin_event(c, 'C', pp_track_pid(v->thread ? v->thread : c->run->threads), 0, v->t_ns);
     put_text(c, ",\"name\":", v->name);
     pp_out_str(&c->out, ",\"args\":{\"value\":");
     char text[32]; /* with as many digits as it takes */

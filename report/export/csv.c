@@ -46,12 +46,6 @@ static void uint_cell(struct pp_out *o, int known, uint64_t v)
     pp_out_char(o, ',');
 }
 
-static void flag_cell(struct pp_out *o, const struct pp_span *s, unsigned flag, char end)
-{
-    pp_out_char(o, s->flags & flag ? '1' : '0');
-    pp_out_char(o, end);
-}
-
 static pp_status csv_span(void *self, const struct pp_export_span *e, struct pp_err *err)
 {
     struct pp_out *o = self;
@@ -76,10 +70,11 @@ static pp_status csv_span(void *self, const struct pp_export_span *e, struct pp_
     uint_cell(o, s->flags & PP_SPAN_HAS_CPU, s->cpu_ns);
     uint_cell(o, s->flags & PP_SPAN_HAS_DELAY, s->run_delay_ns);
     uint_cell(o, s->flags & PP_SPAN_HAS_CACHE, s->cache_hit_kib);
-    flag_cell(o, s, PP_SPAN_ERROR, ',');
-    flag_cell(o, s, PP_SPAN_RETRY, ',');
-    flag_cell(o, s, PP_SPAN_UNFINISHED, ',');
-    flag_cell(o, s, PP_SPAN_WARMUP, '\n');
+    static const unsigned flags[] = {PP_SPAN_ERROR, PP_SPAN_RETRY, PP_SPAN_UNFINISHED, PP_SPAN_WARMUP};
+    for (int i = 0; i < 4; i++) {
+        pp_out_char(o, s->flags & flags[i] ? '1' : '0');
+        pp_out_char(o, i < 3 ? ',' : '\n');
+    }
     return pp_out_check(o, err);
 }
 

@@ -172,11 +172,6 @@ static pp_status put_device(struct nsys *n, uint32_t id, struct pp_err *err)
                     "iisi", MACHINE, (int64_t)id, name ? name : "CUDA device", (int64_t)id);
 }
 
-static pp_status put_row(struct nsys *n, enum table table, const int64_t *values, struct pp_err *err)
-{
-    return nsys_rows_put(&n->db, &n->rows[table], values, err);
-}
-
 /* ---- open: what the file says about itself ---- */
 
 struct meta {
@@ -365,7 +360,7 @@ static pp_status put_device_row(struct nsys *n, enum table table, const struct p
         n->devices |= UINT64_C(1) << device;
         st = put_device(n, device, err);
     }
-    return st == PP_OK ? put_row(n, table, values, err) : st;
+    return st == PP_OK ? nsys_rows_put(&n->db, &n->rows[table], values, err) : st;
 }
 
 /* A row of a kind that nsys has no table for (overhead has no thread) is passed over. */
@@ -419,7 +414,7 @@ static pp_status nsys_gpu(void *self, const struct pp_gpu_row *r, struct pp_err 
                             known(r->correlation),
                             name,
                             r->result < 0 ? 0 : r->result};
-    return put_row(n, CALLS, call, err);
+    return nsys_rows_put(&n->db, &n->rows[CALLS], call, err);
 }
 
 /* ---- requests to remote storages ---- */
@@ -439,7 +434,7 @@ static pp_status put_request_range(struct nsys *n, int64_t tid, const uint64_t f
                               *id,
                               NSYS_DOMAIN_ID,
                               payload};
-    return st == PP_OK ? put_row(n, RANGES, values, err) : st;
+    return st == PP_OK ? nsys_rows_put(&n->db, &n->rows[RANGES], values, err) : st;
 }
 
 static pp_status nsys_request(void *self, const struct pp_request_row *row, struct pp_err *err)
@@ -485,7 +480,7 @@ static pp_status nsys_span(void *self, const struct pp_export_span *e, struct pp
                              *name,
                              NSYS_DOMAIN_ID,
                              e->span->batch == PP_NO_BATCH ? NSYS_NULL : (int64_t)e->span->batch};
-    st = put_row(n, RANGES, range, err);
+    st = nsys_rows_put(&n->db, &n->rows[RANGES], range, err);
     if (st == PP_OK && e->span->phase == PP_PHASE_H2D && n->run->device_rows && !n->run->gpu_rows &&
         !(e->span->flags & PP_SPAN_ERROR)) {
         /* The call that issued the copy was made at the start of the span. When it returned is known for
@@ -510,8 +505,9 @@ static pp_status nsys_span(void *self, const struct pp_export_span *e, struct pp
                                 NSYS_COPY_HTOD,
                                 memory,
                                 NSYS_MEMORY_DEVICE};
-        pp_status put = put_row(n, CALLS, call, err);
-        st = put == PP_OK ? put_row(n, COPIES, copy, err) : put;
+        st = nsys_rows_put(&n->db, &n->rows[CALLS], call, err);
+        if (st == PP_OK)
+            st = nsys_rows_put(&n->db, &n->rows[COPIES], copy, err);
     }
     return st;
 }

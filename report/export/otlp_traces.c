@@ -201,18 +201,21 @@ static void span_id(const struct writing *w, const struct otlp_span *s, uint8_t 
 /* ---- spans: trace_id=1, span_id=2, parent=4, name=5, kind=6, start=7, end=8, attributes=9, links=13,
  * status=15 ---- */
 
-static void begin_span(struct writing *w, const struct trace_id *trace, const uint8_t id[8], const char *name)
+/* id NULL: the root of the batch. */
+static void begin_span(struct writing *w, uint32_t batch, const uint8_t *id, const char *name,
+                       uint64_t start_ns, uint64_t end_ns)
 {
+    struct trace_id trace = trace_of(w, batch);
+    uint64_t utc = w->run.utc_known ? w->run.utc_ns - w->run.origin_ns : 0;
+    uint8_t root[8];
+    put_id(root, mixed(w->seed + 2, batch));
     pp_otlp_item(&w->doc, 2);
-    pp_otlp_id(&w->doc, 1, "traceId", trace->bytes, 16);
-    pp_otlp_id(&w->doc, 2, "spanId", id, 8);
+    pp_otlp_id(&w->doc, 1, "traceId", trace.bytes, 16);
+    pp_otlp_id(&w->doc, 2, "spanId", id ? id : root, 8);
     pp_otlp_text(&w->doc, 5, "name", name);
     pp_otlp_enum(&w->doc, 6, "kind", INTERNAL);
-}
-
-static void put_times(struct writing *w, uint64_t start_ns, uint64_t end_ns)
-{
-    uint64_t utc = w->run.utc_known ? w->run.utc_ns - w->run.origin_ns : 0;
+    if (id)
+        pp_otlp_id(&w->doc, 4, "parentSpanId", root, 8);
     pp_otlp_fixed64(&w->doc, 7, "startTimeUnixNano", utc + start_ns);
     pp_otlp_fixed64(&w->doc, 8, "endTimeUnixNano", utc + end_ns);
 }
@@ -232,16 +235,15 @@ static const struct pp_thread_row *thread_of(const struct writing *w, uint32_t i
 static void put_span(struct writing *w, const struct otlp_span *s, const struct otlp_span *finished)
 {
     const struct pp_source *src = w->source;
-    struct trace_id trace = trace_of(w, s->span.batch);
     unsigned phase = s->span.phase;
     const struct pp_phase_info *info = pp_phase_info(phase);
-    const char *own = s->span.name && src->name ? src->name(src->ctx, s->span.name) : NULL;
+    const char *own = s->span.name && src->name ? src->name(src->ctx, s->span.name) : NULL,
+               *name = own    ? own
+                       : info ? info->name
+                              : "span";
     uint8_t id[8];
     span_id(w, s, id);
-    begin_span(w, &trace, id, own ? own : info ? info->name : "span");
-    put_id(id, mixed(w->seed + 2, s->span.batch)); /* the root's */
-    pp_otlp_id(&w->doc, 4, "parentSpanId", id, 8);
-    put_times(w, s->span.start_ns, pp_span_end(&s->span));
+    begin_span(w, s->span.batch, id, name, s->span.start_ns, pp_span_end(&s->span));
     const struct pp_thread_row *t = thread_of(w, s->thread);
     int counts = (s->span.flags & PP_SPAN_COUNT) != 0;
     pp_otlp_list(&w->doc, "attributes");
@@ -261,6 +263,7 @@ static void put_span(struct writing *w, const struct otlp_span *s, const struct 
     put_number(w, "pipeprobe.unfinished", s->span.flags & PP_SPAN_UNFINISHED, 1);
     pp_otlp_list_end(&w->doc);
     if (finished && (phase == PP_PHASE_DATA_WAIT || phase == PP_PHASE_STEP)) {
+        struct trace_id trace = trace_of(w, s->span.batch);
         span_id(w, finished, id); /* what finished the batch on a worker */
         pp_otlp_list(&w->doc, "links");
         pp_otlp_item(&w->doc, 13);
@@ -279,16 +282,12 @@ static void put_span(struct writing *w, const struct otlp_span *s, const struct 
 
 static void put_root(struct writing *w, const struct otlp_batch *batch, const struct otlp_span *s, size_t n)
 {
-    struct trace_id trace = trace_of(w, batch->batch);
     uint64_t start = UINT64_MAX, end = 0;
-    uint8_t id[8];
     for (size_t i = 0; i < n; i++) {
         start = s[i].span.start_ns < start ? s[i].span.start_ns : start;
         end = pp_span_end(&s[i].span) > end ? pp_span_end(&s[i].span) : end;
     }
-    put_id(id, mixed(w->seed + 2, batch->batch));
-    begin_span(w, &trace, id, "pipeprobe.batch");
-    put_times(w, start, end);
+    begin_span(w, batch->batch, NULL, "pipeprobe.batch", start, end);
     pp_otlp_list(&w->doc, "attributes");
     put_number(w, "pipeprobe.batch", 1, batch->batch);
     put_number(w, "pipeprobe.epoch", 1, s->span.epoch);

@@ -64,22 +64,6 @@ pp_status pp_place_open(struct pp_export_place *p, const char *out, const char *
     return PP_OK;
 }
 
-/* Another process may have made the file meanwhile: without force it stays. */
-static int rename_into_place(const struct pp_export_place *p)
-{
-    if (!p->force) {
-        if (renameat2(AT_FDCWD, p->path, AT_FDCWD, p->out, RENAME_NOREPLACE) == 0)
-            return 0;
-        if (errno != EINVAL && errno != ENOSYS)
-            return -1;
-        if (access(p->out, F_OK) == 0) { /* a file system without RENAME_NOREPLACE */
-            errno = EEXIST;
-            return -1;
-        }
-    }
-    return rename(p->path, p->out);
-}
-
 pp_status pp_place_commit(struct pp_export_place *p, struct pp_err *err)
 {
     pp_status st = PP_OK;
@@ -92,12 +76,22 @@ pp_status pp_place_commit(struct pp_export_place *p, struct pp_err *err)
         close(fd);
     if (st != PP_OK)
         return st;
-    if (rename_into_place(p) != 0)
-        return errno == EEXIST
-                   ? pp_fail(err, PP_E_EXISTS,
-                             "%s was created by another process during the export; use --force to replace it",
-                             p->out)
-                   : pp_fail_errno(err, errno, "renaming the finished export to %s failed", p->out);
+    /* Another process may have made the file meanwhile: without force it stays. */
+    int replaces = p->force, failed = 0;
+    if (!replaces && renameat2(AT_FDCWD, p->path, AT_FDCWD, p->out, RENAME_NOREPLACE) != 0) {
+        failed = errno;
+        replaces = (failed == EINVAL || failed == ENOSYS) &&
+                   access(p->out, F_OK) != 0; /* a file system without RENAME_NOREPLACE */
+        failed = failed == EINVAL || failed == ENOSYS ? EEXIST : failed;
+    }
+    if (replaces)
+        failed = rename(p->path, p->out) != 0 ? errno : 0;
+    if (failed == EEXIST)
+        return pp_fail(err, PP_E_EXISTS,
+                       "%s was created by another process during the export; use --force to replace it",
+                       p->out);
+    if (failed)
+        return pp_fail_errno(err, failed, "renaming the finished export to %s failed", p->out);
     p->temporary = 0;
     /* So that the new name survives a power cut; a file system that cannot sync a directory is no failure. */
     const char *slash = strrchr(p->out, '/');

@@ -113,13 +113,6 @@ static void begin_packet(struct perfetto *p)
     pp_proto_uint(&p->proto, PACKET_SEQUENCE, SEQUENCE_ID);
 }
 
-static void begin_packet_at(struct perfetto *p, uint64_t t_ns)
-{
-    begin_packet(p);
-    pp_proto_uint(&p->proto, PACKET_TIMESTAMP, t_ns);
-    pp_proto_uint(&p->proto, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
-}
-
 /* Its event or track, and the packet. */
 static pp_status end_packet(struct perfetto *p, struct pp_err *err)
 {
@@ -131,17 +124,29 @@ static pp_status end_packet(struct perfetto *p, struct pp_err *err)
     return pp_out_check(&p->out, err);
 }
 
-static void begin_event_here(struct perfetto *p, unsigned type, uint64_t track)
+static void intern(struct perfetto *p, unsigned kind, uint64_t iid, const char *text)
 {
+    size_t entry = pp_proto_begin(&p->proto, kind);
+    pp_proto_uint(&p->proto, INTERNED_IID, iid);
+    pp_proto_str(&p->proto, INTERNED_TEXT, text);
+    pp_proto_end(&p->proto, entry);
+}
+
+/* met_first: a span whose name is met for the first time, which goes along; else NULL. */
+static void begin_event(struct perfetto *p, uint64_t t_ns, unsigned type, uint64_t track, const char *name,
+                        const struct pp_export_span *met_first)
+{
+    begin_packet(p);
+    pp_proto_uint(&p->proto, PACKET_TIMESTAMP, t_ns);
+    pp_proto_uint(&p->proto, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+    if (met_first) {
+        size_t data = pp_proto_begin(&p->proto, PACKET_INTERNED);
+        intern(p, INTERNED_NAME, met_first->key + 1, met_first->name);
+        pp_proto_end(&p->proto, data);
+    }
     p->part = pp_proto_begin(&p->proto, PACKET_TRACK_EVENT);
     pp_proto_uint(&p->proto, EVENT_TYPE, type);
     pp_proto_uint(&p->proto, EVENT_TRACK, track);
-}
-
-static void begin_event(struct perfetto *p, uint64_t t_ns, unsigned type, uint64_t track, const char *name)
-{
-    begin_packet_at(p, t_ns);
-    begin_event_here(p, type, track);
     if (name)
         pp_proto_str(&p->proto, EVENT_NAME, name);
 }
@@ -149,16 +154,8 @@ static void begin_event(struct perfetto *p, uint64_t t_ns, unsigned type, uint64
 /* A packet: the innermost slice of the track is over. */
 static pp_status put_slice_end(struct perfetto *p, uint64_t t_ns, uint64_t track, struct pp_err *err)
 {
-    begin_event(p, t_ns, TYPE_END, track, NULL);
+    begin_event(p, t_ns, TYPE_END, track, NULL, NULL);
     return end_packet(p, err);
-}
-
-static void intern(struct perfetto *p, unsigned kind, uint64_t iid, const char *text)
-{
-    size_t entry = pp_proto_begin(&p->proto, kind);
-    pp_proto_uint(&p->proto, INTERNED_IID, iid);
-    pp_proto_str(&p->proto, INTERNED_TEXT, text);
-    pp_proto_end(&p->proto, entry);
 }
 
 /* Inside an event, as the next. */
@@ -180,18 +177,13 @@ static void note_number(struct perfetto *p, const char *name, uint64_t v)
 
 /* ---- tracks: their numbers, and the packets that describe them ---- */
 
-/* A process is known by its first thread. */
-static size_t process_of(const struct perfetto *p, const struct pp_thread_row *t)
+/* A process is known by its first thread. t NULL: the first process. */
+static uint64_t process_track(const struct perfetto *p, const struct pp_thread_row *t)
 {
     const struct pp_thread_row *first = p->run->threads;
-    while (first < t && first->pid != t->pid)
+    while (t && first < t && first->pid != t->pid)
         first++;
-    return (size_t)(first - p->run->threads);
-}
-
-static uint64_t process_track(const struct perfetto *p, const struct pp_thread_row *t) /* NULL: the first */
-{
-    return PROCESS_TRACKS + (t ? process_of(p, t) : 0);
+    return PROCESS_TRACKS + (uint64_t)(first - p->run->threads);
 }
 
 static uint64_t thread_track(const struct perfetto *p, const struct pp_thread_row *t, unsigned beside)
@@ -216,11 +208,10 @@ static pp_status put_track(struct perfetto *p, uint64_t uuid, uint64_t parent, c
     return end_packet(p, err);
 }
 
-static pp_status put_process(struct perfetto *p, size_t number, const struct pp_thread_row *t,
-                             struct pp_err *err)
+static pp_status put_process(struct perfetto *p, const struct pp_thread_row *t, struct pp_err *err)
 {
     const char *command = p->run->source->meta(p->run->source->ctx, "run", "command_line");
-    begin_track(p, PROCESS_TRACKS + number, 0);
+    begin_track(p, process_track(p, t), 0);
     size_t process = pp_proto_begin(&p->proto, TRACK_PROCESS);
     pp_proto_int(&p->proto, PROCESS_PID, pp_track_pid(t));
     pp_proto_str(&p->proto, PROCESS_NAME, p->run->program);
@@ -228,16 +219,6 @@ static pp_status put_process(struct perfetto *p, size_t number, const struct pp_
         pp_proto_str(&p->proto, PROCESS_CMDLINE, command);
     pp_proto_end(&p->proto, process);
     return end_packet(p, err);
-}
-
-/* ---- what a trace opens with ---- */
-
-static void put_clock(struct perfetto *p, unsigned id, uint64_t t_ns)
-{
-    size_t clock = pp_proto_begin(&p->proto, SNAPSHOT_CLOCKS);
-    pp_proto_uint(&p->proto, CLOCK_ID, id);
-    pp_proto_uint(&p->proto, CLOCK_TIMESTAMP, t_ns);
-    pp_proto_end(&p->proto, clock);
 }
 
 /* ---- hooks ---- */
@@ -253,9 +234,12 @@ static pp_status perfetto_open(const struct pp_export_run *run, struct pp_export
     p->gpu.run = run;
     begin_packet(p);
     p->part = pp_proto_begin(&p->proto, PACKET_CLOCK_SNAPSHOT);
-    put_clock(p, CLOCK_MONOTONIC_ID, run->origin_ns);
-    if (run->utc_known)
-        put_clock(p, CLOCK_REALTIME_ID, run->utc_ns);
+    for (int utc = 0; utc <= (run->utc_known != 0); utc++) {
+        size_t clock = pp_proto_begin(&p->proto, SNAPSHOT_CLOCKS);
+        pp_proto_uint(&p->proto, CLOCK_ID, utc ? CLOCK_REALTIME_ID : CLOCK_MONOTONIC_ID);
+        pp_proto_uint(&p->proto, CLOCK_TIMESTAMP, utc ? run->utc_ns : run->origin_ns);
+        pp_proto_end(&p->proto, clock);
+    }
     pp_proto_uint(&p->proto, SNAPSHOT_PRIMARY, CLOCK_MONOTONIC_ID);
     pp_status st = end_packet(p, err);
     if (st != PP_OK)
@@ -274,12 +258,12 @@ static pp_status perfetto_open(const struct pp_export_run *run, struct pp_export
         intern(p, INTERNED_ANNOTATION, i + 1, pp_span_note_names[i]);
     st = end_packet(p, err);
     if (st == PP_OK && !run->n_threads)
-        st = put_process(p, 0, NULL, err);
+        st = put_process(p, NULL, err);
     for (size_t i = 0; i < run->n_threads && st == PP_OK; i++)
-        if (process_of(p, &run->threads[i]) == i)
-            st = put_process(p, i, &run->threads[i], err);
+        if (process_track(p, &run->threads[i]) == PROCESS_TRACKS + i)
+            st = put_process(p, &run->threads[i], err);
     for (size_t i = 0; i < run->n_losses && st == PP_OK; i++) {
-        begin_event(p, run->origin_ns, TYPE_INSTANT, process_track(p, run->threads), "lost");
+        begin_event(p, run->origin_ns, TYPE_INSTANT, process_track(p, run->threads), "lost", NULL);
         pp_proto_uint(&p->proto, EVENT_CATEGORY_IID, CATEGORY_ERROR);
         note_text(p, "what", run->losses[i].what);
         note_number(p, "count", run->losses[i].count);
@@ -287,7 +271,7 @@ static pp_status perfetto_open(const struct pp_export_run *run, struct pp_export
         st = end_packet(p, err);
     }
     if (st == PP_OK && run->recovery) {
-        begin_event(p, run->origin_ns, TYPE_INSTANT, process_track(p, run->threads), "recovered");
+        begin_event(p, run->origin_ns, TYPE_INSTANT, process_track(p, run->threads), "recovered", NULL);
         note_text(p, "what", run->recovery);
         st = end_packet(p, err);
     }
@@ -312,7 +296,7 @@ static pp_status perfetto_error(void *self, const struct pp_error_row *e, const 
 {
     struct perfetto *p = self;
     begin_event(p, e->t_ns, TYPE_INSTANT, t ? thread_track(p, t, 0) : process_track(p, p->run->threads),
-                e->kind ? e->kind : "error");
+                e->kind ? e->kind : "error", NULL);
     pp_proto_uint(&p->proto, EVENT_CATEGORY_IID, CATEGORY_ERROR);
     note_text(p, "path", e->path);
     note_text(p, "reason", e->reason);
@@ -353,7 +337,7 @@ static pp_status perfetto_counter(void *self, const struct pp_export_counter *c,
     }
     if (st != PP_OK || !isfinite(c->value))
         return st;
-    begin_event(p, c->t_ns, TYPE_COUNTER, COUNTER_TRACKS + number, NULL);
+    begin_event(p, c->t_ns, TYPE_COUNTER, COUNTER_TRACKS + number, NULL, NULL);
     pp_proto_double(&p->proto, EVENT_DOUBLE_COUNTER, c->value);
     return end_packet(p, err);
 }
@@ -377,7 +361,7 @@ static pp_status perfetto_gpu(void *self, const struct pp_gpu_row *row, struct p
         if (st != PP_OK)
             return st;
     }
-    begin_event(p, s.start_ns, TYPE_BEGIN, GPU_TRACKS + s.track, s.name);
+    begin_event(p, s.start_ns, TYPE_BEGIN, GPU_TRACKS + s.track, s.name, NULL);
     pp_proto_str(&p->proto, EVENT_CATEGORY, s.category);
     if (s.flow != PP_FLOW_NONE)
         pp_proto_fixed64(&p->proto, EVENT_FLOW, s.flow_id);
@@ -402,7 +386,7 @@ static pp_status perfetto_request(void *self, const struct pp_request_row *row, 
         st = put_track(p, track, REQUESTS_TRACK, s.track_name, err);
     if (st != PP_OK)
         return st;
-    begin_event(p, s.start_ns, TYPE_BEGIN, track, s.name);
+    begin_event(p, s.start_ns, TYPE_BEGIN, track, s.name, NULL);
     pp_proto_str(&p->proto, EVENT_CATEGORY, "request");
     if (s.failed)
         pp_proto_uint(&p->proto, EVENT_CATEGORY_IID, CATEGORY_ERROR);
@@ -414,7 +398,7 @@ static pp_status perfetto_request(void *self, const struct pp_request_row *row, 
         note_text(p, "prefix", s.prefix);
     st = end_packet(p, err);
     for (size_t i = 0; i < s.n_parts && st == PP_OK; i++) {
-        begin_event(p, s.part[i].start_ns, TYPE_BEGIN, track, pp_request_part_names[s.part[i].which]);
+        begin_event(p, s.part[i].start_ns, TYPE_BEGIN, track, pp_request_part_names[s.part[i].which], NULL);
         pp_proto_str(&p->proto, EVENT_CATEGORY, "request");
         st = end_packet(p, err);
         if (st == PP_OK)
@@ -438,14 +422,8 @@ static pp_status perfetto_span(void *self, const struct pp_export_span *e, struc
     }
     if (st != PP_OK)
         return st;
-    begin_packet_at(p, s->start_ns);
-    if (!(*interned & bit)) { /* a name goes along with its first use */
-        size_t data = pp_proto_begin(&p->proto, PACKET_INTERNED);
-        intern(p, INTERNED_NAME, e->key + 1, e->name);
-        pp_proto_end(&p->proto, data);
-        *interned |= bit;
-    }
-    begin_event_here(p, TYPE_BEGIN, track);
+    begin_event(p, s->start_ns, TYPE_BEGIN, track, NULL, *interned & bit ? NULL : e);
+    *interned |= bit;
     pp_proto_uint(&p->proto, EVENT_NAME_IID, e->key + 1);
     pp_proto_uint(&p->proto, EVENT_CATEGORY_IID, e->waits ? CATEGORY_WAIT : CATEGORY_WORK);
     if (s->flags & PP_SPAN_ERROR)

@@ -253,23 +253,20 @@ static int by_start(const void *a, const void *b, void *ctx)
 
 /* ---- delivery ---- */
 
-static pp_status deliver_counter(struct walk *w, const struct pp_export_counter *c)
-{
-    w->done.counters++;
-    return w->to->counter ? w->to->counter(w->self, c, w->err) : PP_OK;
-}
-
 static pp_status deliver_span(struct walk *w, size_t thread, const struct pp_span *span)
 {
     const struct pp_phase_info *info = pp_phase_info(span->phase);
     const char *interned = span->name ? w->source->name(w->source->ctx, span->name) : NULL;
     struct pp_export_span s = {.span = span, .thread = &w->run.threads[thread], .end_ns = pp_span_end(span)};
     int ok = 1;
-    if (span->phase == PP_PHASE_COUNTER)
-        return deliver_counter(w, &(struct pp_export_counter){.thread = s.thread,
-                                                              .name = interned ? interned : "counter",
-                                                              .t_ns = span->start_ns,
-                                                              .value = (double)span->bytes});
+    if (span->phase == PP_PHASE_COUNTER) {
+        const struct pp_export_counter c = {.thread = s.thread,
+                                            .name = interned ? interned : "counter",
+                                            .t_ns = span->start_ns,
+                                            .value = (double)span->bytes};
+        w->done.counters++;
+        return w->to->counter ? w->to->counter(w->self, &c, w->err) : PP_OK;
+    }
     if (!interned && !info && !w->unnamed[span->phase] &&
         asprintf(&w->unnamed[span->phase], "phase %u", span->phase) < 0)
         w->unnamed[span->phase] = NULL;
@@ -327,9 +324,10 @@ static void walk_error(void *ctx, const struct pp_error_row *e)
 static void walk_counter(void *ctx, uint64_t t_ns, const char *name, double value)
 {
     struct walk *w = ctx;
-    if (w->status == PP_OK)
-        w->status = deliver_counter(w,
-                                    &(struct pp_export_counter){.name = name, .t_ns = t_ns, .value = value});
+    const struct pp_export_counter c = {.name = name, .t_ns = t_ns, .value = value};
+    w->done.counters += w->status == PP_OK;
+    if (w->status == PP_OK && w->to->counter)
+        w->status = w->to->counter(w->self, &c, w->err);
 }
 
 static void walk_gpu(void *ctx, const struct pp_gpu_row *row)
