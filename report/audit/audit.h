@@ -175,10 +175,8 @@ struct pp_audit {
 pp_status pp_audit_judge(const struct pp_audit_input *in, struct pp_audit *out, struct pp_err *err);
 void pp_audit_free(struct pp_audit *a);
 
-/* The members of the audit, one row each, in the order of the document: docs/audit.schema.json and
- * docs/reference/audit-fields.md follow from them; `make golden` writes the two again. */
+/* The document of schema pipeprobe.audit/1 (pp_fields_json), one row a member: docs/audit.schema.json and
+ * docs/reference/audit-fields.md follow from it; `make golden` writes the two again. */
 extern const struct pp_field pp_audit_fields[];
-/* The document of schema pipeprobe.audit/1. */
-int pp_audit_json(const struct pp_audit *a, FILE *out);
 /* all: every epoch; else the first 8 that are not clean, or the first 3. */
 void pp_audit_text(const struct pp_audit *a, int all, FILE *out);

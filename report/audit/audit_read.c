@@ -29,12 +29,6 @@ struct pass {
     int stopped;
 };
 
-static uint32_t epoch_of(void *ctx, uint32_t batch)
-{
-    uint32_t epoch = audit_order_epoch(&((const struct pass *)ctx)->order, batch);
-    return epoch <= UINT16_MAX ? epoch : PP_NO_BATCH;
-}
-
 static void on_batch(void *ctx, const struct pp_timeline_batch *b)
 {
     struct pass *p = ctx;
@@ -268,7 +262,7 @@ pp_status pp_audit_files_add_source(struct pp_audit_files *f, const char *path,
         if (!file->part.unknown)
             st = list_epochs(&p, file, err);
         if (st == PP_OK && p.is_pytorch && p.order.own && !p.order.loader.ended)
-            st = audit_prints_read(source, epoch_of, &p, &file->part, err);
+            st = audit_prints_read(source, &p.order, &file->part, err);
         if (st == PP_OK) {
             struct leases g = {.part = &file->part};
             pp_status read = file->part.leased ? source->each_error(source->ctx, add_lease, &g, err) : PP_OK;

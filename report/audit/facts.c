@@ -182,36 +182,15 @@ static pp_status walk_rank(struct walk *w, struct audit_epoch *e, size_t rank, s
 /* ---- ranks that draw what another draws ---- */
 
 struct drawn {
-    const struct audit_facts *f;
-    const struct walk *w;
-    struct audit_fact *fact; /* of the epoch */
+    uint64_t samples; /* stands for them */
+    size_t rank;
 };
 
-static int by_set(const void *a, const void *b, void *ctx)
-{
-    const struct drawn *d = ctx;
-    size_t i = *(const size_t *)a, j = *(const size_t *)b;
-    const struct audit_fact *x = &d->fact[i], *y = &d->fact[j];
-    return x->set != y->set ? (x->set > y->set) - (x->set < y->set) : (i > j) - (i < j);
-}
+PP_BY_BOTH(by_samples, struct drawn, samples, rank)
 
-static int by_first_batch(const void *a, const void *b, void *ctx)
+static int same_prefix(const struct walk *w, size_t i, size_t j)
 {
-    const struct drawn *d = ctx;
-    size_t i = *(const size_t *)a, j = *(const size_t *)b;
-    uint64_t x = d->w->prefix[2 * i].batch[0].hash, y = d->w->prefix[2 * j].batch[0].hash;
-    return x != y ? (x > y) - (x < y) : (i > j) - (i < j);
-}
-
-static int same_set(const struct drawn *d, size_t i, size_t j)
-{
-    const struct audit_fact *x = &d->fact[i], *y = &d->fact[j];
-    return x->whole && y->whole && x->uses > 1 && x->uses == y->uses && x->set == y->set;
-}
-
-static int same_prefix(const struct drawn *d, size_t i, size_t j)
-{
-    const struct prefix *x = &d->w->prefix[2 * i], *y = &d->w->prefix[2 * j];
+    const struct prefix *x = &w->prefix[2 * i], *y = &w->prefix[2 * j];
     struct pp_visit_orders c = {0};
     for (size_t k = 0;
          x->any && y->any && x->epoch == y->epoch && k < PREFIX && x->batch[k].n && y->batch[k].n; k++)
@@ -219,18 +198,23 @@ static int same_prefix(const struct drawn *d, size_t i, size_t j)
     return pp_visit_orders_repeat(&c);
 }
 
-/* Equal ones stand next to each other, the lowest rank first. */
-static void find_leaders(struct drawn *d, size_t *order, int (*compare)(const void *, const void *, void *),
-                         int (*same)(const struct drawn *, size_t, size_t))
+enum drawn_by { BY_SET, BY_FIRST_BATCH };
+
+/* fact: of the epoch. Equal ones stand next to each other, the lowest rank first. */
+static void find_leaders(const struct walk *w, struct audit_fact *fact, struct drawn *order, enum drawn_by by)
 {
     size_t n = 0;
-    for (size_t i = 0; i < d->f->n_ranks; i++)
-        if (d->fact[i].uses && d->fact[i].leader == i)
-            order[n++] = i;
-    qsort_r(order, n, sizeof(*order), compare, d);
-    for (size_t i = 1; i < n; i++)
-        if (same(d, order[i - 1], order[i]))
-            d->fact[order[i]].leader = d->fact[order[i - 1]].leader;
+    for (size_t i = 0; i < w->f->n_ranks; i++)
+        if (fact[i].uses && fact[i].leader == i)
+            order[n++] = (struct drawn){by == BY_SET ? fact[i].set : w->prefix[2 * i].batch[0].hash, i};
+    qsort(order, n, sizeof(*order), by_samples);
+    for (size_t k = 1; k < n; k++) {
+        size_t i = order[k - 1].rank, j = order[k].rank;
+        const struct audit_fact *x = &fact[i], *y = &fact[j];
+        if (by == BY_SET ? x->whole && y->whole && x->uses > 1 && x->uses == y->uses && x->set == y->set
+                         : same_prefix(w, i, j))
+            fact[j].leader = fact[i].leader;
+    }
 }
 
 /* ---- examples ---- */
@@ -265,10 +249,10 @@ static int find_uses(void *ctx, const struct pp_audit_use *uses, size_t n)
 
 /* ---- an epoch ---- */
 
-static pp_status walk_epoch(struct walk *w, struct audit_epoch *e, size_t *order, struct pp_err *err)
+static pp_status walk_epoch(struct walk *w, struct audit_epoch *e, struct drawn *order, struct pp_err *err)
 {
     struct audit_facts *f = w->f;
-    struct drawn d = {f, w, f->fact + (size_t)(e - f->epochs) * f->n_ranks};
+    struct audit_fact *fact = f->fact + (size_t)(e - f->epochs) * f->n_ranks;
     pp_status st = PP_OK;
     w->n_again = 0;
     for (size_t i = 0; st == PP_OK && i < f->n_ranks; i++)
@@ -276,8 +260,8 @@ static pp_status walk_epoch(struct walk *w, struct audit_epoch *e, size_t *order
     if (st != PP_OK)
         return st;
     if (!f->numbers_are_local) {
-        find_leaders(&d, order, by_set, same_set);
-        find_leaders(&d, order, by_first_batch, same_prefix);
+        find_leaders(w, fact, order, BY_SET);
+        find_leaders(w, fact, order, BY_FIRST_BATCH);
         /* Of a whole epoch the first samples that no rank used; not where drop_last may have left so many
          * out. */
         double missing = f->samples - (double)e->distinct,
@@ -341,7 +325,8 @@ pp_status audit_facts_collect(const struct pp_audit_input *in, struct pp_arena *
                               struct pp_err *err)
 {
     struct walk w = {.f = f};
-    size_t *order = NULL, taken_over = 0;
+    struct drawn *order = NULL;
+    size_t taken_over = 0;
     pp_status st = PP_OK;
     *f = (struct audit_facts){.in = &f->input, .input = *in, .arena = arena, .scale = 1};
     st = audit_place(in, arena, &f->placed, err);

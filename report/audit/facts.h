@@ -114,8 +114,6 @@ void pp_seen_free(struct pp_seen *s);
 typedef void audit_alike_fn(void *ctx, uint16_t epoch, size_t rank);
 int audit_compare_prints(const struct audit_facts *f, audit_alike_fn *fn, void *ctx);
 
-/* PP_NO_BATCH: of a loader that is not audited. */
-typedef uint32_t audit_epoch_fn(void *ctx, uint32_t batch);
-/* Fills prints and n_prints of the part, which owns them. */
-pp_status audit_prints_read(const struct pp_source *source, audit_epoch_fn *epoch_of, void *ctx,
+/* Fills prints and n_prints of the part, which owns them, for the loader that is audited. */
+pp_status audit_prints_read(const struct pp_source *source, const struct audit_order *order,
                             struct pp_audit_part *part, struct pp_err *err);

@@ -367,17 +367,6 @@ static enum answer place_rank(struct placing *p, size_t run, struct ranked *r, s
 
 /* ---- a run ---- */
 
-/* Of the runs before nothing counts from there on. */
-static void cut_before(struct placing *p, size_t run, struct place at)
-{
-    for (size_t i = 0; i < p->out->n; i++)
-        for (size_t k = 0; p->run[i] < run && k < p->out->parts[i].n_epochs; k++) {
-            struct pp_audit_span *s = &p->out->parts[i].epochs[k];
-            int64_t to = s->epoch > at.epoch ? 0 : s->epoch < at.epoch ? s->to : at.batch - s->first;
-            s->to = to > s->from ? (uint32_t)(to < s->to ? to : s->to) : s->from;
-        }
-}
-
 /* The epochs of a part get their numbers in the job; `first` is its first one, and goes on at `at`. */
 static void number_epochs(struct pp_audit_part *part, const struct pp_audit_span *first, struct place at,
                           int order_of, int begins)
@@ -467,8 +456,13 @@ static void place_run(struct placing *p, size_t run, struct ranked *ranks)
     if (a == UNKNOWN)
         at = (struct place){(uint16_t)(p->last + GAP), 0};
     cut = p->any_save && p->newest.epoch == at.epoch && p->newest.batch < at.batch ? p->newest : at;
-    if (a != UNKNOWN)
-        cut_before(p, run, cut);
+    for (size_t i = 0; a != UNKNOWN && i < p->out->n;
+         i++) /* of the runs before nothing counts from there on */
+        for (size_t k = 0; p->run[i] < run && k < p->out->parts[i].n_epochs; k++) {
+            struct pp_audit_span *s = &p->out->parts[i].epochs[k];
+            int64_t to = s->epoch > cut.epoch ? 0 : s->epoch < cut.epoch ? s->to : cut.batch - s->first;
+            s->to = to > s->from ? (uint32_t)(to < s->to ? to : s->to) : s->from;
+        }
     for (size_t i = 0; i < n; i++) {
         int begins = a != UNKNOWN && (at.batch == 0 || !part_of(p, run - 1, ranks[i].part->rank));
         number_epochs(&p->out->parts[ranks[i].part - p->out->parts], ranks[i].span, at,

@@ -63,14 +63,13 @@ enum { ROWS = 1 << 16, THREADS = 1 << 14 };
 
 /* Of a thread: the epoch of its newest batch, and its newest row, from 1 on. */
 struct now {
-    uint32_t epoch; /* PP_NO_BATCH: of another loader, or none yet */
+    uint32_t epoch; /* beyond 16 bits: of another loader, or none yet */
     size_t row;     /* 0: none */
 };
 
 struct reading {
     const struct pp_source *source;
-    audit_epoch_fn *epoch_of;
-    void *ctx;
+    const struct audit_order *order;
     struct pp_audit_part *part;
     struct pp_counter_id print;
     struct now *now; /* by number of the thread */
@@ -78,50 +77,43 @@ struct reading {
     int no_memory;
 };
 
-static struct pp_audit_prints *next_row(struct reading *g, uint32_t thread)
-{
-    struct pp_audit_part *part = g->part;
-    struct now *now = &g->now[thread];
-    if (part->n_prints == ROWS || now->epoch > UINT16_MAX)
-        return NULL;
-    if (!pp_grow(&part->prints, &g->room, part->n_prints + 1, sizeof(*part->prints))) {
-        g->no_memory = 1;
-        return NULL;
-    }
-    struct pp_audit_prints *row = &part->prints[part->n_prints++];
-    *row = (struct pp_audit_prints){.epoch = (uint16_t)now->epoch, .worker = thread};
-    now->row = part->n_prints;
-    return row;
-}
-
 /* A print has no batch; the spans of its sample stand before it. */
 static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     struct reading *g = ctx;
     for (size_t i = 0; i < n && thread < THREADS; i++) {
         const struct pp_span *s = &spans[i];
+        struct now *now = &g->now[thread];
         if (s->batch != PP_NO_BATCH)
-            g->now[thread].epoch = g->epoch_of(g->ctx, s->batch);
-        else if (g->now[thread].epoch != PP_NO_BATCH && pp_counter_is(&g->print, g->source, s)) {
-            struct now *now = &g->now[thread];
-            struct pp_audit_prints *row = now->row ? &g->part->prints[now->row - 1] : NULL;
-            if (!row || row->epoch != now->epoch)
-                row = next_row(g, thread);
-            if (row && row->n < PP_AUDIT_PRINTS)
-                row->print[row->n++] = s->bytes;
+            now->epoch = audit_order_epoch(g->order, s->batch);
+        if (s->batch != PP_NO_BATCH || now->epoch > UINT16_MAX || !pp_counter_is(&g->print, g->source, s))
+            continue;
+        struct pp_audit_part *part = g->part;
+        if (!now->row || part->prints[now->row - 1].epoch != now->epoch) {
+            if (part->n_prints == ROWS)
+                continue;
+            if (!pp_grow(&part->prints, &g->room, part->n_prints + 1, sizeof(*part->prints))) {
+                g->no_memory = 1;
+                continue;
+            }
+            part->prints[part->n_prints++] = (struct pp_audit_prints){.epoch = (uint16_t)now->epoch,
+                                                                      .worker = thread};
+            now->row = part->n_prints;
         }
+        struct pp_audit_prints *row = &part->prints[now->row - 1];
+        if (row->n < PP_AUDIT_PRINTS)
+            row->print[row->n++] = s->bytes;
     }
     return g->no_memory;
 }
 
 PP_BY_BOTH(by_epoch, struct pp_audit_prints, epoch, worker)
 
-pp_status audit_prints_read(const struct pp_source *source, audit_epoch_fn *epoch_of, void *ctx,
+pp_status audit_prints_read(const struct pp_source *source, const struct audit_order *order,
                             struct pp_audit_part *part, struct pp_err *err)
 {
     /* collectors/attach/python/prints.c */
-    struct reading g = {
-        .source = source, .epoch_of = epoch_of, .ctx = ctx, .part = part, .print = {.text = "sample_print"}};
+    struct reading g = {.source = source, .order = order, .part = part, .print = {.text = "sample_print"}};
     const struct pp_wanted wanted = {.columns = PP_COLUMN_PHASE | PP_COLUMN_BATCH | PP_COLUMN_NAME |
                                                 PP_COLUMN_BYTES};
     if (!(g.now = calloc(THREADS, sizeof(*g.now))))

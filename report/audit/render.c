@@ -87,14 +87,9 @@ const struct pp_field pp_audit_fields[] = {
 };
 #undef ROW
 
-/* ---- text and JSON ---- */
+/* ---- text ---- */
 
 enum { CELL = 32, SHOWN = 8 };
-
-int pp_audit_json(const struct pp_audit *a, FILE *out)
-{
-    return pp_fields_json(pp_audit_fields, a, out);
-}
 
 static int is_plain(const struct pp_audit_epoch *e)
 {

@@ -59,7 +59,7 @@ static pp_status audit_samples(const struct options *o, const char *const *opera
         st = pp_fail(err, PP_E_USAGE, "%s holds no recording", operands[0]);
     if (st == PP_OK)
         st = pp_audit_files_judge(&files, &a, err);
-    if (st == PP_OK && o->json && pp_audit_json(&a, stdout) != 0)
+    if (st == PP_OK && o->json && pp_fields_json(pp_audit_fields, &a, stdout) != 0)
         st = pp_fail_errno(err, errno, "cannot write to standard output");
     else if (st == PP_OK && !o->json)
         pp_audit_text(&a, o->all, stdout);
