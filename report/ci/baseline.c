@@ -132,37 +132,15 @@ static int has_text(const json_t *o, const char *key, const char *text)
     return value && strcmp(value, text) == 0;
 }
 
-/* Parts of a lane or phase that this version does not know are skipped. */
-static int read_parts(const json_t *parts, struct pp_run *r)
-{
-    size_t i;
-    json_t *p;
-    double s;
-    if (parts && !json_is_array(parts))
-        return 0;
-    json_array_foreach(parts, i, p)
-    {
-        unsigned lane = 0, phase = 1, part = 0;
-        while (lane < PP_LANE_COUNT && !has_text(p, "lane", pp_lane_name((pp_lane)lane)))
-            lane++;
-        while (phase < PP_PHASE_COUNT && !has_text(p, "phase", pp_phase_info(phase)->name))
-            phase++;
-        while (part < PP_PART_COUNT && !has_text(p, "part", pp_part_names[part]))
-            part++;
-        if (!read_number(p, "s_per_batch", &s))
-            return 0;
-        if (lane < PP_LANE_COUNT && phase < PP_PHASE_COUNT && part < PP_PART_COUNT && !isnan(s))
-            r->part_s[lane][phase][part] = s;
-    }
-    return 1;
-}
-
 static pp_status read_run(const char *path, const json_t *doc, const json_t *fields, struct pp_run *r,
                           struct pp_err *err)
 {
     const char *file = json_string_value(json_object_get(doc, "file")), *name;
     const json_t *metrics = json_object_get(doc, "metrics"), *whys = json_object_get(doc, "not_measured");
-    json_t *value;
+    const json_t *parts = json_object_get(doc, "parts");
+    json_t *value, *p;
+    size_t at;
+    double s;
     if (!pp_run_init(r, file ? file : path))
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the baseline %s", path);
     if (!json_is_object(metrics))
@@ -179,8 +157,22 @@ static pp_status read_run(const char *path, const json_t *doc, const json_t *fie
         !read_text(doc, "l0", r->l0, sizeof(r->l0)) || !read_text(doc, "l1", r->l1, sizeof(r->l1)) ||
         !read_text(doc, "l2", r->l2, sizeof(r->l2)))
         return fail_damaged(path, "a run's verdict, subject or outcome is not a text", err);
-    if (!read_number(doc, "s_per_batch", &r->batch_s) || !read_parts(json_object_get(doc, "parts"), r))
+    if (!read_number(doc, "s_per_batch", &r->batch_s) || (parts && !json_is_array(parts)))
         return fail_damaged(path, "a run's parts are not numbers", err);
+    json_array_foreach(parts, at, p) /* of a lane or phase that this version does not know they are skipped */
+    {
+        unsigned lane = 0, phase = 1, part = 0;
+        while (lane < PP_LANE_COUNT && !has_text(p, "lane", pp_lane_name((pp_lane)lane)))
+            lane++;
+        while (phase < PP_PHASE_COUNT && !has_text(p, "phase", pp_phase_info(phase)->name))
+            phase++;
+        while (part < PP_PART_COUNT && !has_text(p, "part", pp_part_names[part]))
+            part++;
+        if (!read_number(p, "s_per_batch", &s))
+            return fail_damaged(path, "a run's parts are not numbers", err);
+        if (lane < PP_LANE_COUNT && phase < PP_PHASE_COUNT && part < PP_PART_COUNT && !isnan(s))
+            r->part_s[lane][phase][part] = s;
+    }
     json_object_foreach((json_t *)fields, name, value)
     {
         if (!json_is_string(value))

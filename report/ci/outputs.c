@@ -72,7 +72,7 @@ static void put_case(const char *name, enum pp_answer answer, int strict, const 
     }
     fputs(">\n      ", out);
     if (failed)
-        fprintf(out, "<failure type=\"%s\" message=\"", pp_answer_name(answer));
+        fprintf(out, "<failure type=\"%s\" message=\"", pp_answer_names[answer]);
     else
         fputs("<skipped message=\"", out);
     pp_text_put_xml(answer == PP_REGRESSED ? what : reason, out);

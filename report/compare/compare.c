@@ -4,14 +4,11 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 
-const char *pp_answer_name(enum pp_answer a)
-{
-    static const char *const names[] = {[PP_NOT_REGRESSED] = "not-regressed",
-                                        [PP_REGRESSED] = "regressed",
-                                        [PP_INCONCLUSIVE] = "inconclusive",
-                                        [PP_NOT_MEASURED] = "not-measured"};
-    return names[a];
-}
+const char *const pp_answer_names[] = {[PP_NOT_REGRESSED] = "not-regressed",
+                                       [PP_REGRESSED] = "regressed",
+                                       [PP_INCONCLUSIVE] = "inconclusive",
+                                       [PP_NOT_MEASURED] = "not-measured",
+                                       NULL};
 
 void pp_compare_defaults(struct pp_compare_opts *o)
 {

@@ -63,8 +63,7 @@ void pp_series_name(const struct pp_run *r, char *buf, size_t size);
 /* ---- the comparison ---- */
 
 enum pp_answer { PP_NOT_REGRESSED, PP_REGRESSED, PP_INCONCLUSIVE, PP_NOT_MEASURED };
-const char *pp_answer_name(
-    enum pp_answer a); /* "not-regressed", "regressed", "inconclusive", "not-measured" */
+extern const char *const pp_answer_names[]; /* "not-regressed", ...; ends with NULL */
 
 struct pp_compare_opts {
     double alpha;       /* 0.01 */

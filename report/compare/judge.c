@@ -134,16 +134,18 @@ static pp_status measure_metric(struct pp_compare *c, const struct pp_runs *base
     m->exact = row->kind == PP_CMP_COUNT && all_equal(m->base, c->n_base) && all_equal(m->head, c->n_head);
     if (m->exact)
         return PP_OK;
-    double *x = malloc(c->n_base * sizeof(*x)), *y = malloc(c->n_head * sizeof(*y));
-    pp_status st = x && y ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to compare %s", row->key);
-    for (size_t i = 0; st == PP_OK && i < c->n_base; i++)
-        x[i] = pp_cmp_burden(row, m->base[i]);
-    for (size_t i = 0; st == PP_OK && i < c->n_head; i++)
-        y[i] = pp_cmp_burden(row, m->head[i]);
-    if (st == PP_OK)
-        st = c->opts.paired ? test_pairs(c, m, x, y, err) : test_runs(c, m, x, y, err);
-    free(x);
-    free(y);
+    /* Values turned so that ratios of them are "times worse" (metrics.def: KIND, floor, BETTER), of both. */
+    double *worse = malloc((c->n_base + c->n_head) * sizeof(*worse));
+    if (!worse)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to compare %s", row->key);
+    for (size_t i = 0; i < c->n_base + c->n_head; i++) {
+        double value = i < c->n_base ? m->base[i] : m->head[i - c->n_base], felt = fmax(value, row->floor);
+        worse[i] = row->kind == PP_CMP_SHARE      ? 1 / (1 - fmin(value, 0.999999))
+                   : row->better == PP_CMP_HIGHER ? 1 / felt
+                                                  : felt;
+    }
+    pp_status st = (c->opts.paired ? test_pairs : test_runs)(c, m, worse, worse + c->n_base, err);
+    free(worse);
     return st;
 }
 
@@ -336,21 +338,17 @@ static enum pp_answer answer_incomplete(const struct pp_compare *c, struct pp_co
     return neither ? PP_NOT_MEASURED : PP_INCONCLUSIVE;
 }
 
-static enum pp_answer answer_exact(struct pp_compare_metric *m)
-{
-    double base = m->base[0], head = m->head[0], worse = head - base;
-    enum pp_cmp_better better = pp_cmp_metrics[m->id].better;
-    if (better == PP_CMP_HIGHER)
-        worse = -worse;
-    if (better == PP_CMP_SAME)
-        worse = fabs(worse);
-    m->improved = worse < 0;
-    return worse > m->threshold * fabs(base) ? PP_REGRESSED : PP_NOT_REGRESSED;
-}
-
-static enum pp_answer answer_tested(const struct pp_compare *c, struct pp_compare_metric *m)
+/* Of what was measured in all runs: an exact count, or what was tested. */
+static enum pp_answer answer_measured(const struct pp_compare *c, struct pp_compare_metric *m)
 {
     char floor_text[32], threshold_text[32];
+    if (m->exact) {
+        double base = m->base[0], more = m->head[0] - base;
+        enum pp_cmp_better better = pp_cmp_metrics[m->id].better;
+        double worse = better == PP_CMP_HIGHER ? -more : better == PP_CMP_SAME ? fabs(more) : more;
+        m->improved = worse < 0;
+        return worse > m->threshold * fabs(base) ? PP_REGRESSED : PP_NOT_REGRESSED;
+    }
     int below_noise = c->opts.refuse_below_noise && m->threshold < m->noise_floor;
     double limit = 1 + (below_noise ? m->noise_floor : m->threshold);
     if (m->gated && !can_show(c, c->n_base, c->n_head)) {
@@ -438,9 +436,7 @@ pp_status pp_compare_judge(struct pp_compare *c, const struct pp_runs *base, con
         c->runs_needed++;
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
         struct pp_compare_metric *m = &c->metric[i];
-        m->answer = !is_complete(c, m) ? answer_incomplete(c, m)
-                    : m->exact         ? answer_exact(m)
-                                       : answer_tested(c, m);
+        m->answer = is_complete(c, m) ? answer_measured(c, m) : answer_incomplete(c, m);
         c->regressed += m->gated && m->answer == PP_REGRESSED;
         c->inconclusive += m->gated && m->answer == PP_INCONCLUSIVE;
     }

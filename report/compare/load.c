@@ -157,18 +157,11 @@ static void set_metrics(const struct pp_report *r, struct pp_run *out)
                              : PP_WHY_NO_STEP);
 }
 
-/* Quartiles of v, which is sorted by it. */
-static void set_spread(struct pp_run_spread *s, enum pp_cmp_id id, double *v)
-{
-    pp_stats_sort(v, PP_RUN_WINDOWS);
-    s->low[id] = pp_stats_quantile_sorted(v, PP_RUN_WINDOWS, 0.25);
-    s->high[id] = pp_stats_quantile_sorted(v, PP_RUN_WINDOWS, 0.75);
-}
-
-/* The fine slices of the report's pictures that lie in the steady state, in ten windows. */
+/* The fine slices of the report's pictures that lie in the steady state, in ten windows: their quartiles. */
 static void set_spreads(const struct pp_report *r, struct pp_run *out)
 {
-    double rate[PP_RUN_WINDOWS] = {0}, wait[PP_RUN_WINDOWS] = {0};
+    static const enum pp_cmp_id of[] = {PP_CMP_SAMPLES_PER_S, PP_CMP_DATA_WAIT_SHARE};
+    double value[2][PP_RUN_WINDOWS] = {{0}};
     size_t first = 0, n;
     while (first < r->n_fine && r->fine[first].start_s < r->window_start_s)
         first++;
@@ -179,18 +172,21 @@ static void set_spreads(const struct pp_report *r, struct pp_run *out)
         return;
     for (size_t i = 0; i < per * PP_RUN_WINDOWS; i++) {
         const struct pp_report_slice *s = &r->fine[first + i];
-        rate[i / per] += s->samples_per_s / (double)per;
-        wait[i / per] += s->wait_share / (double)per;
+        value[0][i / per] += s->samples_per_s / (double)per;
+        value[1][i / per] += s->wait_share / (double)per;
     }
     struct pp_run_spread *s = &out->spread;
     s->known = 1;
     s->window_s = (r->fine[first].end_s - r->fine[first].start_s) * (double)per;
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         s->low[i] = s->high[i] = NAN;
-    if (!isnan(out->metric[PP_CMP_SAMPLES_PER_S]))
-        set_spread(s, PP_CMP_SAMPLES_PER_S, rate);
-    if (!isnan(out->metric[PP_CMP_DATA_WAIT_SHARE]))
-        set_spread(s, PP_CMP_DATA_WAIT_SHARE, wait);
+    for (int i = 0; i < 2; i++) {
+        if (isnan(out->metric[of[i]]))
+            continue;
+        pp_stats_sort(value[i], PP_RUN_WINDOWS);
+        s->low[of[i]] = pp_stats_quantile_sorted(value[i], PP_RUN_WINDOWS, 0.25);
+        s->high[of[i]] = pp_stats_quantile_sorted(value[i], PP_RUN_WINDOWS, 0.75);
+    }
 }
 
 /* The report's part of it: metrics but for COUNTs, verdict, parts, fields. */
@@ -279,24 +275,24 @@ static pp_status load_one(const char *path, struct pp_runs *out, struct pp_err *
     return st;
 }
 
-/* What pipeprobe leaves beside a recording. */
-static int is_companion(const char *path)
-{
-    static const char *const endings[] = {".sqlite.log", "-wal", "-shm", "-journal"};
-    for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
-        if (pp_text_ends_in(path, endings[i]))
-            return 1;
-    return 0;
-}
-
 /* dir: word is one. */
-static pp_status load_glob(const char *pattern, const char *word, int dir, struct pp_runs *out,
-                           struct pp_err *err)
+static pp_status load_glob(const char *word, int dir, struct pp_runs *out, struct pp_err *err)
 {
     const char *nothing = dir ? "the directory holds no recording (*.sqlite)" : "no file matches";
+    char in_dir[PATH_MAX];
+    size_t at = 0;
     glob_t g;
     pp_status st = PP_OK;
-    int rc = glob(pattern, GLOB_BRACE, NULL, &g); /* sorted */
+    /* A directory's name may hold characters that mean something to glob(3). */
+    for (const char *c = word; dir && *c; c++) {
+        if (at + 16 > sizeof(in_dir))
+            return pp_fail(err, PP_E_USAGE, "the name of directory %s is too long", word);
+        if (strchr("*?[]{}\\", *c))
+            in_dir[at++] = '\\';
+        in_dir[at++] = *c;
+    }
+    strcpy(in_dir + at, "/*.sqlite");
+    int rc = glob(dir ? in_dir : word, GLOB_BRACE, NULL, &g); /* sorted */
     if (rc != 0) {
         globfree(&g);
         return rc == GLOB_NOMATCH ? pp_fail(err, PP_E_NOT_FOUND, "%s: %s", word, nothing)
@@ -318,32 +314,20 @@ static pp_status load_glob(const char *pattern, const char *word, int dir, struc
             "%s holds both sides of a comparison, %zu base-*.sqlite and %zu head-*.sqlite: name one of them, such as "
             "'%.*s/head-*.sqlite'",
             word, side[0], side[1], (int)length, word);
-    for (size_t i = 0; i < g.gl_pathc && st == PP_OK; i++)
-        if (dir || !is_companion(g.gl_pathv[i])) {
-            struct pp_err why = {0};
-            st = load_one(g.gl_pathv[i], out, &why);
-            if (st != PP_OK)
-                pp_fail(err, st, "%s; it is one of the files of %s: name recordings only", why.text, word);
-        }
+    for (size_t i = 0; i < g.gl_pathc && st == PP_OK; i++) {
+        const char *path = g.gl_pathv[i];
+        struct pp_err why = {0};
+        if (!dir && (pp_text_ends_in(path, ".sqlite.log") || pp_text_ends_in(path, "-wal") ||
+                     pp_text_ends_in(path, "-shm") || pp_text_ends_in(path, "-journal")))
+            continue; /* what pipeprobe leaves beside a recording */
+        st = load_one(path, out, &why);
+        if (st != PP_OK)
+            pp_fail(err, st, "%s; it is one of the files of %s: name recordings only", why.text, word);
+    }
     if (st == PP_OK && out->n == before)
         st = pp_fail(err, PP_E_NOT_FOUND, "%s: no recording matches", word);
     globfree(&g);
     return st;
-}
-
-/* A directory's name may hold characters that mean something to glob(3). */
-static int as_pattern(char *buf, size_t size, const char *dir)
-{
-    size_t at = 0;
-    for (; *dir; dir++) {
-        if (at + 16 > size)
-            return 0;
-        if (strchr("*?[]{}\\", *dir))
-            buf[at++] = '\\';
-        buf[at++] = *dir;
-    }
-    strcpy(buf + at, "/*.sqlite");
-    return 1;
 }
 
 pp_status pp_runs_load(const char *const *operands, size_t n, struct pp_runs *out, struct pp_err *err)
@@ -351,18 +335,13 @@ pp_status pp_runs_load(const char *const *operands, size_t n, struct pp_runs *ou
     pp_status st = PP_OK;
     for (size_t i = 0; i < n && st == PP_OK; i++) {
         const char *word = operands[i];
-        char pattern[PATH_MAX];
         struct stat s;
         errno = 0;
         int is_dir = stat(word, &s) == 0 && S_ISDIR(s.st_mode);
         if (is_dir && access(word, R_OK | X_OK) != 0) /* glob(3) would find nothing in it */
             st = pp_fail_errno(err, errno, "cannot list the directory %s", word);
-        else if (is_dir && !as_pattern(pattern, sizeof(pattern), word))
-            st = pp_fail(err, PP_E_USAGE, "the name of directory %s is too long", word);
-        else if (is_dir)
-            st = load_glob(pattern, word, 1, out, err);
-        else if (errno == ENOENT && strpbrk(word, "*?[{"))
-            st = load_glob(word, word, 0, out, err);
+        else if (is_dir || (errno == ENOENT && strpbrk(word, "*?[{")))
+            st = load_glob(word, is_dir, out, err);
         else
             st = load_one(word, out, err);
     }

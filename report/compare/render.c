@@ -38,11 +38,6 @@ const char *pp_compare_answer_text(const struct pp_compare_metric *m)
     return m->improved ? "improved" : "ok";
 }
 
-static int unmeasured_because(const struct pp_compare_metric *m, const char *reason)
-{
-    return m->answer == PP_NOT_MEASURED && reason[0] && strcmp(m->reason, reason) == 0;
-}
-
 /* "opens per epoch, reads per epoch: measured on neither side: no epoch was completed; give --epochs": all
  * that share metric id's reason for not being measured, said once, with the first of them; empty for the
  * others. buf of at least 600 bytes. */
@@ -51,12 +46,14 @@ static char *unmeasured_text(char *buf, size_t size, const struct pp_compare *c,
     const char *reason = c->metric[id].reason;
     size_t at = 0;
     buf[0] = '\0';
-    for (int i = 0; i < id; i++)
-        if (unmeasured_because(&c->metric[i], reason))
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS && at < size; i++) {
+        const struct pp_compare_metric *m = &c->metric[i];
+        if (m->answer != PP_NOT_MEASURED || !reason[0] || strcmp(m->reason, reason) != 0)
+            continue;
+        if (i < id)
             return buf; /* named with that one */
-    for (int i = id; i < PP_CMP_COUNT_OF_METRICS && at < size; i++)
-        if (unmeasured_because(&c->metric[i], reason))
-            at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? ", " : "", pp_cmp_metrics[i].title);
+        at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? ", " : "", pp_cmp_metrics[i].title);
+    }
     if (at > 0 && at < size)
         snprintf(buf + at, size - at, ": %s", reason);
     return buf;
@@ -221,36 +218,26 @@ static void put_sentence(const struct pp_page *page, const char *text)
     pp_page_text(page, PP_TONE_PLAIN, "", 2, 0, text);
 }
 
-/* "LEAD: a, b, c", of those metrics for which item writes something; nothing when there is none. */
+enum listed { LIST_P, LIST_NOISE };
+
+/* "LEAD: a, b, c", of those metrics that have it; nothing when there is none. */
 static void put_list(const struct pp_compare *c, const struct pp_page *page, const char *lead,
-                     void (*item)(const struct pp_compare_metric *, char *, size_t))
+                     enum listed what)
 {
-    char text[1024], one[96];
+    char text[1024], one[32];
     size_t at = (size_t)snprintf(text, sizeof(text), "%s", lead), before = at;
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS && at < sizeof(text); i++) {
-        one[0] = '\0';
-        item(&c->metric[i], one, sizeof(one));
-        if (one[0])
-            at += (size_t)snprintf(text + at, sizeof(text) - at, "%s %s", at == before ? ":" : ",", one);
+        const struct pp_compare_metric *m = &c->metric[i];
+        /* p where it decides something: what is not worse needs none */
+        if (what == LIST_P ? m->answer != PP_REGRESSED || m->exact : isnan(m->noise_floor))
+            continue;
+        at += (size_t)snprintf(text + at, sizeof(text) - at, "%s %s %s", at == before ? ":" : ",",
+                               pp_cmp_metrics[m->id].title,
+                               what == LIST_P ? pp_compare_p_text(one, sizeof(one), m)
+                                              : pp_text_percent(one, sizeof(one), m->noise_floor));
     }
     if (at > before)
         put_sentence(page, text);
-}
-
-/* Where it decides something: what is not worse needs no p. */
-static void name_p(const struct pp_compare_metric *m, char *buf, size_t size)
-{
-    char p[32];
-    if (m->answer == PP_REGRESSED && !m->exact)
-        snprintf(buf, size, "%s %s", pp_cmp_metrics[m->id].title, pp_compare_p_text(p, sizeof(p), m));
-}
-
-static void name_noise(const struct pp_compare_metric *m, char *buf, size_t size)
-{
-    char floor[32];
-    if (!isnan(m->noise_floor))
-        snprintf(buf, size, "%s %s", pp_cmp_metrics[m->id].title,
-                 pp_text_percent(floor, sizeof(floor), m->noise_floor));
 }
 
 static void text_differences(const struct pp_page *page, const char *what, const struct pp_difference *d,
@@ -349,10 +336,10 @@ int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int column
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (unmeasured_text(unmeasured, sizeof(unmeasured), c, i)[0])
             put_sentence(&page, unmeasured);
-    put_list(c, &page, c->opts.paired ? "p over all questions" : "p after Holm", name_p);
+    put_list(c, &page, c->opts.paired ? "p over all questions" : "p after Holm", LIST_P);
     put_list(c, &page,
              "A/A noise floor (95 % of the differences of the same command measured twice are smaller)",
-             name_noise);
+             LIST_NOISE);
     put_sentence(
         &page, "Worse by: the time that it costs, per sample or batch, with its interval; minus is better.");
     snprintf(
@@ -404,25 +391,11 @@ static void md_differences(const char *what, const struct pp_difference *d, size
     }
 }
 
-static void md_spent(const struct pp_compare *c, FILE *out)
-{
-    struct pp_compare_spent_row row[PP_SPENT_KINDS + 2];
-    size_t n = pp_compare_spent_rows(c, row);
-    char base[32], head[32], by[32];
-    if (n)
-        fputs("| where the time of a sample goes | BASE | HEAD | difference |\n|---|--:|--:|--:|\n", out);
-    for (size_t i = 0; i < n; i++)
-        fprintf(out, "| %s | %s | %s | %s |\n", row[i].words,
-                pp_text_duration(base, sizeof(base), row[i].base_ns),
-                pp_text_duration(head, sizeof(head), row[i].head_ns),
-                pp_compare_ns_text(by, sizeof(by), row[i].head_ns - row[i].base_ns));
-    if (n)
-        fputc('\n', out);
-}
-
 int pp_compare_markdown(const struct pp_compare *c, FILE *out)
 {
-    char what[96], unmeasured[600];
+    struct pp_compare_spent_row spent[PP_SPENT_KINDS + 2];
+    size_t n = pp_compare_spent_rows(c, spent);
+    char what[96], unmeasured[600], base[32], head[32], worse[80];
     fputs("### pipeprobe: ", out);
     md_text(c->sentence, out);
     fputs("\n\nBASE ", out);
@@ -439,7 +412,7 @@ int pp_compare_markdown(const struct pp_compare *c, FILE *out)
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (c->metric[i].answer != PP_NOT_MEASURED) {
             const struct pp_compare_metric *m = &c->metric[i];
-            char base[32], head[32], worse[80], p[32], threshold[32];
+            char p[32], threshold[32];
             const struct pp_cmp_metric *row = &pp_cmp_metrics[m->id];
             const char *strong = m->answer == PP_REGRESSED && m->gated ? "**" : "";
             fprintf(out, "| %s | %s | %s | %s | %s | %s | %s%s%s |\n", row->title,
@@ -450,7 +423,15 @@ int pp_compare_markdown(const struct pp_compare *c, FILE *out)
                     strong, pp_compare_answer_text(m), strong);
         }
     fputc('\n', out);
-    md_spent(c, out);
+    if (n)
+        fputs("| where the time of a sample goes | BASE | HEAD | difference |\n|---|--:|--:|--:|\n", out);
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "| %s | %s | %s | %s |\n", spent[i].words,
+                pp_text_duration(base, sizeof(base), spent[i].base_ns),
+                pp_text_duration(head, sizeof(head), spent[i].head_ns),
+                pp_compare_ns_text(worse, sizeof(worse), spent[i].head_ns - spent[i].base_ns));
+    if (n)
+        fputc('\n', out);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (c->metric[i].reason[0] && c->metric[i].answer != PP_NOT_MEASURED) {
             snprintf(what, sizeof(what), "%s: ", pp_cmp_metrics[c->metric[i].id].title);

@@ -8,10 +8,9 @@
 
 int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int columns);
 int pp_compare_markdown(const struct pp_compare *c, FILE *out);
-int pp_compare_json(const struct pp_compare *c, FILE *out);
 /* One run on each side, of which only counts can be judged. */
 int pp_compare_is_single(const struct pp_compare *c);
-/* The document's fields, of struct pp_compare. */
+/* The document (pp_fields_json), of struct pp_compare. */
 extern const struct pp_field pp_compare_fields[];
 
 /* What a page, text and Markdown show of where the time went: kinds that weigh 1 % of a sample's time on a

@@ -10,8 +10,6 @@
 #define TO_1 .range = "0..1"
 
 static const char *const answers[] = {"not-regressed", "regressed", "inconclusive", NULL},
-                         *const metric_answers[] = {"not-regressed", "regressed", "inconclusive",
-                                                    "not-measured", NULL},
                          *const metric_units[] = {"samples/s", "ratio", "seconds", "bytes", "", NULL},
                          *const part_names[] = {"cpu", "waiting for a CPU", "blocked", NULL},
                          *const schema_values[] = {"pipeprobe.compare/1", NULL};
@@ -30,7 +28,7 @@ static const struct pp_field outlier_fields[] = {
 PP_VALUE_OF(metric_key, ROW, pp_value_text(pp_cmp_metrics[r->id].key))
 PP_VALUE_OF(metric_title, ROW, pp_value_text(pp_cmp_metrics[r->id].title))
 PP_VALUE_OF(metric_unit, ROW, pp_value_text(pp_cmp_unit_names[pp_cmp_metrics[r->id].unit]))
-PP_VALUE_OF(metric_answer, ROW, pp_value_text(pp_answer_name(r->answer)))
+PP_VALUE_OF(metric_answer, ROW, pp_value_text(pp_answer_names[r->answer]))
 
 static const struct pp_field value_fields[] = {{.key = "value", .type = PP_FIELD_NUMBER}, PP_FIELDS_END},
                              pair_fields[] = {{"value", PP_FIELD_NUMBER, .flags = PP_FIELD_ALWAYS},
@@ -45,7 +43,7 @@ static const struct pp_field metric_fields[] = {
     MADE("metric", TEXT, metric_key, "its name in options and baselines", ALWAYS),
     MADE("title", TEXT, metric_title, "for people", ALWAYS),
     MADE("unit", TEXT, metric_unit, "of base, head and their medians", .values = metric_units, ALWAYS),
-    MADE("answer", TEXT, metric_answer, "whether it regressed", .values = metric_answers, ALWAYS),
+    MADE("answer", TEXT, metric_answer, "whether it regressed", .values = pp_answer_names, ALWAYS),
     FB("gated", gated, "a regression of it fails the comparison"),
     FB("improved", improved, "it got better, beyond chance"),
     FB("exact", exact, "a count that is the same in all runs of each side: compared without a test"),
@@ -121,8 +119,8 @@ static const struct pp_field spent_fields[] = {
 
 #define ROW struct pp_compare
 PP_VALUE_OF(schema_name, void, pp_value_text(schema_values[0]))
-PP_VALUE_OF(answer, ROW, pp_value_text(pp_answer_name(r->answer)))
-PP_VALUE_OF(verdict_answer, ROW, pp_value_text(pp_answer_name(r->verdict.answer)))
+PP_VALUE_OF(answer, ROW, pp_value_text(pp_answer_names[r->answer]))
+PP_VALUE_OF(verdict_answer, ROW, pp_value_text(pp_answer_names[r->verdict.answer]))
 
 #define SIDE(side) \
     FK("label", side##_label, NONE, "as given", ALWAYS), \
@@ -199,8 +197,3 @@ const struct pp_field pp_compare_fields[] = {
     PP_FIELDS_END,
 };
 #undef ROW
-
-int pp_compare_json(const struct pp_compare *c, FILE *out)
-{
-    return pp_fields_json(pp_compare_fields, c, out);
-}

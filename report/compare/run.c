@@ -66,14 +66,6 @@ char *pp_cmp_change_text(char *buf, size_t size, double share)
     return buf;
 }
 
-double pp_cmp_burden(const struct pp_cmp_metric *m, double value)
-{
-    if (m->kind == PP_CMP_SHARE)
-        return 1 / (1 - fmin(value, 0.999999));
-    double felt = fmax(value, m->floor);
-    return m->better == PP_CMP_HIGHER ? 1 / felt : felt;
-}
-
 /* ---- runs ---- */
 
 const char *const pp_part_names[PP_PART_COUNT] = {[PP_PART_CPU] = "cpu",

@@ -42,9 +42,6 @@ char *pp_cmp_value_text(char *buf, size_t size, const struct pp_cmp_metric *m, d
 /* A change as people read it: share 0.0312 -> "+3.1 %". */
 char *pp_cmp_change_text(char *buf, size_t size, double share);
 
-/* The metric's value turned so that ratios of it are "times worse" (metrics.def: KIND, floor, BETTER). */
-double pp_cmp_burden(const struct pp_cmp_metric *m, double value);
-
 /* ---- a run ---- */
 
 /* On what a thread spends a phase's time. UNSPLIT: the recording did not measure CPU time there. */

@@ -136,7 +136,7 @@ static int write_output(void *ctx, FILE *out)
     if (format == PAGE)
         return pp_compare_html(a->c, g->page[0], g->page[1], out);
     if (format == JSON)
-        return pp_compare_json(a->c, out);
+        return pp_fields_json(pp_compare_fields, a->c, out);
     if (format == MARKDOWN)
         return pp_compare_markdown(a->c, out);
     /* a file is read elsewhere: 80 columns, and no colour unless asked for */

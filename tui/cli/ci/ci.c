@@ -79,7 +79,7 @@ static pp_status update_baseline(const struct ci_opts *o, const char *const *wor
         st = ci_save_baseline(o, &head, err);
     else if (st == PP_OK && !o->quiet)
         fprintf(stderr, "pipeprobe ci: the baseline %s is unchanged: the answer is %s\n", o->baseline,
-                pp_answer_name(c.answer));
+                pp_answer_names[c.answer]);
     *code = st == PP_OK ? pp_compare_exit_code(&c, o->gate.strict) : 0;
     pp_compare_free(&c);
     pp_runs_free(&base);
@@ -448,7 +448,7 @@ static int ci_run(const struct ci_opts *o, char **run_argv, int run_argc)
         st = ci_save_baseline(o, &j->runs[PP_CI_HEAD], &err);
     else if (st == PP_OK && o->update && !o->quiet)
         fprintf(stderr, "pipeprobe ci: the baseline %s is unchanged: the answer is %s\n", o->baseline,
-                pp_answer_name(j->result.answer));
+                pp_answer_names[j->result.answer]);
     if (st != PP_OK)
         code = gate_fail(o->cmd, &o->gate, &err);
     /* Only what was made here, and only where --keep was not given. */

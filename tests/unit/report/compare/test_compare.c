@@ -70,7 +70,7 @@ static void answers_follow_the_effect(void **state)
         struct pp_compare c = compare(&base, &head, NULL);
         const struct pp_compare_metric *m = &c.metric[PP_CMP_SAMPLES_PER_S];
         if (m->answer != rows[i].rate || c.answer != rows[i].all)
-            fail_msg("row %zu: throughput %s (%.4f .. %.4f, p %.2g), all %s", i, pp_answer_name(m->answer),
+            fail_msg("row %zu: throughput %s (%.4f .. %.4f, p %.2g), all %s", i, pp_answer_names[m->answer],
                      m->low, m->high, m->p_all, c.sentence);
         if (rows[i].rate != PP_INCONCLUSIVE) /* between the two, noise decides for each metric */
             assert_int_equal(c.metric[PP_CMP_CPU_S_PER_SAMPLE].answer, rows[i].rate);
@@ -438,7 +438,7 @@ static void what_pairs_share_is_no_noise(void **state)
             const struct pp_compare_metric *m = &c.metric[PP_CMP_CPU_S_PER_SAMPLE];
             if (m->answer != (paired ? rows[i].pairs : rows[i].runs))
                 fail_msg("row %zu, %s: %s (%.4f .. %.4f, p %.2g)", i, paired ? "pairs" : "runs",
-                         pp_answer_name(m->answer), m->low, m->high, m->p_all);
+                         pp_answer_names[m->answer], m->low, m->high, m->p_all);
             assert_int_equal(m->improved, paired && rows[i].improved);
             if (paired) {
                 assert_true(fabs(m->ratio - rows[i].slow) <

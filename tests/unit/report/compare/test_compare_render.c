@@ -82,7 +82,7 @@ static int write_form(const struct pp_compare *c, enum form form, FILE *out)
     case TEXT: return pp_compare_text(c, out, 0, 80);
     case COLOR: return pp_compare_text(c, out, 1, 80);
     case MARKDOWN: return pp_compare_markdown(c, out);
-    case JSON: return pp_compare_json(c, out);
+    case JSON: return pp_fields_json(pp_compare_fields, c, out);
     case JUNIT: return pp_ci_junit(c, 0, out);
     case JUNIT_STRICT: return pp_ci_junit(c, 1, out);
     case OPENMETRICS: return pp_ci_openmetrics(c, out);
@@ -226,7 +226,7 @@ static void all_forms_say_the_same(void **state)
         const struct pp_cmp_metric *row = &pp_cmp_metrics[i];
         json_t *j = json_array_get(metrics, (size_t)i);
         assert_string_equal(json_string_value(json_object_get(j, "metric")), row->key);
-        assert_string_equal(json_string_value(json_object_get(j, "answer")), pp_answer_name(m->answer));
+        assert_string_equal(json_string_value(json_object_get(j, "answer")), pp_answer_names[m->answer]);
         is_number(json_object_get(j, "base_median"), m->base_median);
         is_number(json_object_get(j, "head_median"), m->head_median);
         is_number(json_object_get(j, "times_worse_low"), m->low);
