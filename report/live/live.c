@@ -10,12 +10,7 @@
 
 #define QUIET_NS (3 * LIVE_SECOND_NS) /* a recorder commits every second */
 
-static const char *const state_names[] = {"running", "finished", "interrupted", "failed", "killed"};
-
-const char *pp_live_state_name(enum pp_live_state s)
-{
-    return state_names[s];
-}
+const char *const pp_live_state_names[] = {"running", "finished", "interrupted", "failed", "killed"};
 
 int live_room(struct pp_live *l, void *array, size_t n, size_t *cap, size_t size)
 {
@@ -112,18 +107,13 @@ long live_thread_row(const struct pp_live *l, uint32_t id)
     return p ? (long)p->row : -1;
 }
 
-static void note_life(struct pp_live *l, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+static void note_life(void *ctx, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
-    struct live_place *p = place_of(l, thread);
+    struct live_place *p = place_of(ctx, thread);
     if (!p)
         return;
     p->life.first_ns = from_ns < p->life.first_ns ? from_ns : p->life.first_ns;
     p->life.last_ns = to_ns > p->life.last_ns ? to_ns : p->life.last_ns;
-}
-
-static void note_chunk(void *ctx, uint32_t thread, uint64_t first_start_ns, uint64_t last_end_ns)
-{
-    note_life(ctx, thread, first_start_ns, last_end_ns);
 }
 
 /* A worker that has been in one piece of work since its last span ended is alive. One that waits may have
@@ -165,7 +155,7 @@ static pp_status read_threads(struct pp_live *l, struct pp_reader *r, struct pp_
         goto out;
     }
     if (pp_lanes_wanted(rows, n)) {
-        status = pp_reader_each_chunk_end_after(r, &l->chunk_id, note_chunk, l, err);
+        status = pp_reader_each_chunk_end_after(r, &l->chunk_id, note_life, l, err);
         if (status == PP_OK)
             status = pp_reader_each_open_phase(r, l->open_ns + 1, UINT64_MAX, note_work, l, err);
     }
@@ -289,7 +279,7 @@ static pp_status read_new(struct pp_live *l, struct pp_err *err)
     if (status == PP_OK)
         l->state = outcome ? PP_LIVE_FINISHED : PP_LIVE_RUNNING; /* also with a word of a newer version */
     for (int s = PP_LIVE_FINISHED; status == PP_OK && outcome && s <= PP_LIVE_FAILED; s++)
-        if (strcmp(outcome, state_names[s]) == 0)
+        if (strcmp(outcome, pp_live_state_names[s]) == 0)
             l->state = (enum pp_live_state)s;
     l->reader = r;
     live_near_forget(l);

@@ -16,7 +16,7 @@ struct pp_live;
 /* RUNNING: as far as the file says. KILLED: no outcome was written, nothing comes any more, and its process
  * is not on this host. The recorder writes the others. */
 enum pp_live_state { PP_LIVE_RUNNING, PP_LIVE_FINISHED, PP_LIVE_INTERRUPTED, PP_LIVE_FAILED, PP_LIVE_KILLED };
-const char *pp_live_state_name(enum pp_live_state s); /* "running" */
+extern const char *const pp_live_state_names[]; /* "running", ... */
 
 /* One phase on the threads of one lane, over the window. */
 struct pp_live_stage {
@@ -58,7 +58,7 @@ enum pp_live_event_kind {
     PP_LIVE_CHECKPOINT,
     PP_LIVE_EVENT_KINDS
 };
-const char *pp_live_event_name(enum pp_live_event_kind k); /* "straggler" */
+extern const char *const pp_live_event_names[PP_LIVE_EVENT_KINDS]; /* "error", "straggler", ... */
 
 struct pp_live_event {
     uint64_t t_ns, count;

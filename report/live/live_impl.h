@@ -194,7 +194,6 @@ double live_wait_share(const struct pp_live *l, uint64_t s);
 void live_put_debt(const struct pp_live *l, struct pp_live_snapshot *out);
 void live_put_hang(const struct pp_live *l, struct pp_live_snapshot *out);
 void live_put_meters(const struct pp_live *l, unsigned window_s, struct pp_live_snapshot *out);
-void live_note_meter(struct pp_live *l, uint64_t t_ns, enum live_meter what, double value);
 
 /* live_rollups.c: rows of the store, of which each comes once; ctx: the pp_live. */
 void live_add_part(void *ctx, const struct pp_second_row *row);

@@ -111,20 +111,6 @@ void live_put_hang(const struct pp_live *l, struct pp_live_snapshot *out)
 
 /* ---- meters ---- */
 
-void live_note_meter(struct pp_live *l, uint64_t t_ns, enum live_meter what, double value)
-{
-    struct live_meters *last = l->n_meters ? &l->meters[l->n_meters - 1] : NULL;
-    if (!last || !isnan(last->value[what])) { /* the next look of the collectors */
-        if (!live_room(l, &l->meters, l->n_meters, &l->cap_meters, sizeof(*l->meters)))
-            return;
-        last = &l->meters[l->n_meters++];
-        last->t_ns = t_ns;
-        for (int i = 0; i < LIVE_METERS; i++)
-            last->value[i] = NAN;
-    }
-    last->value[what] = value;
-}
-
 /* Growth per second from one look to the other; NAN: not known, or a counter that began anew. */
 static double growth(const struct live_meters *from, const struct live_meters *to, enum live_meter what)
 {

@@ -106,13 +106,8 @@ void pp_live_totals_add(const struct pp_live *l, uint64_t s, struct pp_live_tota
 #define LONG_NS UINT64_C(50000000)
 #define SAME_STALL_NS (5 * LIVE_SECOND_NS) /* waits this near to each other are told as one */
 
-static const char *const event_names[PP_LIVE_EVENT_KINDS] = {"error", "straggler", "stall", "epoch",
-                                                             "checkpoint"};
-
-const char *pp_live_event_name(enum pp_live_event_kind k)
-{
-    return event_names[k];
-}
+const char *const pp_live_event_names[PP_LIVE_EVENT_KINDS] = {"error", "straggler", "stall", "epoch",
+                                                              "checkpoint"};
 
 /* Keeps them in order of time; they come nearly so. */
 static void tell_event(struct pp_live *l, enum pp_live_event_kind kind, uint64_t t_ns, uint64_t count,
@@ -292,9 +287,20 @@ void live_add_counter(void *ctx, uint64_t t_ns, const char *name, double value)
 #undef NAME
     };
     struct pp_live *l = ctx;
-    for (int i = 0; i < LIVE_METERS; i++)
-        if (strcmp(name, meters[i]) == 0)
-            live_note_meter(l, t_ns, (enum live_meter)i, value);
+    struct live_meters *last = l->n_meters ? &l->meters[l->n_meters - 1] : NULL;
+    int meter = 0;
+    while (meter < LIVE_METERS && strcmp(name, meters[meter]) != 0)
+        meter++;
+    if (meter < LIVE_METERS && (!last || !isnan(last->value[meter]))) { /* the next look of the collectors */
+        if (!live_room(l, &l->meters, l->n_meters, &l->cap_meters, sizeof(*l->meters)))
+            return;
+        last = &l->meters[l->n_meters++];
+        last->t_ns = t_ns;
+        for (int i = 0; i < LIVE_METERS; i++)
+            last->value[i] = NAN;
+    }
+    if (meter < LIVE_METERS)
+        last->value[meter] = value;
     for (int i = 0; i < PP_LIVE_GPUS; i++)
         if (strcmp(name, names[i]) == 0 && live_room(l, &l->gpu, l->n_gpu, &l->cap_gpu, sizeof(*l->gpu)))
             l->gpu[l->n_gpu++] = (struct live_gpu){.t_ns = t_ns,

@@ -55,8 +55,19 @@ struct pp_resume_spot pp_resume_spot_of(const struct pp_resume_run *a, size_t ba
 
 /* ---- how often each was used ---- */
 
-int pp_resume_use(const struct pp_resume_tally *t, struct pp_resume_uses *to, const struct pp_resume_run *r,
-                  size_t from, size_t end)
+/* Uses of samples held against each other. */
+struct tally {
+    struct uses {
+        uint64_t *of;
+        size_t n, room;
+    } want, got;
+    int by_file;               /* a sample is what was read for it, not its number */
+    double repeated, left_out; /* of count_uses */
+};
+
+/* Adds those of the batches [from, end) to t's want or got. 0: no memory. */
+static int add_uses(const struct tally *t, struct uses *to, const struct pp_resume_run *r, size_t from,
+                    size_t end)
 {
     for (size_t i = from; i < end && i < r->n; i++) {
         const struct pp_resume_batch *b = &r->batch[i];
@@ -70,9 +81,10 @@ int pp_resume_use(const struct pp_resume_tally *t, struct pp_resume_uses *to, co
     return 1;
 }
 
-void pp_resume_count(struct pp_resume_tally *t)
+/* The last of a tally: what it holds is freed. */
+static void count_uses(struct tally *t)
 {
-    const struct pp_resume_uses *want = &t->want, *got = &t->got;
+    const struct uses *want = &t->want, *got = &t->got;
     size_t i = 0, k = 0;
     t->repeated = t->left_out = 0;
     if (want->n)
@@ -87,13 +99,8 @@ void pp_resume_count(struct pp_resume_tally *t)
         else
             i++, k++;
     }
-}
-
-void pp_resume_tally_free(struct pp_resume_tally *t)
-{
-    free(t->want.of);
-    free(t->got.of);
-    *t = (struct pp_resume_tally){0};
+    free(want->of);
+    free(got->of);
 }
 
 /* ---- what a start has ---- */
@@ -179,7 +186,7 @@ static size_t epoch_of_first(struct walk a, struct walk r, size_t from, size_t f
 /* Puts what is counted into t: where not both came to their end, up to the last epoch that both have whole,
  * each to its own. A part of an epoch in another order would be neither left out nor too much. Where one run
  * ended by itself and has no further epoch, what the other run has besides counts. 0: no memory. */
-static int use_both(struct pp_resume_tally *t, struct walk x, struct walk y, size_t from, size_t *until)
+static int use_both(struct tally *t, struct walk x, struct walk y, size_t from, size_t *until)
 {
     const struct pp_resume_run *a = x.run, *r = y.run;
     size_t due = pp_resume_spot_of(a, from).iteration, k = 0, first = 0, a_end = a->n, r_end = r->n;
@@ -198,13 +205,13 @@ static int use_both(struct pp_resume_tally *t, struct walk x, struct walk y, siz
                 : e == due ? least_of(a->n, from + r->n) - least_of(a->n, from)
                            : 0;
     *until = a_end > *until ? a_end : *until;
-    return pp_resume_use(t, &t->want, a, from, a_end) && pp_resume_use(t, &t->got, r, 0, r_end);
+    return add_uses(t, &t->want, a, from, a_end) && add_uses(t, &t->got, r, 0, r_end);
 }
 
 int resume_compare(const struct pp_resume_start *control, const struct pp_resume_start *start, size_t from,
                    struct resume_compared *c)
 {
-    struct pp_resume_tally t = {0};
+    struct tally t = {0};
     int ok = 1;
     *c = (struct resume_compared){.from = from,
                                   .first = PP_RESUME_NOWHERE,
@@ -244,11 +251,9 @@ int resume_compare(const struct pp_resume_start *control, const struct pp_resume
     for (size_t i = 0; i < start->ranks && ok && c->first != PP_RESUME_NOWHERE; i++)
         ok = use_both(&t, (struct walk){.run = &control->rank[i], .step = 1},
                       (struct walk){.run = &start->rank[i], .step = 1}, from, &c->until);
-    if (ok)
-        pp_resume_count(&t);
+    count_uses(&t);
     c->repeated = control->rank[0].hashed ? NAN : t.repeated;
     c->left_out = control->rank[0].hashed ? NAN : t.left_out;
-    pp_resume_tally_free(&t);
     return ok;
 }
 
@@ -258,7 +263,7 @@ int resume_compare_worlds(const struct pp_resume_start *control, const struct pp
                           size_t from, struct resume_compared *c)
 {
     struct pp_resume_run a = {0}, r = {0};
-    struct pp_resume_tally t = {0};
+    struct tally t = {0};
     *c = (struct resume_compared){.from = from,
                                   .first = PP_RESUME_NOWHERE,
                                   .last = PP_RESUME_NOWHERE,
@@ -278,13 +283,11 @@ int resume_compare_worlds(const struct pp_resume_start *control, const struct pp
     c->compared = x.batch / world - from;
     ok = ok && use_both(&t, all_a, all_r, from * world, &c->until);
     c->until /= world;
-    if (ok)
-        pp_resume_count(&t);
+    count_uses(&t);
     c->repeated = t.repeated;
     c->left_out = t.left_out;
     if (ok && a.finished && r.finished && c->first == PP_RESUME_NOWHERE && t.repeated + t.left_out > 0)
         note_difference(c, x.batch / world, 0);
-    pp_resume_tally_free(&t);
     pp_resume_free(&a);
     pp_resume_free(&r);
     return ok;

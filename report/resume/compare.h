@@ -33,20 +33,6 @@ struct pp_resume_spot pp_resume_place(const struct pp_resume_run *a, const struc
                                       struct pp_resume_spot due);
 /* Behind so many batches of a. */
 struct pp_resume_spot pp_resume_spot_of(const struct pp_resume_run *a, size_t batches);
-/* Uses of samples held against each other. */
-struct pp_resume_tally {
-    struct pp_resume_uses {
-        uint64_t *of;
-        size_t n, room;
-    } want, got;
-    int by_file;               /* a sample is what was read for it, not its number */
-    double repeated, left_out; /* of pp_resume_count */
-};
-/* Adds those of the batches [from, end) to t's want or got. 0: no memory. */
-int pp_resume_use(const struct pp_resume_tally *t, struct pp_resume_uses *to, const struct pp_resume_run *r,
-                  size_t from, size_t end);
-void pp_resume_count(struct pp_resume_tally *t);
-void pp_resume_tally_free(struct pp_resume_tally *t);
 
 struct resume_compared {
     size_t from;              /* it should go on behind so many batches of the control */

@@ -21,7 +21,8 @@ static void forget_facts(struct judging *j)
 
 /* ---- what is said ---- */
 
-static void name_culprit(struct judging *j, const char *line)
+/* r: what went wrong; NULL: none of its lines is told. */
+static void name_culprit(struct judging *j, const struct pp_resume_run *r)
 {
     struct pp_resume_answer *a = j->answer;
     const struct pp_values v = {pp_resume_facts, PP_RESUME_FACT_COUNT, j->number, j->text};
@@ -52,7 +53,8 @@ static void name_culprit(struct judging *j, const char *line)
     a->evidence = list;
     a->confidence = all ? "facts" : "pattern";
     a->fix = pp_remedies[rule->remedy].sentence;
-    a->line = line;
+    for (size_t i = 0; r && i < r->iterations && !a->line; i++)
+        a->line = r->iteration[i].line;
 }
 
 static void conclude(struct judging *j)
@@ -163,15 +165,6 @@ static void fill_answer(struct judging *j, const struct pp_resume_start *s, cons
     j->text[PP_RESUME_FACT_HOW_FAILED] = s->failed;
 }
 
-static const char *line_of(const struct pp_resume_start *s, size_t rank)
-{
-    const struct pp_resume_run *r = &s->rank[rank];
-    for (size_t i = 0; i < r->iterations; i++)
-        if (r->iteration[i].line)
-            return r->iteration[i].line;
-    return NULL;
-}
-
 /* A start that should go on behind `from` batches, or behind `before` of them, or between. 1: it does. */
 static int judge_start(struct judging *j, const struct pp_resume_start *s, size_t *from, size_t before,
                        int how)
@@ -231,7 +224,7 @@ static int judge_start(struct judging *j, const struct pp_resume_start *s, size_
     }
     if (s->rank[c.rank].restored == 1)
         j->text[PP_RESUME_FACT_RESTORED] = "a checkpoint";
-    name_culprit(j, line_of(s, c.rank));
+    name_culprit(j, &s->rank[c.rank]);
     fill_answer(j, s, &c);
     j->number[PP_RESUME_FACT_RANK] = (double)s->rank[c.rank].rank;
     conclude(j);
@@ -340,9 +333,4 @@ pp_status pp_resume_judge(const struct pp_resume_input *in, struct pp_resume *ou
     return j.no_memory || pp_arena_failed(&out->arena)
                ? pp_fail(err, PP_E_NO_MEMORY, "no memory to compare the runs")
                : PP_OK;
-}
-
-void pp_resume_free_answers(struct pp_resume *r)
-{
-    pp_arena_free(&r->arena);
 }

@@ -70,9 +70,8 @@ size_t pp_resume_first_unlike(const struct pp_resume_start *a, const struct pp_r
 /* Bytes that differ in samples that do not: random changes that are not seeded are no fault of a resume. */
 void pp_resume_note_bytes(struct pp_resume_start *a, const struct pp_resume_start *b);
 
-/* PP_E_NO_MEMORY. Free with pp_resume_free_answers, also after a failure. */
+/* PP_E_NO_MEMORY. Free out->arena, also after a failure. */
 pp_status pp_resume_judge(const struct pp_resume_input *in, struct pp_resume *out, struct pp_err *err);
-void pp_resume_free_answers(struct pp_resume *r);
 
 /* The document of schema pipeprobe.resume/1, one row a member: docs/resume.schema.json and
  * docs/reference/resume-fields.md follow from it; `make golden` writes the two again. Of struct pp_resume. */

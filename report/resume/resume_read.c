@@ -479,21 +479,6 @@ static void fill_fact(void *ctx, const struct pp_fact_row *f)
 
 /* ---- all of it ---- */
 
-static void read_identity(const struct pp_source *s, struct pp_resume_run *run)
-{
-    const char *section = pp_source_number(s, "rank", "rank", -1) >= 0 ? "rank" : "config",
-               *outcome = s->meta(s->ctx, "run", "outcome");
-    double rank = pp_source_number(s, section, "rank", 0),
-           world = pp_source_number(s, section, "world_size", 1),
-           status = pp_source_number(s, "result", "exit_status", NAN);
-    run->rank = rank >= 0 && rank < 1e9 ? (int64_t)rank : 0;
-    run->world = world >= 1 && world < 1e6 ? (int64_t)world : 1;
-    /* The status is the launcher's, and in no recording of a rank. */
-    run->finished = !(status > 0) && outcome && strcmp(outcome, "finished") == 0;
-    run->failed = status > 0 && status < 128;
-    run->buffer = NAN;
-}
-
 #define READ(each, fn) \
     if (g.status == PP_OK && source->each) \
     g.status = source->each(source->ctx, fn, &g, err)
@@ -503,7 +488,6 @@ static pp_status read_source(const struct pp_source *source, struct pp_resume_ru
     struct reading g = {.source = source, .run = out, .err = err};
     if (!(g.slot = calloc((LOADERS + 1) * EPOCHS, sizeof(*g.slot))))
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the epochs of %s", source->path);
-    read_identity(source, out);
     const char *loader = source->meta(source->ctx, "config", "loader");
     if (loader && strcmp(loader, "pipeprobe") == 0)
         read_own(&g);
@@ -554,8 +538,20 @@ pp_status pp_resume_read(const char *path, struct pp_resume_run *out, struct pp_
     struct pp_source source;
     *out = (struct pp_resume_run){.hashing = out->hashing};
     pp_status st = pp_source_open(path, &source, err);
-    if (st == PP_OK)
+    if (st == PP_OK) {
+        const char *section = pp_source_number(&source, "rank", "rank", -1) >= 0 ? "rank" : "config",
+                   *outcome = source.meta(source.ctx, "run", "outcome");
+        double rank = pp_source_number(&source, section, "rank", 0),
+               world = pp_source_number(&source, section, "world_size", 1),
+               status = pp_source_number(&source, "result", "exit_status", NAN);
+        out->rank = rank >= 0 && rank < 1e9 ? (int64_t)rank : 0;
+        out->world = world >= 1 && world < 1e6 ? (int64_t)world : 1;
+        /* The status is the launcher's, and in no recording of a rank. */
+        out->finished = !(status > 0) && outcome && strcmp(outcome, "finished") == 0;
+        out->failed = status > 0 && status < 128;
+        out->buffer = NAN;
         st = read_source(&source, out, err);
+    }
     out->path = path;
     pp_source_close(&source);
     return st;

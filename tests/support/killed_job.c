@@ -146,7 +146,7 @@ void job_forget(void)
     for (int i = 0; i < 3; i++)
         for (int r = 0; r < RANKS_MOST; r++)
             pp_resume_free(&job_runs[i][r]);
-    pp_resume_free_answers(&job_answers);
+    pp_arena_free(&job_answers.arena);
 }
 
 const struct pp_resume_answer *job_judge(uint32_t ranks, uint32_t then)

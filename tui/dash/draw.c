@@ -197,7 +197,7 @@ static const struct pp_field queue_fields[] = {
 
 #define ROW struct pp_live_event
 PP_VALUE_OF(event_at, ROW, since_start_s(root, (double)r->t_ns / 1e9))
-PP_VALUE_OF(event_kind, ROW, pp_value_text(pp_live_event_name(r->kind)))
+PP_VALUE_OF(event_kind, ROW, pp_value_text(pp_live_event_names[r->kind]))
 
 static const struct pp_field event_fields[] = {
     MADE("at_s", NUMBER, event_at, "since the run began"),
@@ -211,7 +211,7 @@ static const struct pp_field event_fields[] = {
 /* ---- the frame ---- */
 
 #define ROW struct pp_live_snapshot
-PP_VALUE_OF(run_state, ROW, pp_value_text(pp_live_state_name(r->state)))
+PP_VALUE_OF(run_state, ROW, pp_value_text(pp_live_state_names[r->state]))
 PP_VALUE_OF(quiet, ROW, pp_value_number(r->state == PP_LIVE_RUNNING ? r->quiet_s : 0))
 PP_VALUE_OF(looked_at, ROW,
             r->last_s >= r->first_s ? since_start_s(root, (double)(r->at_s + 1)) : pp_value_number(0))

@@ -137,7 +137,7 @@ static void refresh(struct pp_job *j, unsigned window_s)
         pp_live_refresh(f->live, NULL, &err); /* what cannot be read now stays as it was */
         if (pp_live_at(f->live, UINT64_MAX, window_s, &s, &err) == PP_OK) {
             int any = s.last_s >= s.first_s;
-            snprintf(r->state, sizeof(r->state), "%s", pp_live_state_name(s.state));
+            snprintf(r->state, sizeof(r->state), "%s", pp_live_state_names[s.state]);
             r->samples_per_s = any ? s.samples_per_s : NAN;
             r->step_ns = any && s.batches_per_s > 0 ? 1e9 / s.batches_per_s : NAN;
             r->wait_share = any ? s.wait_share : NAN;

@@ -19,7 +19,7 @@ const char *pp_state_text(const struct pp_dash_state *s, const struct pp_dash_mo
     else if (s->mode == PP_MODE_PLAY)
         snprintf(buf, size, "REPLAY %gx", pp_speeds[s->speed]);
     else if (snap->state != PP_LIVE_RUNNING)
-        snprintf(buf, size, "ENDED %s", pp_live_state_name(snap->state));
+        snprintf(buf, size, "ENDED %s", pp_live_state_names[snap->state]);
     else if (snap->quiet_s >= 3)
         snprintf(buf, size, "STALE %.0f s", snap->quiet_s);
     else

@@ -273,7 +273,7 @@ void pp_panel_events(const struct pp_canvas *c)
                          e->kind == PP_LIVE_ERROR                                   ? PP_STYLE_BAD
                          : e->kind == PP_LIVE_STALL || e->kind == PP_LIVE_STRAGGLER ? PP_STYLE_WARN
                                                                                     : PP_STYLE_PLAIN,
-                         "%-10s", pp_live_event_name(e->kind)) +
+                         "%-10s", pp_live_event_names[e->kind]) +
                   1;
         if (e->count > 1 && (e->kind == PP_LIVE_ERROR || e->kind == PP_LIVE_STALL))
             col = pp_put(c, row, col, PP_STYLE_PLAIN, "%llu times, ", (unsigned long long)e->count);

@@ -53,7 +53,7 @@ int pp_row_has(enum pp_view v, const struct pp_dash_model *m, int i, const char 
                has_text(pp_lane_name(s->stages[i].lane), text);
     case PP_VIEW_ERRORS:
     case PP_VIEW_EVENTS:
-        return has_text(s->events[i].text, text) || has_text(pp_live_event_name(s->events[i].kind), text);
+        return has_text(s->events[i].text, text) || has_text(pp_live_event_names[s->events[i].kind], text);
     case PP_VIEW_LINES:
         return has_text(m->report->ops[i].name, text) || has_text(m->report->ops[i].place, text);
     case PP_VIEW_ENVIRONMENT:

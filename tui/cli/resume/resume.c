@@ -89,7 +89,7 @@ static pp_status answer(const struct options *o, const struct pp_resume_input *i
     *code = r.kind == PP_RESUME_EXACT     ? 0
             : r.kind == PP_RESUME_DIFFERS ? 1
                                           : pp_status_exit_code(PP_E_INCONCLUSIVE);
-    pp_resume_free_answers(&r);
+    pp_arena_free(&r.arena);
     return st;
 }
 
