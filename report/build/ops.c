@@ -25,20 +25,6 @@ static int by_gain(const void *a, const void *b)
     return gx != gy ? (gx < gy) - (gx > gy) : (x->share < y->share) - (x->share > y->share);
 }
 
-static void predict(const struct pp_costs *c, const struct pp_op *op, struct pp_report_op *to)
-{
-    struct pp_knobs k = pp_knobs_none();
-    struct pp_prediction p;
-    struct pp_err why;
-    pp_op_scale(&k, c, op, HALF);
-    if (pp_whatif(c, &k, &p, &why) != PP_OK ||
-        (!(p.gain >= PP_WORTH_SAYING) && !op->of_batch && c->work_unread_ns > HALF * c->work_wall_ns))
-        return; /* CPU time that was not read is not zero */
-    to->gain = p.gain;
-    to->gain_low = p.gain_low;
-    to->gain_high = p.gain_high;
-}
-
 static void list_ops(const struct pp_costs *c, int replayed, struct pp_arena *arena, struct pp_report *r)
 {
     const struct pp_ops *o = &c->ops;
@@ -74,8 +60,19 @@ static void list_ops(const struct pp_costs *c, int replayed, struct pp_arena *ar
                                     .cpu_share = op->n > 0 ? op->cpu / op->n : NAN};
         to->gain = to->gain_low = to->gain_high = NAN;
         if (replayed && !to->is_lock && fmax(op->share, op->share_all) >= WORTH_REPLAYING &&
-            predicted++ < REPLAYED)
-            predict(c, op, to);
+            predicted++ < REPLAYED) {
+            struct pp_knobs k = pp_knobs_none();
+            struct pp_prediction p;
+            struct pp_err why;
+            pp_op_scale(&k, c, op, HALF);
+            /* CPU time that was not read is not zero */
+            if (pp_whatif(c, &k, &p, &why) == PP_OK && (p.gain >= PP_WORTH_SAYING || op->of_batch ||
+                                                        !(c->work_unread_ns > HALF * c->work_wall_ns))) {
+                to->gain = p.gain;
+                to->gain_low = p.gain_low;
+                to->gain_high = p.gain_high;
+            }
+        }
         int followed = c->whole_batches && to->advice && strcmp(to->advice, PP_ADVICE_BY_BATCH) == 0;
         if (!(to->gain >= PP_WORTH_SAYING) || followed)
             to->advice = NULL;
@@ -287,20 +284,6 @@ static const char *cause_of(const struct pp_report_op *op, const struct pp_repor
     return pp_cause_rules_replay[i].l2;
 }
 
-/* Where the lock is taken that workers wait for. */
-static int name_lock(struct pp_report *r, struct pp_arena *arena)
-{
-    struct pp_report_verdict *v = &r->verdict;
-    size_t lock = 0;
-    while (lock < r->n_ops && !(r->ops[lock].is_lock && r->ops[lock].judged))
-        lock++;
-    if (v->remedy != &pp_remedies[PP_REMEDY_HOLD_LESS] || lock == r->n_ops || r->why_no_ops)
-        return 0;
-    v->next_step = pp_arena_printf(arena, "%s It is taken in %s.", v->next_step,
-                                   with_place(&r->ops[lock], ", ", "", arena));
-    return 1;
-}
-
 /* 1: the op stands beside others' load, as what the job itself can do. */
 static int name_op(struct pp_report *r, struct pp_arena *arena)
 {
@@ -372,7 +355,16 @@ void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
                                        pp_text_share(share, CELL, most->share_all));
     if (!waits)
         name_step(r, 0, 0, arena);
-    int beside = !name_lock(r, arena) && name_op(r, arena);
+    /* Where the lock is taken that workers wait for. */
+    size_t lock = 0;
+    while (lock < r->n_ops && !(r->ops[lock].is_lock && r->ops[lock].judged))
+        lock++;
+    int beside = 0;
+    if (v->remedy == &pp_remedies[PP_REMEDY_HOLD_LESS] && lock < r->n_ops && !r->why_no_ops)
+        v->next_step = pp_arena_printf(arena, "%s It is taken in %s.", v->next_step,
+                                       with_place(&r->ops[lock], ", ", "", arena));
+    else
+        beside = name_op(r, arena);
     if (waits)
         name_step(r, 1, beside, arena);
 }

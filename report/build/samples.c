@@ -134,25 +134,15 @@ const char *pp_slow_samples_worst(const struct pp_report *r, struct pp_arena *ar
 
 /* ---- where the time of a sample goes ---- */
 
-static enum pp_spent kind_of_wait(unsigned phase)
-{
-    switch (phase) {
-    case PP_PHASE_READ:
-    case PP_PHASE_RETRY: return PP_SPENT_READ;
-    case PP_PHASE_DECODE:
-    case PP_PHASE_GPU_DECODE: return PP_SPENT_DECODE;
-    case PP_PHASE_TRANSFORM: return PP_SPENT_TRANSFORM;
-    case PP_PHASE_COLLATE: return PP_SPENT_COLLATE;
-    case PP_PHASE_PUT_WAIT: return PP_SPENT_HANDOVER;
-    case PP_PHASE_DISPATCH_WAIT:
-    case PP_PHASE_SLOT_WAIT: return PP_SPENT_IDLE;
-    default: return PP_SPENT_WAIT;
-    }
-}
-
 void pp_spent_list(const struct pp_timeline *tl, const struct pp_tally *tally, const double *wait_share,
                    struct pp_arena *arena, struct pp_report *r)
 {
+    static const unsigned char waited_for[PP_PHASE_COUNT] = {
+        [PP_PHASE_READ] = 1 + PP_SPENT_READ,           [PP_PHASE_RETRY] = 1 + PP_SPENT_READ,
+        [PP_PHASE_DECODE] = 1 + PP_SPENT_DECODE,       [PP_PHASE_GPU_DECODE] = 1 + PP_SPENT_DECODE,
+        [PP_PHASE_TRANSFORM] = 1 + PP_SPENT_TRANSFORM, [PP_PHASE_COLLATE] = 1 + PP_SPENT_COLLATE,
+        [PP_PHASE_PUT_WAIT] = 1 + PP_SPENT_HANDOVER,   [PP_PHASE_DISPATCH_WAIT] = 1 + PP_SPENT_IDLE,
+        [PP_PHASE_SLOT_WAIT] = 1 + PP_SPENT_IDLE}; /* 0: PP_SPENT_WAIT */
     const struct pp_tally_phase *step = tally->phase[PP_LANE_TRAINER][PP_PHASE_STEP];
     double ns[PP_SPENT_KINDS] = {0}, window_ns = r->window_s * 1e9, told = 0,
            per = r->window_samples ? (double)r->window_samples : (double)r->window_batches,
@@ -171,7 +161,7 @@ void pp_spent_list(const struct pp_timeline *tl, const struct pp_tally *tally, c
     double left = 1;
     for (unsigned phase = 0; wait_share && phase < PP_PHASE_COUNT; phase++) {
         double part = fmin(fmax(wait_share[phase], 0), left);
-        ns[kind_of_wait(phase)] += part * wait_ns;
+        ns[waited_for[phase] ? waited_for[phase] - 1 : PP_SPENT_WAIT] += part * wait_ns;
         left -= part;
     }
     ns[PP_SPENT_WAIT] += left * wait_ns;

@@ -249,18 +249,6 @@ static const char *config(const struct pp_report *r, const char *key)
     return p && p->value ? p->value : "";
 }
 
-/* NULL: images of another kind, or no images. */
-static const struct ratio *ratio_of(const struct pp_report *r)
-{
-    const char *format = config(r, "format"), *transform = config(r, "transform");
-    if (!format[0] || strcmp(format, "tokens") == 0 || strstr(config(r, "dataset_description"), "PNG"))
-        return NULL;
-    size_t i = 0;
-    while (strncmp(transform, ratios[i].transform, strlen(ratios[i].transform)) != 0)
-        i++;
-    return &ratios[i];
-}
-
 static pp_status replay_with(const struct pp_costs *c, double ratio, double *rate, double *wait)
 {
     struct pp_knobs k = pp_knobs_none();
@@ -277,8 +265,12 @@ static const char *range(struct pp_arena *arena, const char *low, const char *hi
 void pp_pytorch_expect(const struct pp_costs *c, struct pp_arena *arena, struct pp_report *r)
 {
     struct pp_report_pytorch *p = NULL;
-    const struct ratio *of = ratio_of(r);
+    const char *format = config(r, "format"), *transform = config(r, "transform");
+    const struct ratio *of = NULL; /* images of another kind, or no images */
     size_t n = 0;
+    if (format[0] && strcmp(format, "tokens") != 0 && !strstr(config(r, "dataset_description"), "PNG"))
+        for (of = ratios; strncmp(transform, of->transform, strlen(of->transform)) != 0;)
+            of++;
     if (r->subject_kind != PP_SUBJECT_OWN_LOADER || !(p = pp_arena_push(arena, (void **)&p, &n, sizeof(*p))))
         return;
     *p = (struct pp_report_pytorch){.ratio_low = NAN,

@@ -177,45 +177,18 @@ static size_t find_restarts(struct pp_patterns_pass *p, struct pp_restarts *out)
 
 /* ---- hangs ---- */
 
-static double usual_of(const struct pp_tally *tally, pp_phase phase)
+/* Against what its phase usually takes, which is noted. */
+static int hangs(struct pp_hang *h, const struct pp_tally *tally)
 {
-    const struct pp_tally_phase *t = tally->phase[PP_LANE_WORKER][phase];
-    return t && t->hist.count ? (double)pp_hist_quantile(&t->hist, 0.5) : NAN;
-}
-
-static int hangs(const struct pp_hang *h)
-{
+    const struct pp_tally_phase *t = tally->phase[PP_LANE_WORKER][h->phase];
     double dur = (double)h->dur_ns;
+    if (!h->dur_ns)
+        return 0;
+    h->usual_ns = t && t->hist.count ? (double)pp_hist_quantile(&t->hist, 0.5) : NAN;
     if (isnan(h->usual_ns))
         return h->open && dur >= UNUSUAL_NS;
     return h->open ? dur >= OPEN_NS && dur >= OPEN_TIMES * h->usual_ns
                    : dur >= ENDED_NS && dur >= ENDED_TIMES * h->usual_ns;
-}
-
-/* What was open at the end goes first: it may have ended the run. */
-static void find_hang(const struct pp_patterns_pass *p, const struct pp_tally *tally, struct pp_hang *out)
-{
-    *out = (struct pp_hang){.usual_ns = NAN};
-    for (size_t i = 0; i < p->n_threads; i++) {
-        struct pp_hang h = p->threads[i].open;
-        h.usual_ns = h.dur_ns ? usual_of(tally, h.phase) : NAN;
-        if (!h.dur_ns || !hangs(&h))
-            continue;
-        size_t others = out->found ? out->others + 1 : 0;
-        if (!out->found || h.dur_ns > out->dur_ns)
-            *out = h;
-        out->found = 1;
-        out->others = others;
-    }
-    for (unsigned k = PP_PHASE_READ; k <= PP_PHASE_COLLATE && !(out->found && out->open); k++) {
-        struct pp_hang h = p->longest[k];
-        h.usual_ns = usual_of(tally, (pp_phase)k);
-        if (!h.dur_ns || !hangs(&h) || (out->found && h.dur_ns <= out->dur_ns))
-            continue;
-        *out = h;
-        out->found = 1;
-    }
-    out->measured = p->worked;
 }
 
 /* ---- the pass ---- */
@@ -292,7 +265,26 @@ void pp_patterns_end(struct pp_patterns_pass *p, const struct pp_tally *tally, s
         return;
     size_t at_once = find_restarts(p, &out->restarts);
     find_lockstep(p, at_once, &out->lockstep);
-    find_hang(p, tally, &out->hang);
+    /* What was open at the end goes first: it may have ended the run. */
+    struct pp_hang *hang = &out->hang;
+    for (size_t i = 0; i < p->n_threads; i++) {
+        struct pp_hang h = p->threads[i].open;
+        if (!hangs(&h, tally))
+            continue;
+        size_t others = hang->found ? hang->others + 1 : 0;
+        if (!hang->found || h.dur_ns > hang->dur_ns)
+            *hang = h;
+        hang->found = 1;
+        hang->others = others;
+    }
+    for (unsigned k = PP_PHASE_READ; k <= PP_PHASE_COLLATE && !(hang->found && hang->open); k++) {
+        struct pp_hang h = p->longest[k];
+        if (!hangs(&h, tally) || (hang->found && h.dur_ns <= hang->dur_ns))
+            continue;
+        *hang = h;
+        hang->found = 1;
+    }
+    hang->measured = p->worked;
     free(p->wait_ns);
     free(p->threads);
     free(p);

@@ -6,28 +6,6 @@
 
 enum { LEAST_BUFFER = 4 }; /* batches */
 
-static void measure_periodic(const struct pp_periodic *p, struct pp_finding_values *f)
-{
-    double *m = f->number;
-    f->text[PP_FINDING_PERIODIC_UNKNOWN] = p->measured ? NULL : "fewer than 20 batches in steady state";
-    if (!p->measured || !p->found)
-        return;
-    m[PP_FINDING_PERIODIC] = 1;
-    m[PP_FINDING_PERIOD] = p->period_ns / 1e9;
-    m[PP_FINDING_PERIOD_BATCHES] = round(p->period_batches);
-    m[PP_FINDING_PERIODIC_STALL] = p->stall_ns / 1e9;
-    m[PP_FINDING_PERIODIC_STALLS] = (double)p->stalls;
-    m[PP_FINDING_PERIODIC_EXPECTED] = (double)p->expected;
-    m[PP_FINDING_PERIODIC_SHARE] = p->share;
-    m[PP_FINDING_PERIODIC_PHASE] = p->phase;
-    f->text[PP_FINDING_PERIODIC_THREADS] = p->in_trainer ? "trainer" : "workers";
-    m[PP_FINDING_PERIODIC_BETWEEN] = p->between_share;
-    m[PP_FINDING_PERIODIC_PHASE_SHARE] = p->phase_share;
-    m[PP_FINDING_PSI_IO_SHARE] = p->psi_io_share;
-    f->text[PP_FINDING_PSI_IO] = p->psi_io_share >= 0.5 ? "tasks waited for I/O (PSI)" : NULL;
-    m[PP_FINDING_PERIODIC_P] = p->p;
-}
-
 static void measure_first_batch(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
     const struct pp_timeline *tl = from->timeline;
@@ -88,25 +66,6 @@ static void measure_boundaries(const struct pp_findings_from *from, struct pp_fi
                                       (k->started_again && k->generations > tl->boundaries);
 }
 
-static void measure_last_rank(const struct pp_findings_from *from, struct pp_finding_values *f)
-{
-    const struct pp_ranks *k = &from->checks->ranks;
-    double *m = f->number;
-    if (!k->meetings) {
-        f->text[PP_FINDING_LATE_UNKNOWN] = from->timeline->collective_ns
-                                               ? "the last rank of each collective step was not recorded"
-                                               : "the run has no other ranks (--collective)";
-        return;
-    }
-    m[PP_FINDING_LATE_RANK] = k->last_rank;
-    m[PP_FINDING_LATE_SHARE] = k->last_share;
-    m[PP_FINDING_LATE_OWN] = k->rank;
-    m[PP_FINDING_LATE_OWN_SHARE] = k->own_share;
-    m[PP_FINDING_LATE_STEPS] = (double)k->meetings;
-    m[PP_FINDING_LATE_WAIT] = pp_timeline_collective_share(from->timeline);
-    f->text[PP_FINDING_LATE_IS_THIS] = k->rank == k->last_rank ? "this rank" : NULL;
-}
-
 /* Slices of the whole run tell how many batches were ready. */
 static void measure_debt(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
@@ -143,6 +102,8 @@ static void measure_debt(const struct pp_findings_from *from, struct pp_finding_
 void pp_measure_run(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
     const struct pp_report *r = from->report;
+    const struct pp_periodic *p = &from->checks->periodic;
+    const struct pp_ranks *k = &from->checks->ranks;
     double *m = f->number;
     m[PP_FINDING_STALL] = r->data_wait_share;
     m[PP_FINDING_STALL_OR_ALL] = isnan(r->data_wait_share) ? 1 : r->data_wait_share;
@@ -151,7 +112,23 @@ void pp_measure_run(const struct pp_findings_from *from, struct pp_finding_value
         if (r->phases[i].phase == PP_PHASE_READ)
             m[PP_FINDING_READ_SHARE] = r->phases[i].share;
     m[PP_FINDING_JUDGED_BATCHES] = (double)from->timeline->n_cycles;
-    measure_periodic(&from->checks->periodic, f);
+    f->text[PP_FINDING_PERIODIC_UNKNOWN] = p->measured ? NULL : "fewer than 20 batches in steady state";
+    if (p->measured && p->found) {
+        m[PP_FINDING_PERIODIC] = 1;
+        m[PP_FINDING_PERIOD] = p->period_ns / 1e9;
+        m[PP_FINDING_PERIOD_BATCHES] = round(p->period_batches);
+        m[PP_FINDING_PERIODIC_STALL] = p->stall_ns / 1e9;
+        m[PP_FINDING_PERIODIC_STALLS] = (double)p->stalls;
+        m[PP_FINDING_PERIODIC_EXPECTED] = (double)p->expected;
+        m[PP_FINDING_PERIODIC_SHARE] = p->share;
+        m[PP_FINDING_PERIODIC_PHASE] = p->phase;
+        f->text[PP_FINDING_PERIODIC_THREADS] = p->in_trainer ? "trainer" : "workers";
+        m[PP_FINDING_PERIODIC_BETWEEN] = p->between_share;
+        m[PP_FINDING_PERIODIC_PHASE_SHARE] = p->phase_share;
+        m[PP_FINDING_PSI_IO_SHARE] = p->psi_io_share;
+        f->text[PP_FINDING_PSI_IO] = p->psi_io_share >= 0.5 ? "tasks waited for I/O (PSI)" : NULL;
+        m[PP_FINDING_PERIODIC_P] = p->p;
+    }
     measure_first_batch(from, f);
     const struct pp_timeline *tl = from->timeline;
     int trained = tl->part == PP_PART_TRAINED;
@@ -162,6 +139,18 @@ void pp_measure_run(const struct pp_findings_from *from, struct pp_finding_value
         m[PP_FINDING_UNTRAINED_SHARE] = r->duration_s > 0 ? s / r->duration_s : NAN;
     }
     measure_boundaries(from, f);
-    measure_last_rank(from, f);
     measure_debt(from, f);
+    if (!k->meetings) {
+        f->text[PP_FINDING_LATE_UNKNOWN] = tl->collective_ns
+                                               ? "the last rank of each collective step was not recorded"
+                                               : "the run has no other ranks (--collective)";
+        return;
+    }
+    m[PP_FINDING_LATE_RANK] = k->last_rank;
+    m[PP_FINDING_LATE_SHARE] = k->last_share;
+    m[PP_FINDING_LATE_OWN] = k->rank;
+    m[PP_FINDING_LATE_OWN_SHARE] = k->own_share;
+    m[PP_FINDING_LATE_STEPS] = (double)k->meetings;
+    m[PP_FINDING_LATE_WAIT] = pp_timeline_collective_share(tl);
+    f->text[PP_FINDING_LATE_IS_THIS] = k->rank == k->last_rank ? "this rank" : NULL;
 }

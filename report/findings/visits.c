@@ -25,46 +25,12 @@ struct row {
 };
 
 struct alike_pass {
-    const struct pp_source *source;
-    const struct pp_timeline *tl;
     struct pp_counter_id print;
     struct row *row;
     size_t n, room;
     uint32_t thread, batch; /* of the span before: a print has no batch of its own */
     uint16_t epoch;
 };
-
-/* Non-zero: no memory. */
-static int alike_chunk(struct alike_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
-{
-    if (thread != p->thread)
-        p->batch = PP_NO_BATCH;
-    p->thread = thread;
-    for (size_t i = 0; i < n && p->n < ROWS; i++) {
-        const struct pp_span *s = &spans[i];
-        if (s->batch != PP_NO_BATCH) {
-            p->batch = s->batch;
-            p->epoch = s->epoch;
-            continue;
-        }
-        if (p->batch == PP_NO_BATCH || !pp_counter_is(&p->print, p->source, s) ||
-            pp_other_batches_has(&p->tl->other, p->batch))
-            continue;
-        size_t at = p->n;
-        while (at > 0 && (p->row[at - 1].thread != p->thread || p->row[at - 1].epoch != p->epoch))
-            at--;
-        if (!at) {
-            if (!pp_grow(&p->row, &p->room, p->n + 1, sizeof(*p->row)))
-                return 1;
-            p->row[p->n] = (struct row){.thread = p->thread, .epoch = p->epoch};
-            at = ++p->n;
-        }
-        struct row *row = &p->row[at - 1];
-        if (row->n < PRINTS)
-            row->print[row->n++] = s->bytes;
-    }
-    return 0;
-}
 
 PP_BY(by_epoch, struct row, epoch)
 
@@ -162,10 +128,7 @@ struct pp_visits_pass *pp_visits_begin(const struct pp_source *source, const str
         return NULL;
     p->source = source;
     p->tl = tl;
-    p->alike = (struct alike_pass){.source = source,
-                                   .tl = tl,
-                                   .print.text = "sample_print",
-                                   .batch = PP_NO_BATCH};
+    p->alike = (struct alike_pass){.print.text = "sample_print", .batch = PP_NO_BATCH};
     if (!pp_visit_walk_begin(&p->walk, source, tl)) {
         free(p);
         return NULL;
@@ -240,10 +203,35 @@ static int visit(struct pp_visits_pass *p, uint64_t sample, uint32_t batch, uint
 int pp_visits_chunk(struct pp_visits_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     size_t at = pp_visit_walk_thread(&p->walk, thread);
+    struct alike_pass *a = &p->alike;
     for (size_t i = 0; i < n && p->tl->has_trainer && thread == p->tl->trainer && !p->trains; i++)
         p->trains = spans[i].phase == PP_PHASE_STEP && (spans[i].flags & PP_SPAN_TRAINED);
-    if (alike_chunk(&p->alike, thread, spans, n))
-        return 1;
+    if (thread != a->thread)
+        a->batch = PP_NO_BATCH;
+    a->thread = thread;
+    for (size_t i = 0; i < n && a->n < ROWS; i++) {
+        const struct pp_span *s = &spans[i];
+        if (s->batch != PP_NO_BATCH) {
+            a->batch = s->batch;
+            a->epoch = s->epoch;
+            continue;
+        }
+        if (a->batch == PP_NO_BATCH || !pp_counter_is(&a->print, p->source, s) ||
+            pp_other_batches_has(&p->tl->other, a->batch))
+            continue;
+        size_t row = a->n;
+        while (row > 0 && (a->row[row - 1].thread != thread || a->row[row - 1].epoch != a->epoch))
+            row--;
+        if (!row) {
+            if (!pp_grow(&a->row, &a->room, a->n + 1, sizeof(*a->row)))
+                return 1;
+            a->row[a->n] = (struct row){.thread = thread, .epoch = a->epoch};
+            row = ++a->n;
+        }
+        struct row *to = &a->row[row - 1];
+        if (to->n < PRINTS)
+            to->print[to->n++] = s->bytes;
+    }
     if (at == SIZE_MAX || p->n_listed)
         return 0;
     for (size_t i = 0; i < n; i++) {
@@ -334,17 +322,6 @@ static void judge_order(const struct pp_visits_pass *p, struct pp_visits *out)
 
 /* ---- samples ---- */
 
-/* An epoch that began and ended in the recording. */
-static int is_whole(const struct pp_visits_pass *p, uint16_t epoch)
-{
-    uint32_t first = first_batch(p, epoch);
-    int begun = first != UINT32_MAX &&
-                (first == 0 ? !p->resumed : epoch > 0 && first_batch(p, (size_t)epoch - 1) != UINT32_MAX);
-    if (p->n_listed) /* the first one of a process may go on in the middle */
-        return begun && epoch > 0 && epoch < p->n_listed && p->listed[epoch].ended;
-    return begun && first_batch(p, (size_t)epoch + 1) != UINT32_MAX;
-}
-
 /* The smallest sample numbers that the reference epoch had and this one has not. */
 static void name_missing(const struct pp_visits_pass *p, uint16_t epoch, uint16_t reference,
                          struct pp_visits *out)
@@ -378,7 +355,13 @@ static void judge_skips(const struct pp_visits_pass *p, int lost, struct pp_visi
         }
     }
     for (uint16_t e = from; e <= p->last_epoch && e >= from; e++) {
-        seen[e - from] = is_whole(p, e) ? seen[e - from] : NAN;
+        /* Whole: it began and ended in the recording. The first list of a process may go on in the middle. */
+        uint32_t first = first_batch(p, e);
+        int begun = first != UINT32_MAX &&
+                    (first == 0 ? !p->resumed : e > 0 && first_batch(p, (size_t)e - 1) != UINT32_MAX),
+            ended = p->n_listed ? e > 0 && e < p->n_listed && p->listed[e].ended
+                                : first_batch(p, (size_t)e + 1) != UINT32_MAX;
+        seen[e - from] = begun && ended ? seen[e - from] : NAN;
         out->whole_epochs += !isnan(seen[e - from]);
         if (seen[e - from] > largest)
             largest = seen[e - from], best = e;

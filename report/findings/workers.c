@@ -41,26 +41,6 @@ static void measure_restarts(const struct pp_findings_from *from, struct pp_find
         m[PP_FINDING_RESTART_UNNAMED_EPOCHS] = (double)k->generations;
 }
 
-static void measure_hang(const struct pp_findings_from *from, struct pp_finding_values *f)
-{
-    const struct pp_hang *h = &from->checks->patterns.hang;
-    double *m = f->number;
-    f->text[PP_FINDING_HANG_UNKNOWN] = h->measured ? NULL : "no work of a worker was recorded";
-    if (!h->measured || !h->found)
-        return;
-    m[PP_FINDING_HANG] = 1;
-    m[PP_FINDING_HANG_OPEN] = h->open;
-    m[PP_FINDING_HANG_SINCE] = fmax(((double)h->start_ns - from->checks->origin_ns) / 1e9, 0);
-    m[PP_FINDING_HANG_TIME] = (double)h->dur_ns / 1e9;
-    m[PP_FINDING_HANG_USUAL] = h->usual_ns / 1e9;
-    m[PP_FINDING_HANG_WORKERS] = (double)h->others + 1;
-    m[PP_FINDING_HANG_OTHERS] = h->others ? (double)h->others : NAN;
-    m[PP_FINDING_HANG_PHASE] = h->phase;
-    f->text[PP_FINDING_HANG_NAME] = worker_name(from->report, h->thread);
-    if (h->sample != PP_NO_SAMPLE)
-        f->text[PP_FINDING_HANG_SAMPLE] = pp_arena_printf(from->arena, "%llu", (unsigned long long)h->sample);
-}
-
 static void measure_memory(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
     const struct pp_memory_growth *g = &from->checks->memory;
@@ -101,6 +81,7 @@ static void measure_memory(const struct pp_findings_from *from, struct pp_findin
 void pp_measure_workers(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
     const struct pp_lockstep *k = &from->checks->patterns.lockstep;
+    const struct pp_hang *h = &from->checks->patterns.hang;
     double *m = f->number;
     f->text[PP_FINDING_LOCKSTEP_UNKNOWN] = k->unknown;
     m[PP_FINDING_LOCKSTEP] = k->found;
@@ -112,8 +93,21 @@ void pp_measure_workers(const struct pp_findings_from *from, struct pp_finding_v
     m[PP_FINDING_LOCKSTEP_SLOWEST] = k->slowest;
     f->text[PP_FINDING_LOCKSTEP_SLOWEST_NAME] = worker_name(from->report, k->slowest_thread);
     measure_restarts(from, f);
-    measure_hang(from, f);
     measure_memory(from, f);
+    f->text[PP_FINDING_HANG_UNKNOWN] = h->measured ? NULL : "no work of a worker was recorded";
+    if (!h->measured || !h->found)
+        return;
+    m[PP_FINDING_HANG] = 1;
+    m[PP_FINDING_HANG_OPEN] = h->open;
+    m[PP_FINDING_HANG_SINCE] = fmax(((double)h->start_ns - from->checks->origin_ns) / 1e9, 0);
+    m[PP_FINDING_HANG_TIME] = (double)h->dur_ns / 1e9;
+    m[PP_FINDING_HANG_USUAL] = h->usual_ns / 1e9;
+    m[PP_FINDING_HANG_WORKERS] = (double)h->others + 1;
+    m[PP_FINDING_HANG_OTHERS] = h->others ? (double)h->others : NAN;
+    m[PP_FINDING_HANG_PHASE] = h->phase;
+    f->text[PP_FINDING_HANG_NAME] = worker_name(from->report, h->thread);
+    if (h->sample != PP_NO_SAMPLE)
+        f->text[PP_FINDING_HANG_SAMPLE] = pp_arena_printf(from->arena, "%llu", (unsigned long long)h->sample);
 }
 
 /* ---- the node of the GPU ---- */

@@ -266,8 +266,6 @@ static void idle_stretch(struct split *s, uint64_t from, uint64_t to, size_t *cu
 
 /* ---- copies, calls ---- */
 
-PP_BY(by_start, struct pp_gpu_copy, start_ns)
-
 static void sum_steps(const struct split *s, struct pp_report_gpu *g)
 {
     uint32_t batch = UINT32_MAX, waiter = UINT32_MAX;
@@ -364,23 +362,11 @@ struct window {
     uint64_t from_ns, to_ns;
 };
 
-static struct window recorded(const struct pp_source *source, const struct pp_timeline *tl)
-{
-    double from = meta_num(source, "from_ns"), until = meta_num(source, "until_ns");
-    struct window w = {tl->start_ns, tl->end_ns};
-    if (from > (double)w.from_ns)
-        w.from_ns = from < (double)w.to_ns ? (uint64_t)from : w.to_ns;
-    if (until < (double)w.to_ns)
-        w.to_ns = until > (double)w.from_ns ? (uint64_t)until : w.from_ns;
-    return w;
-}
-
-static const char *why_not(const struct pp_source *source, const struct pp_timeline *tl,
+static const char *why_not(const struct pp_source *source, const struct pp_timeline *tl, struct window w,
                            const struct pp_gpu_rows *rows, const char *activity, struct pp_arena *arena)
 {
     double dropped = meta_num(source, "records_dropped"), kept = meta_num(source, "records");
     const char *lost = source->meta(source->ctx, "decode", "lost");
-    struct window w = recorded(source, tl);
     size_t kernels = 0;
     for (size_t i = 0; i < rows->n_kernels; i++)
         kernels += rows->kernels[i].trainer && rows->kernels[i].start_ns >= w.from_ns &&
@@ -430,7 +416,7 @@ static void measure(const struct pp_timeline *tl, struct window w, const struct 
     for (size_t i = 0; i < s.rows->n_copies; i++)
         if (s.rows->copies[i].start_ns >= s.from_ns && s.rows->copies[i].start_ns < s.to_ns)
             copies[n++] = s.rows->copies[i];
-    qsort(copies, n, sizeof(*copies), by_start);
+    qsort(copies, n, sizeof(*copies), by_copy_start);
     for (size_t i = 0; i < n; i++) {
         ns += length(copies[i].start_ns, copies[i].end_ns);
         g->copied_bytes += copies[i].bytes;
@@ -485,9 +471,15 @@ pp_status pp_gpu_build(const struct pp_source *source, const struct pp_timeline 
                                     .clock_error_ns = meta_num(source, "clock_error_ns")};
         for (int i = 0; i < PP_GPU_IDLES; i++)
             g->idle_share[i] = NAN;
-        g->not_measured = pp_arena_copy(arena, why_not(source, tl, &rows, activity, arena));
+        double from = meta_num(source, "from_ns"), until = meta_num(source, "until_ns");
+        struct window w = {tl->start_ns, tl->end_ns};
+        if (from > (double)w.from_ns)
+            w.from_ns = from < (double)w.to_ns ? (uint64_t)from : w.to_ns;
+        if (until < (double)w.to_ns)
+            w.to_ns = until > (double)w.from_ns ? (uint64_t)until : w.from_ns;
+        g->not_measured = pp_arena_copy(arena, why_not(source, tl, w, &rows, activity, arena));
         if (!g->not_measured)
-            measure(tl, recorded(source, tl), &rows, copies, g);
+            measure(tl, w, &rows, copies, g);
         st = read_counters(source, tl->start_ns, tl->end_ns, arena, g, err);
         *out = g;
     }
