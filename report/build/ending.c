@@ -289,13 +289,6 @@ static void look_at_threads(const struct last_spans *l, const struct pp_report *
 
 /* ---- the end ---- */
 
-static void plain(char text[TEXT])
-{
-    char *shown = pp_text_plain(text); /* a stranger's */
-    snprintf(text, TEXT, "%s", shown ? shown : "");
-    free(shown);
-}
-
 void pp_ending_read(const struct pp_source *source, struct pp_arena *arena, struct pp_report *r)
 {
     const struct pp_thread_row *rows;
@@ -318,9 +311,12 @@ void pp_ending_read(const struct pp_source *source, struct pp_arena *arena, stru
         if (rows[i].lane == PP_LANE_TRAINER && rows[i].recorded)
             x.trainer = rows[i].pid;
     source->each_meta(source->ctx, "process_end", take_exception, &x, NULL);
-    plain(e.first);
-    plain(e.last);
-    plain(e.worker);
+    char *const said[] = {e.first, e.last, e.worker}; /* by a stranger */
+    for (size_t i = 0; i < 3; i++) {
+        char *shown = pp_text_plain(said[i]);
+        snprintf(said[i], TEXT, "%s", shown ? shown : "");
+        free(shown);
+    }
     struct last_spans l = {.row = n ? calloc(n, sizeof(*l.row)) : NULL, .n = n};
     double ended = pp_source_number(source, "run", "ended_mono_ns", NAN);
     for (size_t i = 0; l.row && i < n; i++)

@@ -18,31 +18,16 @@ static const char *meta(const struct pp_source *s, const char *section, const ch
     return value && value[0] ? value : NULL;
 }
 
-/* Programs that run another one, whose name says more. */
-static int runs_another(const char *name, size_t n)
-{
-    static const char *const launchers[] = {"python", "torchrun", "accelerate", "deepspeed", "env",  "launch",
-                                            "nice",   "numactl",  "time",       "uv",        "run",  "bash",
-                                            "sh",     "timeout",  "taskset",    "poetry",    "sudo", "nohup",
-                                            "srun",   "mpirun",   "mpiexec"};
-    for (size_t i = 0; i < sizeof(launchers) / sizeof(*launchers); i++) {
-        size_t len = strlen(launchers[i]);
-        if (n >= len && strncmp(name, launchers[i], len) == 0 && strspn(name + len, "0123456789.") >= n - len)
-            return 1;
-    }
-    return 0;
-}
-
-static int is_script(const char *name, size_t n)
-{
-    return n > 3 && strncmp(name + n - 3, ".py", 3) == 0;
-}
-
 /* "train.py" of "timeout 60s /usr/bin/python3 -u src/train.py --epochs 2": the first word that ends so; else
  * the first that is neither a launcher, nor an option, nor a variable, nor a number ("--nproc_per_node 2",
  * "60s"); of launchers alone, the first word. */
 static const char *program_of(const char *command, struct pp_arena *arena)
 {
+    /* Programs that run another one, whose name says more. */
+    static const char *const launchers[] = {"python", "torchrun", "accelerate", "deepspeed", "env",  "launch",
+                                            "nice",   "numactl",  "time",       "uv",        "run",  "bash",
+                                            "sh",     "timeout",  "taskset",    "poetry",    "sudo", "nohup",
+                                            "srun",   "mpirun",   "mpiexec"};
     const char *first = NULL, *best = NULL, *last = NULL;
     size_t first_n = 0, best_n = 0, last_n = 0;
     int taken = 0;
@@ -62,9 +47,15 @@ static const char *program_of(const char *command, struct pp_arena *arena)
             continue;
         if (!first)
             first = name, first_n = name_n;
-        if (is_script(name, name_n) || (!best && !runs_another(name, name_n)))
+        int is_script = name_n > 3 && strncmp(name + name_n - 3, ".py", 3) == 0, runs_another = 0;
+        for (size_t i = 0; i < sizeof(launchers) / sizeof(*launchers); i++) {
+            size_t len = strlen(launchers[i]);
+            runs_another |= name_n >= len && strncmp(name, launchers[i], len) == 0 &&
+                            strspn(name + len, "0123456789.") >= name_n - len;
+        }
+        if (is_script || (!best && !runs_another))
             best = name, best_n = name_n;
-        if (is_script(name, name_n))
+        if (is_script)
             break;
     }
     if (!best)

@@ -148,8 +148,10 @@ static pp_status read_run(const char *path, const json_t *doc, const json_t *fie
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (!read_number(metrics, pp_cmp_metrics[i].key, &r->metric[i]))
             return fail_damaged(path, "a metric is not a number", err);
-    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        r->why[i] = pp_why_of_key(json_string_value(json_object_get(whys, pp_cmp_metrics[i].key)));
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) /* UNKNOWN for what this version does not know */
+        for (int why = 0; why < PP_WHY_COUNT; why++)
+            if (has_text(whys, pp_cmp_metrics[i].key, pp_whys[why].key))
+                r->why[i] = (enum pp_why)why;
     if (!read_text(doc, "session", r->session, sizeof(r->session)))
         return fail_damaged(path, "a run's session is not a text", err);
     if (!read_text(doc, "outcome", r->outcome, sizeof(r->outcome)) ||

@@ -189,21 +189,6 @@ static void set_spent(struct pp_compare *c, const struct pp_runs *base, const st
 
 /* ---- building ---- */
 
-static pp_status check_opts(const struct pp_compare_opts *o, struct pp_err *err)
-{
-    if (!(o->alpha > 0 && o->alpha < 1) || !(o->confidence > 0 && o->confidence < 1) ||
-        !(o->look_share > 0 && o->look_share <= 1))
-        return pp_fail(
-            err, PP_E_USAGE,
-            "alpha (%g), confidence (%g) and the share of each interim analysis (%g) must be between 0 and 1",
-            o->alpha, o->confidence, o->look_share);
-    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        if (!(o->threshold[i] >= 0) || !isfinite(o->threshold[i]))
-            return pp_fail(err, PP_E_USAGE, "the threshold of %s, %g, is not a share of 0 or more",
-                           pp_cmp_metrics[i].key, o->threshold[i]);
-    return PP_OK;
-}
-
 pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_compare_side *head,
                            const struct pp_compare_opts *opts, struct pp_compare *out, struct pp_err *err)
 {
@@ -216,9 +201,17 @@ pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_c
                                .confidence = 1 - (1 - opts->confidence) * opts->look_share,
                                .base_batch_s = NAN,
                                .head_batch_s = NAN};
-    pp_status st = check_opts(opts, err);
-    if (st == PP_OK)
-        st = pp_compare_check_side(base, err);
+    if (!(opts->alpha > 0 && opts->alpha < 1) || !(opts->confidence > 0 && opts->confidence < 1) ||
+        !(opts->look_share > 0 && opts->look_share <= 1))
+        return pp_fail(
+            err, PP_E_USAGE,
+            "alpha (%g), confidence (%g) and the share of each interim analysis (%g) must be between 0 and 1",
+            opts->alpha, opts->confidence, opts->look_share);
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
+        if (!(opts->threshold[i] >= 0) || !isfinite(opts->threshold[i]))
+            return pp_fail(err, PP_E_USAGE, "the threshold of %s, %g, is not a share of 0 or more",
+                           pp_cmp_metrics[i].key, opts->threshold[i]);
+    pp_status st = pp_compare_check_side(base, err);
     if (st == PP_OK)
         st = pp_compare_check_side(head, err);
     if (st == PP_OK && opts->paired && base->runs->n != head->runs->n)

@@ -128,38 +128,6 @@ static void put_narrow(const struct pp_page *page, const char *name, const char 
     pp_page_text(page, PP_TONE_PLAIN, lead, 2, 0, text);
 }
 
-/* The table of two single runs, in the manner of benchstat: each value with its spread within the run, and a
- * change only where the spreads lie apart. It claims nothing about other runs. */
-static void put_single_table(const struct pp_compare *c, const struct pp_page *page)
-{
-    FILE *out = page->out;
-    char base[64], head[64], change[32];
-    if (!is_narrow(page))
-        fprintf(out, "%-20s %17s %17s %8s  %s\n", "", "BASE", "HEAD", "change", "from");
-    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
-        const struct pp_compare_metric *m = &c->metric[i];
-        const struct pp_cmp_metric *row = &pp_cmp_metrics[m->id];
-        if (m->answer == PP_NOT_MEASURED)
-            continue;
-        const struct pp_run_spread *a = &c->base_spread, *b = &c->head_spread;
-        int spread = a->known && b->known && !isnan(a->low[i]) && !isnan(b->low[i]);
-        int overlap = spread && a->low[i] <= b->high[i] && b->low[i] <= a->high[i];
-        const char *by = "~", *from = spread ? "windows of the run" : "one value each";
-        if (!isnan(m->change) && !overlap && m->change != 0)
-            by = pp_cmp_change_text(change, sizeof(change), m->change);
-        else if (!isnan(m->change) && !overlap && m->exact)
-            by = "=";
-        if (m->exact)
-            from = m->answer == PP_REGRESSED ? "exact: REGRESSED" : "exact";
-        spread_text(base, sizeof(base), row, m->base_median, a, i);
-        spread_text(head, sizeof(head), row, m->head_median, b, i);
-        if (is_narrow(page))
-            put_narrow(page, row->title, base, head, by);
-        else
-            fprintf(out, "%-20s %17s %17s %8s  %s\n", row->title, base, head, by, from);
-    }
-}
-
 /* Where the time of a sample went, in kinds that add up. */
 static void put_spent(const struct pp_compare *c, const struct pp_page *page)
 {
@@ -267,13 +235,38 @@ static void put_sides(const struct pp_compare *c, const struct pp_page *page)
     fputc('\n', page->out);
 }
 
+/* Two single runs, in the manner of benchstat: each value with its spread within the run, and a change only
+ * where the spreads lie apart. It claims nothing about other runs. */
 static int text_of_single(const struct pp_compare *c, const struct pp_page *page)
 {
-    char text[400];
+    const struct pp_run_spread *a = &c->base_spread, *b = &c->head_spread;
+    char text[400], base[64], head[64], change[32];
     if (c->answer == PP_REGRESSED) /* counts are exact in one run */
         pp_page_text(page, PP_TONE_BAD, "", 0, 0, c->sentence);
     put_sides(c, page);
-    put_single_table(c, page);
+    if (!is_narrow(page))
+        fprintf(page->out, "%-20s %17s %17s %8s  %s\n", "", "BASE", "HEAD", "change", "from");
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
+        const struct pp_compare_metric *m = &c->metric[i];
+        const struct pp_cmp_metric *row = &pp_cmp_metrics[m->id];
+        if (m->answer == PP_NOT_MEASURED)
+            continue;
+        int spread = a->known && b->known && !isnan(a->low[i]) && !isnan(b->low[i]);
+        int overlap = spread && a->low[i] <= b->high[i] && b->low[i] <= a->high[i];
+        const char *by = "~", *from = spread ? "windows of the run" : "one value each";
+        if (!isnan(m->change) && !overlap && m->change != 0)
+            by = pp_cmp_change_text(change, sizeof(change), m->change);
+        else if (!isnan(m->change) && !overlap && m->exact)
+            by = "=";
+        if (m->exact)
+            from = m->answer == PP_REGRESSED ? "exact: REGRESSED" : "exact";
+        spread_text(base, sizeof(base), row, m->base_median, a, i);
+        spread_text(head, sizeof(head), row, m->head_median, b, i);
+        if (is_narrow(page))
+            put_narrow(page, row->title, base, head, by);
+        else
+            fprintf(page->out, "%-20s %17s %17s %8s  %s\n", row->title, base, head, by, from);
+    }
     put_spent(c, page);
     fputc('\n', page->out);
     put_sentence(page, c->verdict.sentence);
@@ -281,12 +274,12 @@ static int text_of_single(const struct pp_compare *c, const struct pp_page *page
         put_sentence(page, c->attribution);
     text_differences(page, "option", c->change, c->n_changes);
     text_differences(page, "environment, allowed to differ:", c->allowed, c->n_allowed);
-    if (c->base_spread.known && c->head_spread.known) {
+    if (a->known && b->known) {
         snprintf(
             text, sizeof(text),
             "+-: quartiles over %d windows within each run (%.2g s and %.2g s each); ~: the windows of the two runs overlap, no "
             "change that they show.",
-            PP_RUN_WINDOWS, c->base_spread.window_s, c->head_spread.window_s);
+            PP_RUN_WINDOWS, a->window_s, b->window_s);
         put_sentence(page, text);
     }
     snprintf(

@@ -90,14 +90,6 @@ const struct pp_why_words pp_whys[PP_WHY_COUNT] = {
     [PP_WHY_NO_SAMPLES] = {"no-samples", "the program's ranges do not count samples: see batch throughput"},
 };
 
-enum pp_why pp_why_of_key(const char *key)
-{
-    for (int i = 0; key && i < PP_WHY_COUNT; i++)
-        if (strcmp(pp_whys[i].key, key) == 0)
-            return (enum pp_why)i;
-    return PP_WHY_UNKNOWN;
-}
-
 int pp_run_init(struct pp_run *r, const char *path)
 {
     *r = (struct pp_run){.batch_s = NAN};

@@ -74,7 +74,6 @@ enum pp_why {
 extern const struct pp_why_words {
     const char *key, *text;
 } pp_whys[PP_WHY_COUNT];
-enum pp_why pp_why_of_key(const char *key); /* UNKNOWN for NULL and for what this version does not know */
 
 /* How much a metric moved within one run: quartiles over equal windows of its steady state. It says nothing
  * of the difference from run to run. */

@@ -73,10 +73,8 @@ static void begin_event(struct chrome *c, char ph, int64_t pid, int64_t tid, uin
     pp_out_str(&c->out, c->comma ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
     c->comma = 1;
     pp_out_char(&c->out, ph);
-    pp_out_str(&c->out, "\",\"pid\":");
-    pp_out_int(&c->out, pid);
-    pp_out_str(&c->out, ",\"tid\":");
-    pp_out_int(&c->out, tid);
+    put_uint(c, "\",\"pid\":", (uint64_t)pid); /* both are above 0 */
+    put_uint(c, ",\"tid\":", (uint64_t)tid);
     if (ph == 'M')
         return;
     pp_out_str(&c->out, ",\"ts\":");

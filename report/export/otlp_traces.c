@@ -280,22 +280,6 @@ static void put_span(struct writing *w, const struct otlp_span *s, const struct 
     pp_otlp_end(&w->doc);
 }
 
-static void put_root(struct writing *w, const struct otlp_batch *batch, const struct otlp_span *s, size_t n)
-{
-    uint64_t start = UINT64_MAX, end = 0;
-    for (size_t i = 0; i < n; i++) {
-        start = s[i].span.start_ns < start ? s[i].span.start_ns : start;
-        end = pp_span_end(&s[i].span) > end ? pp_span_end(&s[i].span) : end;
-    }
-    begin_span(w, batch->batch, NULL, "pipeprobe.batch", start, end);
-    pp_otlp_list(&w->doc, "attributes");
-    put_number(w, "pipeprobe.batch", 1, batch->batch);
-    put_number(w, "pipeprobe.epoch", 1, s->span.epoch);
-    put_number(w, "pipeprobe.data_wait_ns", 1, batch->wait_ns);
-    pp_otlp_list_end(&w->doc);
-    pp_otlp_end(&w->doc);
-}
-
 /* ---- bodies: resource_spans=1 {resource=1, scope_spans=2 {scope=1, spans=2}} ---- */
 
 static void begin_body(struct writing *w)
@@ -361,13 +345,22 @@ static pp_status deliver(struct writing *w, struct pp_err *err)
         if (!n)
             continue;
         const struct otlp_span *s = &b->span[at], *finished = NULL; /* by a worker */
+        uint64_t start = UINT64_MAX, end = 0;
         for (size_t k = 0; k < n; k++) {
             const struct pp_thread_row *t = thread_of(w, s[k].thread);
+            start = s[k].span.start_ns < start ? s[k].span.start_ns : start;
+            end = pp_span_end(&s[k].span) > end ? pp_span_end(&s[k].span) : end;
             if (t && (t->lane == PP_LANE_WORKER || t->lane == PP_LANE_READER) &&
                 (!finished || pp_span_end(&s[k].span) >= pp_span_end(&finished->span)))
                 finished = &s[k];
         }
-        put_root(w, b->order[i], s, n);
+        begin_span(w, b->order[i]->batch, NULL, "pipeprobe.batch", start, end);
+        pp_otlp_list(&w->doc, "attributes");
+        put_number(w, "pipeprobe.batch", 1, b->order[i]->batch);
+        put_number(w, "pipeprobe.epoch", 1, s->span.epoch);
+        put_number(w, "pipeprobe.data_wait_ns", 1, b->order[i]->wait_ns);
+        pp_otlp_list_end(&w->doc);
+        pp_otlp_end(&w->doc);
         w->in_body++;
         batches++;
         for (size_t k = 0; st == PP_OK && k < n; k++) {

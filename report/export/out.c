@@ -166,13 +166,6 @@ void pp_out_uint(struct pp_out *o, uint64_t v)
     pp_out_bytes(o, at, (size_t)(digits + sizeof(digits) - at));
 }
 
-void pp_out_int(struct pp_out *o, int64_t v)
-{
-    if (v < 0)
-        pp_out_char(o, '-');
-    pp_out_uint(o, v < 0 ? -(uint64_t)v : (uint64_t)v);
-}
-
 void pp_out_us(struct pp_out *o, uint64_t ns)
 {
     unsigned rest = (unsigned)(ns % 1000);

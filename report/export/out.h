@@ -41,7 +41,6 @@ void pp_out_bytes(struct pp_out *o, const void *bytes, size_t n);
 void pp_out_str(struct pp_out *o, const char *s);
 void pp_out_char(struct pp_out *o, char c);
 void pp_out_uint(struct pp_out *o, uint64_t v);
-void pp_out_int(struct pp_out *o, int64_t v);
 void pp_out_us(struct pp_out *o, uint64_t ns); /* nanoseconds as microseconds with three decimals */
 /* PP_OK while every write has gone well; else the sentence. */
 pp_status pp_out_check(const struct pp_out *o, struct pp_err *err);

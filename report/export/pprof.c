@@ -34,21 +34,17 @@ enum {
 enum { TEXT_NONE, TEXT_SAMPLES, TEXT_COUNT, TEXT_TIME, TEXT_NANOSECONDS, TEXT_THREAD, TEXTS };
 static const char *const texts[TEXTS] = {"", "samples", "count", "time", "nanoseconds", "thread"};
 
-static void put_type(struct pp_proto *p, uint64_t type, uint64_t unit)
-{
-    size_t opened = pp_proto_begin(p, PROFILE_SAMPLE_TYPE);
-    pp_proto_uint(p, VALUE_TYPE, type);
-    pp_proto_uint(p, VALUE_UNIT, unit);
-    pp_proto_end(p, opened);
-}
-
 static pp_status pprof_write(const struct pp_stack_sums *s, struct pp_err *err)
 {
     struct pp_proto proto = {0};
     struct pp_out out;
     const struct pp_export_run *run = s->run;
-    put_type(&proto, TEXT_SAMPLES, TEXT_COUNT);
-    put_type(&proto, TEXT_TIME, TEXT_NANOSECONDS);
+    for (uint64_t type = TEXT_SAMPLES; type <= TEXT_TIME; type += 2) { /* its unit is the text behind it */
+        size_t opened = pp_proto_begin(&proto, PROFILE_SAMPLE_TYPE);
+        pp_proto_uint(&proto, VALUE_TYPE, type);
+        pp_proto_uint(&proto, VALUE_UNIT, type + 1);
+        pp_proto_end(&proto, opened);
+    }
     for (size_t i = 0; i < s->n_rows; i++) {
         uint32_t path[PP_STACK_LONGEST];
         size_t n = pp_stack_sums_path(s, &s->rows[i], path), opened = pp_proto_begin(&proto, PROFILE_SAMPLE);

@@ -175,16 +175,6 @@ static void bound(struct pp_laws *out, const char *who, double share)
     }
 }
 
-/* Batches that were made in the window and never taken, though later ones were: a job that leaves an epoch
- * before its end throws away what was prefetched. 0 where not every batch of the trainer is seen. */
-static double thrown_away(const struct pp_laws_pass *p)
-{
-    uint64_t thrown = 0;
-    for (size_t b = 0; p->n_taken == p->tl->batches && b < p->batches && b < p->tl->last_batch; b++)
-        thrown += !p->taken[b] && p->finished_ns[b] >= p->tl->start_ns && p->finished_ns[b] < p->tl->end_ns;
-    return (double)thrown;
-}
-
 static void check_service(const struct pp_laws_pass *p, const struct pp_tally *t, const struct pp_report *r,
                           struct pp_arena *arena, struct pp_laws *out)
 {
@@ -195,6 +185,7 @@ static void check_service(const struct pp_laws_pass *p, const struct pp_tally *t
                        number(r, "batch_size"),
            made = 0, busy_ns = 0, window_ns = (double)(p->tl->end_ns - p->tl->start_ns);
     int rolled_up = 0;
+    uint64_t left = 0;
     for (size_t i = 0; i < p->n_threads; i++)
         rolled_up |= p->accounts[i].lane == PP_LANE_WORKER && p->accounts[i].rolled_up;
     for (size_t i = 0; i < t->n_threads; i++)
@@ -217,10 +208,15 @@ static void check_service(const struct pp_laws_pass *p, const struct pp_tally *t
           h2d && t->lane_threads[PP_LANE_COPY]
               ? h2d->inside.total_ns / window_ns / (double)t->lane_threads[PP_LANE_COPY]
               : NAN);
+    /* Batches that were made in the window and never taken, though later ones were: a job that leaves an
+     * epoch before its end throws away what was prefetched. 0 where not every batch of the trainer is seen.
+     */
+    for (size_t b = 0; p->n_taken == p->tl->batches && b < p->batches && b < p->tl->last_batch; b++)
+        left += !p->taken[b] && p->finished_ns[b] >= p->tl->start_ns && p->finished_ns[b] < p->tl->end_ns;
     /* What the trainer got beyond what the workers made in the window was in flight when it began. Their
      * limit in the window is what they can make at the recorded cost, and that stock: none exceeds it. */
     double can_make = made * (double)t->lane_threads[PP_LANE_WORKER] * window_ns / busy_ns,
-           thrown = thrown_away(p) * number(r, "batch_size"), asked = got + (isnan(thrown) ? 0 : thrown);
+           thrown = (double)left * number(r, "batch_size"), asked = got + (isnan(thrown) ? 0 : thrown);
     bound(out, "the workers", made > 0 && busy_ns > 0 ? asked / (can_make + fmax(asked - made, 0)) : NAN);
     if (!(made > 0) || !(got > 0) || isnan(in_flight))
         return;

@@ -10,37 +10,6 @@ static const char *worker_name(const struct pp_report *r, uint32_t thread)
     return "one worker";
 }
 
-/* What restarts cost: where workers say themselves that they start again, the time that took each of them;
- * where their loader does, how long it took to end and start them, and the wait for the first to begin; else
- * the trainer's waits at the starts of epochs where they are recorded, or the time without a worker. */
-static void measure_restarts(const struct pp_findings_from *from, struct pp_finding_values *f)
-{
-    const struct pp_timeline *tl = from->timeline;
-    const struct pp_restarts *k = &from->checks->patterns.restarts;
-    double *m = f->number, window_s = from->report->window_s, lost_ns = k->gap_ns;
-    if (tl->restarts)
-        lost_ns = (double)tl->restart_ns * fmax(1, (double)tl->boundaries) / (double)tl->restarts;
-    else if (tl->starts.starting_ns)
-        lost_ns = (double)(tl->starts.workers_ns + tl->starts.late_ns);
-    else if (tl->boundaries)
-        lost_ns = (double)tl->epoch_ns;
-    int restart = tl->restarts > 0 || k->generations >= RESTARTS_LEAST ||
-                  (k->generations == 2 && tl->epochs == 2);
-    if (k->unknown || !tl->has_steady_state || window_s < PP_LEAST_WINDOW_S)
-        f->text[PP_FINDING_RESTARTS_UNKNOWN] = k->unknown ? k->unknown
-                                                          : "the steady state was shorter than 1 s";
-    m[PP_FINDING_RESTARTS] = restart;
-    m[PP_FINDING_RESTART_GENERATIONS] = (double)k->generations;
-    m[PP_FINDING_RESTART_THREADS] = (double)k->threads;
-    m[PP_FINDING_RESTART_AGAIN] = fmax((double)k->started_again, (double)tl->restarts);
-    m[PP_FINDING_RESTART_COST] = restart ? lost_ns / 1e9 : 0;
-    m[PP_FINDING_RESTART_SHARE] = !restart ? 0 : window_s > 0 ? lost_ns / (window_s * 1e9) : NAN;
-    if (tl->epochs > 1)
-        m[PP_FINDING_RESTART_EPOCHS] = (double)tl->epochs;
-    else /* the recording does not tell them */
-        m[PP_FINDING_RESTART_UNNAMED_EPOCHS] = (double)k->generations;
-}
-
 static void measure_memory(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
     const struct pp_memory_growth *g = &from->checks->memory;
@@ -81,8 +50,10 @@ static void measure_memory(const struct pp_findings_from *from, struct pp_findin
 void pp_measure_workers(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
     const struct pp_lockstep *k = &from->checks->patterns.lockstep;
+    const struct pp_restarts *again = &from->checks->patterns.restarts;
     const struct pp_hang *h = &from->checks->patterns.hang;
-    double *m = f->number;
+    const struct pp_timeline *tl = from->timeline;
+    double *m = f->number, window_s = from->report->window_s, lost_ns = again->gap_ns;
     f->text[PP_FINDING_LOCKSTEP_UNKNOWN] = k->unknown;
     m[PP_FINDING_LOCKSTEP] = k->found;
     m[PP_FINDING_LOCKSTEP_INFERRED] = k->inferred;
@@ -92,7 +63,31 @@ void pp_measure_workers(const struct pp_findings_from *from, struct pp_finding_v
     m[PP_FINDING_LOCKSTEP_LONG] = k->long_share;
     m[PP_FINDING_LOCKSTEP_SLOWEST] = k->slowest;
     f->text[PP_FINDING_LOCKSTEP_SLOWEST_NAME] = worker_name(from->report, k->slowest_thread);
-    measure_restarts(from, f);
+    /* What restarts cost: where workers say themselves that they start again, the time that took each of
+     * them; where their loader does, how long it took to end and start them, and the wait for the first to
+     * begin; else the trainer's waits at the starts of epochs where they are recorded, or the time without a
+     * worker. */
+    if (tl->restarts)
+        lost_ns = (double)tl->restart_ns * fmax(1, (double)tl->boundaries) / (double)tl->restarts;
+    else if (tl->starts.starting_ns)
+        lost_ns = (double)(tl->starts.workers_ns + tl->starts.late_ns);
+    else if (tl->boundaries)
+        lost_ns = (double)tl->epoch_ns;
+    int restart = tl->restarts > 0 || again->generations >= RESTARTS_LEAST ||
+                  (again->generations == 2 && tl->epochs == 2);
+    if (again->unknown || !tl->has_steady_state || window_s < PP_LEAST_WINDOW_S)
+        f->text[PP_FINDING_RESTARTS_UNKNOWN] = again->unknown ? again->unknown
+                                                              : "the steady state was shorter than 1 s";
+    m[PP_FINDING_RESTARTS] = restart;
+    m[PP_FINDING_RESTART_GENERATIONS] = (double)again->generations;
+    m[PP_FINDING_RESTART_THREADS] = (double)again->threads;
+    m[PP_FINDING_RESTART_AGAIN] = fmax((double)again->started_again, (double)tl->restarts);
+    m[PP_FINDING_RESTART_COST] = restart ? lost_ns / 1e9 : 0;
+    m[PP_FINDING_RESTART_SHARE] = !restart ? 0 : window_s > 0 ? lost_ns / (window_s * 1e9) : NAN;
+    if (tl->epochs > 1)
+        m[PP_FINDING_RESTART_EPOCHS] = (double)tl->epochs;
+    else /* the recording does not tell them */
+        m[PP_FINDING_RESTART_UNNAMED_EPOCHS] = (double)again->generations;
     measure_memory(from, f);
     f->text[PP_FINDING_HANG_UNKNOWN] = h->measured ? NULL : "no work of a worker was recorded";
     if (!h->measured || !h->found)

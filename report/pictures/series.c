@@ -391,19 +391,6 @@ static void put_heat(const struct pp_series_pass *p, struct pp_arena *arena, str
     }
 }
 
-static void put_cdf(const struct pp_tally *tally, struct pp_arena *arena, struct pp_report *r)
-{
-    const struct pp_tally_phase *wait = tally->phase[PP_LANE_TRAINER][PP_PHASE_DATA_WAIT];
-    if (!wait || wait->hist.count == 0)
-        return;
-    for (int i = 0; i <= PP_SERIES_CDF; i++) {
-        struct pp_report_point *to = pp_arena_push(arena, (void **)&r->wait_cdf, &r->n_wait_cdf, sizeof(*to));
-        double q = (double)i / PP_SERIES_CDF;
-        if (to)
-            *to = (struct pp_report_point){(double)pp_hist_quantile(&wait->hist, q), q};
-    }
-}
-
 struct pp_series_pass *pp_series_begin(const struct pp_source *source, const struct pp_timeline *timeline,
                                        const struct pp_tally *tally)
 {
@@ -478,7 +465,13 @@ pp_status pp_series_end(struct pp_series_pass *p, const struct pp_source *source
     r->window_start_s = rounded((double)(p->timeline->start_ns - p->origin_ns) / 1e9);
     r->window_end_s = rounded((double)(p->timeline->end_ns - p->origin_ns) / 1e9);
     put_heat(p, arena, r);
-    put_cdf(p->tally, arena, r);
+    const struct pp_tally_phase *wait = p->tally->phase[PP_LANE_TRAINER][PP_PHASE_DATA_WAIT];
+    for (int i = 0; wait && wait->hist.count && i <= PP_SERIES_CDF; i++) {
+        struct pp_report_point *to = pp_arena_push(arena, (void **)&r->wait_cdf, &r->n_wait_cdf, sizeof(*to));
+        double q = (double)i / PP_SERIES_CDF;
+        if (to)
+            *to = (struct pp_report_point){(double)pp_hist_quantile(&wait->hist, q), q};
+    }
     targets->origin_ns = p->origin_ns;
     memcpy(targets->begun, p->begun, sizeof(p->begun));
 out:

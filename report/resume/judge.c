@@ -57,20 +57,16 @@ static void name_culprit(struct judging *j, const struct pp_resume_run *r)
         a->line = r->iteration[i].line;
 }
 
-static void conclude(struct judging *j)
+/* untold: why nothing can be told; NULL: it can. */
+static void conclude(struct judging *j, const char *untold)
 {
+    j->text[PP_RESUME_FACT_WHY] = untold;
     const struct pp_values v = {pp_resume_facts, PP_RESUME_FACT_COUNT, j->number, j->text};
     const struct pp_rule *kinds = pp_resume_rules + pp_resume_culprits_n,
                          *rule = pp_rules_first(kinds, PP_RESUME_KINDS, &v);
     j->answer->kind = (enum pp_resume_kind)(rule - kinds);
     j->answer->kind_name = rule->l1;
     j->answer->sentence = pp_rules_fill(rule->said, &v, &j->out->arena);
-}
-
-static void leave_untold(struct judging *j, const char *why)
-{
-    j->text[PP_RESUME_FACT_WHY] = why;
-    conclude(j);
 }
 
 /* ---- what can be told at all ---- */
@@ -179,8 +175,8 @@ static int judge_start(struct judging *j, const struct pp_resume_start *s, size_
         j->number[PP_RESUME_FACT_FAILED] = j->number[PP_RESUME_FACT_IN_SAVE] = 1;
         if (in_save)
             name_culprit(j, NULL);
-        leave_untold(j, pp_arena_printf(&j->out->arena, "%s: before its first batch the resumed run %s.",
-                                        in_save ? "Not exact" : "It cannot be told", how_failed));
+        conclude(j, pp_arena_printf(&j->out->arena, "%s: before its first batch the resumed run %s.",
+                                    in_save ? "Not exact" : "It cannot be told", how_failed));
         j->answer->kind = in_save ? PP_RESUME_DIFFERS : PP_RESUME_UNTOLD;
         j->answer->kind_name = pp_resume_rules[pp_resume_culprits_n + j->answer->kind].l1;
         return 0;
@@ -211,13 +207,13 @@ static int judge_start(struct judging *j, const struct pp_resume_start *s, size_
             : c.compared > 0 || at_end
                 ? NULL
                 : "It cannot be told: behind the checkpoint there is no batch that both runs have.";
-        leave_untold(j, why); /* NULL: it can be told */
+        conclude(j, why);
         return !why;
     }
     forget_facts(j);
     resume_measure(control, s, &c, &j->out->arena, j->number, j->text);
     if (!isnan(j->number[PP_RESUME_FACT_RESTART]) && s->rank[c.rank].restored == 0) {
-        leave_untold(
+        conclude(
             j,
             "It cannot be told: the resumed run loaded no checkpoint and began at batch 0. It does not resume by itself: give the command that does with --resume-with.");
         return 0;
@@ -227,7 +223,7 @@ static int judge_start(struct judging *j, const struct pp_resume_start *s, size_
     name_culprit(j, &s->rank[c.rank]);
     fill_answer(j, s, &c);
     j->number[PP_RESUME_FACT_RANK] = (double)s->rank[c.rank].rank;
-    conclude(j);
+    conclude(j, NULL);
     return 0;
 }
 
@@ -254,7 +250,7 @@ static void judge_chain(struct judging *j, const struct pp_resume_chain *chain)
     if (!why && chain->starts < 2)
         why = "It cannot be told: nothing was resumed.";
     if (why) {
-        leave_untold(j, why);
+        conclude(j, why);
         return;
     }
     for (size_t s = 1; s < chain->starts && !j->no_memory; s++) {
@@ -324,7 +320,7 @@ pp_status pp_resume_judge(const struct pp_resume_input *in, struct pp_resume *ou
         if (in->controls > 1)
             unlike = unlike_of(&j, &in->control[1], "A second uninterrupted run");
         if (unlike)
-            leave_untold(&j, unlike);
+            conclude(&j, unlike);
         else
             judge_chain(&j, &in->chain[i]);
     }

@@ -300,20 +300,6 @@ static void note_content(void *ctx, const struct pp_content_row *c)
 PP_BY(by_batch, struct listed, batch)
 PP_BY_BOTH(by_first, struct iteration, first_batch, place)
 
-/* By their first batch; their slots say so. */
-static void sort_iterations(struct reading *g)
-{
-    size_t until = g->uses;
-    if (g->iterations)
-        qsort(g->iteration, g->iterations, sizeof(*g->iteration), by_first);
-    for (size_t i = g->iterations; i-- > 0;) {
-        struct iteration *it = &g->iteration[i];
-        *slot_of(g, it->loader, it->epoch) = (uint32_t)i + 1;
-        it->until = until;
-        until = it->first_use < until ? it->first_use : until;
-    }
-}
-
 static const struct listed *find_batch(const struct listed *row, size_t n, uint32_t batch)
 {
     const struct listed key = {.batch = batch};
@@ -502,7 +488,15 @@ static pp_status read_source(const struct pp_source *source, struct pp_resume_ru
     READ(each_fact, note_place);
     READ(each_fact, note_place);
     READ(each_fact, note_first_batch);
-    sort_iterations(&g);
+    size_t until = g.uses; /* by their first batch; their slots say so */
+    if (g.iterations)
+        qsort(g.iteration, g.iterations, sizeof(*g.iteration), by_first);
+    for (size_t i = g.iterations; i-- > 0;) {
+        struct iteration *it = &g.iteration[i];
+        *slot_of(&g, it->loader, it->epoch) = (uint32_t)i + 1;
+        it->until = until;
+        until = it->first_use < until ? it->first_use : until;
+    }
     if (g.status == PP_OK && source->each_order)
         g.status = source->each_order(source->ctx, NULL, note_end, &g, err);
     READ(each_content, note_content);
