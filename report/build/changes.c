@@ -62,27 +62,6 @@ void pp_changes_list(const struct pp_diagnosis *d, struct pp_arena *arena, struc
 #define OFF 0.02 /* as a replay's interval has it (replay/whatif.c), with the spread that follows */
 #define SPREAD (1.28 * 1.414)
 
-/* Relative standard error of the pace without gaps, as a ratio estimator over cycles (Cochran, Sampling
- * Techniques, eq. 6.13), from one long gap to the next; NAN: there are less than two. */
-static double pace_error(const struct pp_timeline *t)
-{
-    double x = 0, sum_x = 0, sum_b = 0, xx = 0, xb = 0, bb = 0, n = 0;
-    const struct pp_gap *from = NULL, *last = NULL;
-    for (size_t i = 0; i < t->n_gaps; last = &t->gaps[i++]) {
-        const struct pp_gap *g = &t->gaps[i];
-        x += last ? (double)(g->start_ns - last->end_ns) : 0;
-        double b = from ? (double)(g->batches - from->batches) : 0;
-        if (!pp_gap_is_long(t, i))
-            continue;
-        if (b > 0)
-            sum_x += x, sum_b += b, xx += x * x, xb += x * b, bb += b * b, n++;
-        from = b > 0 || !from ? g : from;
-        x = b > 0 || n == 0 ? 0 : x;
-    }
-    double pace = sum_x / sum_b, var = (xx - 2 * pace * xb + pace * pace * bb) * n / (n - 1);
-    return n < 2 ? NAN : sqrt(fmax(var, 0)) / sum_x;
-}
-
 void pp_changes_put_first(const struct pp_report_fix *fix, struct pp_arena *arena,
                           struct pp_report_verdict *v)
 {
@@ -100,7 +79,7 @@ void pp_changes_leave_out(const struct pp_timeline *t, const struct pp_op_step *
                           struct pp_report *r)
 {
     struct pp_report_verdict *v = &r->verdict;
-    double part = (double)t->gap_ns / 1e9 / r->window_s, off = OFF + SPREAD * pace_error(t);
+    double part = (double)t->gap_ns / 1e9 / r->window_s;
     int named = pp_op_step_is_told(code);
     double share = named && v->remedy != &pp_remedies[PP_REMEDY_MAKE_ONCE] ? code->share : 1,
            low = named ? code->share_low : 1,
@@ -108,6 +87,23 @@ void pp_changes_leave_out(const struct pp_timeline *t, const struct pp_op_step *
     const struct pp_remedy *row = &pp_remedies[PP_REMEDY_BETWEEN];
     if ((v->remedy != row && v->remedy != &pp_remedies[PP_REMEDY_MAKE_ONCE]) || !(part > 0 && part < 1))
         return;
+    /* Relative standard error of the pace without gaps, as a ratio estimator over cycles (Cochran, Sampling
+     * Techniques, eq. 6.13), from one long gap to the next; NAN: there are less than two. */
+    double x = 0, sum_x = 0, sum_b = 0, xx = 0, xb = 0, bb = 0, n = 0;
+    const struct pp_gap *from = NULL, *last = NULL;
+    for (size_t i = 0; i < t->n_gaps; last = &t->gaps[i++]) {
+        const struct pp_gap *g = &t->gaps[i];
+        x += last ? (double)(g->start_ns - last->end_ns) : 0;
+        double b = from ? (double)(g->batches - from->batches) : 0;
+        if (!pp_gap_is_long(t, i))
+            continue;
+        if (b > 0)
+            sum_x += x, sum_b += b, xx += x * x, xb += x * b, bb += b * b, n++;
+        from = b > 0 || !from ? g : from;
+        x = b > 0 || n == 0 ? 0 : x;
+    }
+    double pace = sum_x / sum_b, var = (xx - 2 * pace * xb + pace * pace * bb) * n / (n - 1),
+           off = OFF + SPREAD * (n < 2 ? NAN : sqrt(fmax(var, 0)) / sum_x);
     pp_changes_put_first(&(struct pp_report_fix){.remedy = v->remedy,
                                                  .knob = row->knob,
                                                  .to = "none",

@@ -327,21 +327,6 @@ static void add_replay(const struct pp_facts_from *from, struct pp_facts *f, str
 
 /* ---- what else exposes the trainer ---- */
 
-/* A step that takes longer because no CPU is free is exposed time too, if a change can shorten it. A step
- * that sleeps wakes up late on any machine with other load, and no change gains what a fix has to gain.
- * Without a replay that is unknown. */
-static void expose_stretch(struct pp_facts *f, int replayed)
-{
-    double *m = f->metric;
-    if (!(m[PP_METRIC_STRETCH] >= PP_LEAST_SHARE))
-        return;
-    int waits = m[PP_METRIC_DATA_WAIT] >= pp_level_moderate->at_least;
-    f->starved = !replayed || waits || pp_cause_of_starving(f) != NULL;
-    f->starved_alone = f->starved && !waits;
-    if (f->starved)
-        m[PP_METRIC_DATA_WAIT] = fmin(m[PP_METRIC_DATA_WAIT] + m[PP_METRIC_STRETCH], 1);
-}
-
 /* The trainer of our own loader waits for its step, and what steps take beyond their kernels is exposed time
  * too. Another program's launches ahead: while kernels run, its wait costs nothing, so that the GPU's idle
  * time bounds what it can cost, and what steps take beyond their kernels is not exposed. And where the GPU
@@ -387,7 +372,15 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
     double steps = 1 - f->metric[PP_METRIC_DATA_WAIT] - fmax(f->metric[PP_METRIC_STRETCH], 0);
     f->metric[PP_METRIC_CPUS_LEAVE] = fmax(1 - steps * (1 + f->metric[PP_METRIC_G_CPUS]), 0);
     /* may be charged to a cause only when all of the above is known */
-    expose_stretch(f, out->replayed);
+    double *wait = &f->metric[PP_METRIC_DATA_WAIT], stretch = f->metric[PP_METRIC_STRETCH];
+    int waits = *wait >= pp_level_moderate->at_least;
+    /* A step that takes longer because no CPU is free is exposed time too, if a change can shorten it. A step
+     * that sleeps wakes up late on any machine with other load, and no change gains what a fix has to gain.
+     * Without a replay that is unknown. */
+    f->starved = stretch >= PP_LEAST_SHARE && (!out->replayed || waits || pp_cause_of_starving(f) != NULL);
+    f->starved_alone = f->starved && !waits;
+    if (f->starved)
+        *wait = fmin(*wait + stretch, 1);
     const struct pp_costs *c = &from->gathered->costs;
     out->stretch_ns = c->step_stretch_ns * (double)tl->judged_batches;
     out->starved_ns = f->starved ? out->stretch_ns : 0;

@@ -214,23 +214,6 @@ static int can_show(const struct pp_compare *c, size_t n_base, size_t n_head)
     return pp_mann_whitney_floor(n_base, n_head) * (double)questions < c->level;
 }
 
-/* ---- runs ---- */
-
-static pp_status adjust_runs(struct pp_compare *c, struct pp_err *err)
-{
-    double p[QUESTIONS];
-    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        p[i] = c->metric[i].gated ? c->metric[i].p : NAN;
-    p[PP_CMP_COUNT_OF_METRICS] = c->opts.gate_verdict ? c->verdict.p : NAN;
-    pp_status st = pp_holm(p, QUESTIONS, p, err);
-    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        c->metric[i].p_all = c->metric[i].p_better = c->metric[i].gated ? p[i] : c->metric[i].p;
-    c->verdict.p_all = c->opts.gate_verdict ? p[PP_CMP_COUNT_OF_METRICS] : c->verdict.p;
-    return st;
-}
-
-/* ---- pairs ---- */
-
 /* The differences of question q, or NULL when it was not asked of pairs. */
 static const double *pairs_of(const struct pp_compare *c, int q)
 {
@@ -280,21 +263,35 @@ static pp_status flip_all(const struct pp_compare *c, double sign, struct flippe
     return st;
 }
 
-static pp_status adjust_pairs(struct pp_compare *c, struct pp_err *err)
+/* Every p over all questions together. */
+static pp_status adjust(struct pp_compare *c, struct pp_err *err)
 {
+    enum { VERDICT = PP_CMP_COUNT_OF_METRICS };
+    double p[QUESTIONS];
+    pp_status st;
+    if (!c->opts.paired) {
+        for (int i = 0; i < VERDICT; i++)
+            p[i] = c->metric[i].gated ? c->metric[i].p : NAN;
+        p[VERDICT] = c->opts.gate_verdict ? c->verdict.p : NAN;
+        st = pp_holm(p, QUESTIONS, p, err);
+        for (int i = 0; i < VERDICT; i++)
+            c->metric[i].p_all = c->metric[i].p_better = c->metric[i].gated ? p[i] : c->metric[i].p;
+        c->verdict.p_all = c->opts.gate_verdict ? p[VERDICT] : c->verdict.p;
+        return st;
+    }
     struct flipped worse, better;
     for (int q = 0; q < QUESTIONS; q++)
         worse.one[q] = worse.all[q] = better.one[q] = better.all[q] = NAN;
-    pp_status st = flip_all(c, 1, &worse, err);
+    st = flip_all(c, 1, &worse, err);
     if (st == PP_OK)
         st = flip_all(c, -1, &better, err);
-    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
+    for (int i = 0; i < VERDICT; i++) {
         c->metric[i].p = worse.one[i];
         c->metric[i].p_all = worse.all[i];
         c->metric[i].p_better = better.all[i];
     }
-    c->verdict.p = worse.one[PP_CMP_COUNT_OF_METRICS];
-    c->verdict.p_all = worse.all[PP_CMP_COUNT_OF_METRICS];
+    c->verdict.p = worse.one[VERDICT];
+    c->verdict.p_all = worse.all[VERDICT];
     return st;
 }
 
@@ -429,7 +426,7 @@ pp_status pp_compare_judge(struct pp_compare *c, const struct pp_runs *base, con
     for (size_t i = 0; v->pair && i < base->n; i++)
         v->pair[i] = shows(&base->run[i], v->base) - shows(&head->run[i], v->base);
     if (st == PP_OK)
-        st = c->opts.paired ? adjust_pairs(c, err) : adjust_runs(c, err);
+        st = adjust(c, err);
     if (st != PP_OK)
         return st;
     for (c->runs_needed = 1; c->runs_needed < RUNS_MAX && !can_show(c, c->runs_needed, c->runs_needed);)

@@ -40,12 +40,6 @@ static void add_fact(void *ctx, const char *key, const char *value, const char *
     f->numeric = numeric;
 }
 
-/* A number of the file's as a rank or a node; -1 where it cannot be one. */
-static double count_of(double number)
-{
-    return number >= 0 && number < 1e9 ? number : -1;
-}
-
 static void read_facts(struct pp_live *l, struct pp_reader *r)
 {
     static const char *const sections[] = {"run", "rank", "config", "environment"};
@@ -67,10 +61,11 @@ static void read_facts(struct pp_live *l, struct pp_reader *r)
     const char *source = pp_reader_meta(r, "config", "source");
     l->ends_epochs = source && strcmp(source, "pytorch") == 0;
     double ns, number;
-    l->rank = (struct pp_live_rank){
-        .rank = pp_reader_meta_num(r, "rank", "rank", &number) ? (long)count_of(number) : -1,
-        .node = pp_reader_meta_num(r, "rank", "node", &number) ? (long)count_of(number) : -1,
-    };
+    for (int node = 0; node < 2; node++) {
+        int known = pp_reader_meta_num(r, "rank", node ? "node" : "rank", &number) && number >= 0 &&
+                    number < 1e9; /* else it cannot be one */
+        *(node ? &l->rank.node : &l->rank.rank) = known ? (long)number : -1;
+    }
     if (pp_reader_meta_num(r, "run", "started_mono_ns", &ns) && ns >= 0)
         l->origin_ns = (uint64_t)ns;
     if (pp_reader_meta_num(r, "run", "ended_mono_ns", &ns) && ns >= 0)

@@ -30,6 +30,7 @@ struct sums {
 struct window {
     uint64_t from_s, to_s;
     double covered_s;
+    uint64_t told_until_ns; /* errors and events: those of the second that is still being written at once */
     struct sums sum[PP_LANE_COUNT][PP_PHASE_COUNT];
     unsigned threads[PP_LANE_COUNT];
 };
@@ -150,14 +151,8 @@ static uint64_t errors_until(const struct pp_live *l, uint64_t to_ns, long row)
     return sum;
 }
 
-/* Errors of the second that is still being written are told at once. */
-static uint64_t told_until_ns(const struct pp_live_snapshot *out)
-{
-    return out->at_s >= out->last_s ? UINT64_MAX : (out->at_s + 1) * LIVE_SECOND_NS;
-}
-
 static void fill_worker(const struct pp_live *l, const struct window *w, size_t row,
-                        const struct sums sum[PP_PHASE_COUNT], uint64_t until_ns, struct pp_live_worker *out)
+                        const struct sums sum[PP_PHASE_COUNT], struct pp_live_worker *out)
 {
     const struct live_thread *t = &l->threads[row];
     double wall_ns = w->covered_s * 1e9, busy = 0, waiting = 0, cpu = 0, delay = 0, longest = 0;
@@ -183,7 +178,7 @@ static void fill_worker(const struct pp_live *l, const struct window *w, size_t 
         .lane = t->lane,
         .name = t->name,
         .state = most,
-        .errors = errors_until(l, until_ns, (long)row),
+        .errors = errors_until(l, w->told_until_ns, (long)row),
         .samples_per_s = (double)samples_of(sum) / w->covered_s,
         .busy = at_most_1(busy / wall_ns),
         .waiting = at_most_1(waiting / wall_ns),
@@ -230,7 +225,7 @@ static pp_status put_workers(struct pp_live *l, const struct window *w, struct p
         struct live_part open = hanging(l, w, i);
         add_sums(&sum[i][open.phase], &open);
         if (l->threads[i].lane == PP_LANE_WORKER || l->threads[i].lane == PP_LANE_READER)
-            fill_worker(l, w, i, (const struct sums *)sum[i], told_until_ns(out), &rows[out->n_workers++]);
+            fill_worker(l, w, i, (const struct sums *)sum[i], &rows[out->n_workers++]);
     }
     free(sum);
     out->workers = rows;
@@ -280,7 +275,7 @@ static void put_totals(const struct pp_live *l, const struct window *w, struct p
                                        : NAN;
     out->step_ns = t[PP_PHASE_STEP].n ? (double)step_ns / (double)t[PP_PHASE_STEP].n : NAN;
     out->read_bytes_per_s = w->covered_s > 0 ? read_bytes / w->covered_s : NAN;
-    out->errors = errors_until(l, told_until_ns(out), -1);
+    out->errors = errors_until(l, w->told_until_ns, -1);
     for (size_t i = 0; i < l->n_threads; i++)
         out->dropped += l->threads[i].dropped;
     for (size_t i = l->seen ? l->n_threads : 0; i-- > 0;)
@@ -288,7 +283,7 @@ static void put_totals(const struct pp_live *l, const struct window *w, struct p
             l->seen[i].open_phase == PP_PHASE_DATA_WAIT)
             out->stalled_ns = (double)(l->seen[i].open_ns - l->seen[i].open_since_ns);
     out->workers_n = w->threads[PP_LANE_WORKER];
-    while (out->n_events < l->n_events && l->events[out->n_events].t_ns < told_until_ns(out))
+    while (out->n_events < l->n_events && l->events[out->n_events].t_ns < w->told_until_ns)
         out->n_events++;
     out->events = l->events;
 }
@@ -299,7 +294,9 @@ static pp_status look_back(struct pp_live *l, unsigned window_s, struct pp_live_
 {
     struct window w = {.to_s = out->at_s,
                        .from_s = out->at_s + 1 - out->first_s > window_s ? out->at_s + 1 - window_s
-                                                                         : out->first_s};
+                                                                         : out->first_s,
+                       .told_until_ns = out->at_s >= out->last_s ? UINT64_MAX
+                                                                 : (out->at_s + 1) * LIVE_SECOND_NS};
     pp_status status = live_near(l, out->at_s, err);
     sum_window(l, &w);
     put_totals(l, &w, out);

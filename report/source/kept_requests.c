@@ -46,17 +46,6 @@ uint64_t pp_kept_requests_read(const struct pp_kept_requests *k)
     return k->read;
 }
 
-/* ---- keeping ---- */
-
-/* A place's texts never change, and stand in the file before its first request. */
-static int keep_text(char **to, const char *text)
-{
-    if (!text || *to)
-        return 1;
-    *to = strdup(text);
-    return *to != NULL;
-}
-
 /* ---- what came since ---- */
 
 struct update {
@@ -89,9 +78,13 @@ static void on_row(void *ctx, const struct pp_request_row *r)
     k->no_memory = !k->too_many && !pp_grow(&k->row, &k->room, k->n + 1, sizeof(*k->row));
     if (k->no_memory || k->too_many)
         return;
-    if (r->place < PLACES)
-        k->no_memory = !keep_text(&k->address[r->place], r->address) ||
-                       !keep_text(&k->prefix[r->place], r->prefix);
+    for (int i = 0; r->place < PLACES && i < 2 && !k->no_memory; i++) {
+        /* A place's texts never change, and stand in the file before its first request. */
+        const char *text = i ? r->prefix : r->address;
+        char **to = i ? &k->prefix[r->place] : &k->address[r->place];
+        if (text && !*to)
+            k->no_memory = !(*to = strdup(text));
+    }
     k->row[k->n] = *r;
     k->row[k->n].address = k->row[k->n].prefix = NULL;
     k->n++;
