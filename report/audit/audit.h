@@ -171,9 +171,8 @@ struct pp_audit {
     size_t n_examples;
 };
 
-/* PP_E_NO_MEMORY, or what feed returned. Free with pp_audit_free, also after a failure. */
+/* PP_E_NO_MEMORY, or what feed returned. Free out->arena, also after a failure. */
 pp_status pp_audit_judge(const struct pp_audit_input *in, struct pp_audit *out, struct pp_err *err);
-void pp_audit_free(struct pp_audit *a);
 
 /* The document of schema pipeprobe.audit/1 (pp_fields_json), one row a member: docs/audit.schema.json and
  * docs/reference/audit-fields.md follow from it; `make golden` writes the two again. */

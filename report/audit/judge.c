@@ -458,9 +458,3 @@ pp_status pp_audit_judge(const struct pp_audit_input *in, struct pp_audit *out, 
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the audit of %zu recordings", in->n_parts);
     return st;
 }
-
-void pp_audit_free(struct pp_audit *a)
-{
-    pp_arena_free(&a->arena);
-    *a = (struct pp_audit){0};
-}

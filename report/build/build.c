@@ -207,13 +207,6 @@ static void set_totals(struct build *b)
     r->collective_share = r->has_step && t->collective_ns ? pp_timeline_collective_share(t) : NAN;
 }
 
-/* The rate without this much of the window; NAN where there is no step, or nothing would be left. */
-static double rate_without(const struct pp_report *r, double s)
-{
-    int counted = r->window_samples > 0 || r->window_batches == 0;
-    return r->has_step && counted && r->window_s > s ? (double)r->window_samples / (r->window_s - s) : NAN;
-}
-
 /* Exposed time is the trainer's waits for data and for other ranks, and the time that its steps waited for a
  * CPU. A batch that is there still has to be taken, and workers still end and start again: that time stays,
  * unless a fix ends it. */
@@ -240,8 +233,11 @@ static void set_headroom(struct build *b, double starved_ns, double taking_ns, d
                      : r->taken_for_free ? "data were always available and batches cost nothing to take"
                      : r->starved_s > 0  ? "data and CPUs were always available"
                                          : "data were always available";
-    r->without_waits_samples_per_s = rate_without(r, wait_s);
-    r->headroom_samples_per_s = rate_without(r, exposed_s);
+    /* The rate without so much of the window; NAN where there is no step, or nothing would be left. */
+    int counted = r->has_step && (r->window_samples > 0 || r->window_batches == 0);
+    double samples = counted ? (double)r->window_samples : NAN;
+    r->without_waits_samples_per_s = r->window_s > wait_s ? samples / (r->window_s - wait_s) : NAN;
+    r->headroom_samples_per_s = r->window_s > exposed_s ? samples / (r->window_s - exposed_s) : NAN;
     r->headroom_gain = r->has_step && r->window_s > exposed_s ? exposed_s / (r->window_s - exposed_s) : NAN;
 }
 

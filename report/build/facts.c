@@ -33,12 +33,6 @@ static double is_on(const struct pp_report_pair *p)
     return !p ? NAN : strcmp(p->value, "true") == 0 || strcmp(p->value, "1") == 0;
 }
 
-static int calls_are(const struct pp_facts_from *from, const char *whose)
-{
-    const char *calls = from->source->meta(from->source->ctx, "import", "calls");
-    return calls && strcmp(calls, whose) == 0;
-}
-
 /* What makes a sample of a PyTorch job, and what it makes it of. A data set may be the type itself. */
 static void add_data_set(const struct pp_facts_from *from, struct pp_facts *f)
 {
@@ -67,12 +61,18 @@ static void add_data_set(const struct pp_facts_from *from, struct pp_facts *f)
 
 /* The DataLoader's iterator says whether it has workers; another name says nothing. Neither does a trace of
  * calls, but whose calls they are. */
-static double made_in_trainer(const struct pp_facts_from *from)
+static void add_trace(const struct pp_facts_from *from, double *m)
 {
-    const char *loader = from->source->meta(from->source->ctx, "import", "loader");
-    if (calls_are(from, "of the trainer"))
-        return 1;
-    return !loader ? NAN : strstr(loader, "SingleProcess") ? 1 : strstr(loader, "MultiProcess") ? 0 : NAN;
+    const struct pp_source *s = from->source;
+    const char *loader = s->meta(s->ctx, "import", "loader");
+    m[PP_METRIC_IN_TRAINER] = !loader                           ? NAN
+                              : strstr(loader, "SingleProcess") ? 1
+                              : strstr(loader, "MultiProcess")  ? 0
+                                                                : NAN;
+    const char *calls = s->meta(s->ctx, "import", "calls");
+    if (calls && strcmp(calls, "of the trainer") == 0)
+        m[PP_METRIC_IN_TRAINER] = 1;
+    m[PP_METRIC_CALLS] = calls && strcmp(calls, "of workers") == 0 ? 1 : NAN;
 }
 
 int pp_run_ended_by_itself(const struct pp_source *source)
@@ -159,8 +159,8 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
     m[PP_METRIC_KEPT_WORKERS] = !config(from, "num_workers")   ? NAN /* other loaders do not say */
                                 : m[PP_METRIC_MADE_AGAIN] == 1 ? 0
                                                                : is_on(config(from, "persistent_workers"));
-    m[PP_METRIC_IN_TRAINER] = f->trace ? made_in_trainer(from) : NAN;
-    m[PP_METRIC_CALLS] = f->trace && calls_are(from, "of workers") ? 1 : NAN;
+    if (f->trace)
+        add_trace(from, m);
     f->only_first_batches = t->has_steady_state && t->judged_batches == 0;
     if (f->only_first_batches)
         m[PP_METRIC_ITERATOR_OF] = ceil(pp_source_number(from->source, "config", "dataset_samples", NAN) /
@@ -178,7 +178,7 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
     }
     f->text[PP_METRIC_INNER] = pp_loaders_inner(r);
     const struct pp_handed_use *handed = &from->gathered->checks.handed;
-    m[PP_METRIC_HANDED_FACTOR] = pp_handed_factor(handed);
+    m[PP_METRIC_HANDED_FACTOR] = handed->factor;
     m[PP_METRIC_HANDED_BYTES] = handed->puts > 0 ? handed->put_bytes / handed->puts : NAN;
     m[PP_METRIC_HANDED] = m[PP_METRIC_HANDED_BYTES] * m[PP_METRIC_HANDED_FACTOR];
     const struct pp_report_pair *sampler = config(from, "sampler");

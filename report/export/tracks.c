@@ -38,12 +38,6 @@ unsigned pp_tracks_place(struct pp_tracks *t, uint64_t start_ns, uint64_t end_ns
     return (unsigned)t->n++;
 }
 
-void pp_tracks_free(struct pp_tracks *t)
-{
-    free(t->track);
-    *t = (struct pp_tracks){0};
-}
-
 static void add_note(struct pp_slice_note *notes, size_t *n, const char *key, int known, uint64_t value)
 {
     if (known)
@@ -122,7 +116,7 @@ struct pp_gpu_lane {
 void pp_gpu_tracks_free(struct pp_gpu_tracks *t)
 {
     for (size_t i = 0; i < t->n; i++)
-        pp_tracks_free(&t->lane[i].tracks);
+        free(t->lane[i].tracks.track);
     free(t->lane);
     *t = (struct pp_gpu_tracks){0};
 }

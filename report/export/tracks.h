@@ -28,9 +28,8 @@ struct pp_tracks {
 /* More spans of one thread than this in flight at once share the last track, drawn overlapping */
 #define PP_TRACKS_MAX 64
 
-/* Track of the span [start, end). *ok is cleared when there is no memory. */
+/* Track of the span [start, end). *ok is cleared when there is no memory. The caller frees t->track. */
 unsigned pp_tracks_place(struct pp_tracks *t, uint64_t start_ns, uint64_t end_ns, int *ok);
-void pp_tracks_free(struct pp_tracks *t);
 
 /* A number that is told of a slice. */
 struct pp_slice_note {

@@ -384,7 +384,7 @@ pp_status pp_export_walk(const struct pp_source *source, const struct pp_exporte
         st = end;
 out:
     for (size_t i = 0; w.tracks && i < w.run.n_threads; i++)
-        pp_tracks_free(&w.tracks[i]);
+        free(w.tracks[i].track);
     for (size_t i = 0; i < sizeof(w.unnamed) / sizeof(*w.unnamed); i++)
         free(w.unnamed[i]);
     free(w.tracks);

@@ -221,6 +221,7 @@ struct pp_handed_use {
     double shm_used_most, shm_left; /* of /dev/shm: the most used; the least left, NAN: not recorded */
     double read_bytes, made;        /* of samples that were recorded one by one, and how many these are */
     double put_bytes, puts;         /* of the batches' tensors, as the workers put them; batches */
+    double factor; /* bytes that go from process to process over those, 1 or more; NAN: not recorded */
 };
 
 /* JPEGs that the GPU decodes, in the steady state (device_decode.c). */
@@ -290,8 +291,6 @@ pp_status pp_counters_check(const struct pp_source *source, const struct pp_time
 /* One walk over the counters of the window. */
 pp_status pp_handed_check(const struct pp_source *source, const struct pp_timeline *tl,
                           const struct pp_tally *tally, struct pp_handed_use *out, struct pp_err *err);
-/* Bytes that go from process to process over those of the batches' tensors, 1 or more; NAN: not recorded. */
-double pp_handed_factor(const struct pp_handed_use *u);
 
 /* leases.c: a rank that leases its shards (run --lease): how many it had, what became of them, and how long
  * its reader waited for those of other ranks. Spans lease and lease_wait of the reader, and what the run

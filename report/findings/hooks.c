@@ -194,12 +194,9 @@ pp_status pp_handed_check(const struct pp_source *source, const struct pp_timeli
         out->read_bytes = (double)read->bytes;
         out->made = (double)transform->hist.count;
     }
-    return source->each_counter ? source->each_counter(source->ctx, on_counter, &w, err) : PP_OK;
-}
-
-double pp_handed_factor(const struct pp_handed_use *u)
-{
-    return u->put_bytes > 0 ? 1 + u->extra_bytes / u->put_bytes : NAN;
+    pp_status st = source->each_counter ? source->each_counter(source->ctx, on_counter, &w, err) : PP_OK;
+    out->factor = out->put_bytes > 0 ? 1 + out->extra_bytes / out->put_bytes : NAN;
+    return st;
 }
 
 void pp_measure_handed(const struct pp_findings_from *from, struct pp_finding_values *f)
@@ -219,8 +216,8 @@ void pp_measure_handed(const struct pp_findings_from *from, struct pp_finding_va
     }
     if (u->put_bytes > 0) {
         m[PP_FINDING_HANDED_BYTES] = each;
-        m[PP_FINDING_HANDED_FACTOR] = pp_handed_factor(u);
-        m[PP_FINDING_HANDED_BEHIND] = each * pp_handed_factor(u);
+        m[PP_FINDING_HANDED_FACTOR] = u->factor;
+        m[PP_FINDING_HANDED_BEHIND] = each * u->factor;
         m[PP_FINDING_HANDED_TENSORS] = u->tensors > 0
                                            ? round(u->tensors / (double)from->timeline->window_batches)
                                            : NAN;

@@ -514,6 +514,6 @@ void pp_timeline_free(struct pp_timeline *t)
     free(t->cycle_end_ns);
     free(t->epoch_first);
     free(t->gaps);
-    pp_other_batches_free(&t->other);
+    free(t->other.range);
     *t = (struct pp_timeline){0};
 }

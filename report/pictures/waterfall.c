@@ -16,22 +16,20 @@ struct current {
 struct choice {
     struct current current;
     struct pp_series_target typical, worst;
-    uint64_t median_ns;
+    uint64_t median_ns, typical_off_ns; /* of the waits; the typical one's from it */
     int any_batch, have_target;
 };
-
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : b - a;
-}
 
 static void consider(struct choice *p)
 {
     struct current *c = &p->current;
     if (!c->open || c->warmup || c->boundary)
         return;
-    if (!p->have_target || distance(c->t.wait_ns, p->median_ns) < distance(p->typical.wait_ns, p->median_ns))
+    uint64_t off = c->t.wait_ns > p->median_ns ? c->t.wait_ns - p->median_ns : p->median_ns - c->t.wait_ns;
+    if (!p->have_target || off < p->typical_off_ns) {
         p->typical = c->t;
+        p->typical_off_ns = off;
+    }
     if (!p->have_target || c->t.wait_ns > p->worst.wait_ns)
         p->worst = c->t;
     p->have_target = 1;
@@ -330,12 +328,10 @@ static void put_rows(struct batch *b)
         else
             b->out->other_workers++;
     }
-    for (size_t k = 0; k < b->pass->n_threads; k++)
-        if (b->pass->threads[k].lane == PP_LANE_COPY)
-            put_row(b, k, 1);
-    for (size_t k = 0; k < b->pass->n_threads; k++)
-        if (b->pass->threads[k].lane == PP_LANE_TRAINER)
-            put_row(b, k, 1);
+    for (int trains = 0; trains < 2; trains++)
+        for (size_t k = 0; k < b->pass->n_threads; k++)
+            if (b->pass->threads[k].lane == (trains ? PP_LANE_TRAINER : PP_LANE_COPY))
+                put_row(b, k, 1);
 }
 
 static void put_batch(const struct pass *p, struct catch *c, uint64_t origin_ns, struct pp_arena *arena,

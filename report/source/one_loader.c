@@ -73,12 +73,6 @@ int pp_other_batches_has(const struct pp_other_batches *o, uint32_t batch)
     return range && range->other;
 }
 
-void pp_other_batches_free(struct pp_other_batches *o)
-{
-    free(o->range);
-    *o = (struct pp_other_batches){0};
-}
-
 /* ---- another loader is judged ---- */
 
 enum { TEXT = 640, VALUE = 160 };

@@ -18,13 +18,12 @@ struct pp_other_batches {
     size_t n;                     /* 0: there is one loader, or it is not known which batches are whose */
 };
 
-/* Free with pp_other_batches_free, also after a failure. */
+/* Free out->range, also after a failure. */
 pp_status pp_other_batches_read(const struct pp_source *source, struct pp_other_batches *out,
                                 struct pp_err *err);
 /* NULL: the batch is nobody's. */
 struct pp_batch_range *pp_other_batches_find(const struct pp_other_batches *o, uint32_t batch);
 int pp_other_batches_has(const struct pp_other_batches *o, uint32_t batch);
-void pp_other_batches_free(struct pp_other_batches *o);
 
 /* The configuration of a PyTorch job as if another of its DataLoaders were the judged one: what section
  * config says of the chosen loader, of that one. */

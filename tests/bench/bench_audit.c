@@ -154,6 +154,6 @@ int main(int argc, char **argv)
     printf("%s: %s\n", a.kind_name, a.sentence);
     for (size_t i = 0; i < a.n_causes; i++)
         printf("  %s: %.0f\n", a.causes[i].name, a.causes[i].samples);
-    pp_audit_free(&a);
+    pp_arena_free(&a.arena);
     return 0;
 }

@@ -23,7 +23,7 @@ static void audit(FILE *out)
         pp_audit_text(&a, 1, out);
     else if (!err.text[0])
         abort();
-    pp_audit_free(&a);
+    pp_arena_free(&a.arena);
     pp_audit_files_free(&files);
 }
 

@@ -77,7 +77,7 @@ static void audit(const char *path)
     if (status == PP_OK)
         status = pp_audit_files_judge(&files, &a, &err);
     must_say(status, &err);
-    pp_audit_free(&a);
+    pp_arena_free(&a.arena);
     pp_audit_files_free(&files);
 }
 

@@ -66,7 +66,7 @@ static pp_status audit_samples(const struct options *o, const char *const *opera
     *code = a.kind == PP_AUDIT_BROKEN         ? 1
             : a.kind == PP_AUDIT_INCONCLUSIVE ? pp_status_exit_code(PP_E_INCONCLUSIVE)
                                               : 0;
-    pp_audit_free(&a);
+    pp_arena_free(&a.arena);
     pp_audit_files_free(&files);
     return st;
 }

@@ -213,7 +213,7 @@ static void expect_clean(const struct job *j)
         assert_true(e->used == e->distinct + e->padding);
         assert_true(e->distinct + e->dropped == (double)j->n);
     }
-    pp_audit_free(&a);
+    pp_arena_free(&a.arena);
 }
 
 static void test_no_sampler_raises_an_alarm(void **state)
@@ -259,7 +259,7 @@ static void test_draws_with_replacement_are_no_fault(void **state)
         audit(&j, &a);
         assert_int_equal(a.kind, PP_AUDIT_INCONCLUSIVE);
         assert_int_equal(findings(&a), 0);
-        pp_audit_free(&a);
+        pp_arena_free(&a.arena);
     }
 }
 
@@ -281,7 +281,7 @@ static void test_an_epoch_that_was_not_finished_is_no_omission(void **state)
     assert_int_equal(a.kind, PP_AUDIT_CLEAN);
     assert_true(a.whole_epochs == EPOCHS - 1);
     assert_false(a.epochs[EPOCHS - 1].whole);
-    pp_audit_free(&a);
+    pp_arena_free(&a.arena);
 }
 
 /* ---- planted faults ---- */
@@ -382,7 +382,7 @@ static void test_every_planted_fault_is_named(void **state)
                                       pp_sampler_kind_name(j.kind), j.world, drop, a.kind_name, a.sentence);
                     planted++;
                     found += ok;
-                    pp_audit_free(&a);
+                    pp_arena_free(&a.arena);
                 }
     print_message("%d of %d planted faults named\n", found, planted);
     assert_int_equal(found, planted);
@@ -401,7 +401,7 @@ static void test_a_repeated_sample_is_shown_with_its_places(void **state)
     assert_true(a.examples[shared].uses == 2 && a.examples[!shared].uses == 0);
     assert_non_null(strstr(a.examples[shared].where, "rank 1 batch 0"));
     assert_non_null(strstr(a.examples[shared].where, "rank 2 batch 0"));
-    pp_audit_free(&a);
+    pp_arena_free(&a.arena);
 }
 
 /* ---- memory and estimates ---- */
@@ -547,19 +547,19 @@ static void test_leased_shards(void **state)
             for (size_t e = 0; e < a.n_epochs; e++)
                 assert_true(a.epochs[e].whole && a.epochs[e].shards == SHARDS &&
                             a.epochs[e].used == SHARDS * 20);
-            pp_audit_free(&a);
+            pp_arena_free(&a.arena);
             clean++;
             j.none_ended = 1;
             audit_leased(&j, &a);
             assert_int_equal(a.kind, PP_AUDIT_INCONCLUSIVE);
             assert_non_null(strstr(a.note, "no rank saw the end"));
-            pp_audit_free(&a);
+            pp_arena_free(&a.arena);
             j.none_ended = 0;
             j.left = 17;
             audit_leased(&j, &a);
             const struct pp_audit_cause *c = cause_of(&a, PP_AUDIT_SHARDS_LEFT);
             assert_true(a.kind == PP_AUDIT_BROKEN && c && c->samples == 1 && c->first_epoch == 1);
-            pp_audit_free(&a);
+            pp_arena_free(&a.arena);
             j.left = -1;
             j.twice = 23;
             if (world == 1)
@@ -567,7 +567,7 @@ static void test_leased_shards(void **state)
             audit_leased(&j, &a);
             c = cause_of(&a, PP_AUDIT_SHARED);
             assert_true(a.kind == PP_AUDIT_BROKEN && c && c->samples == 20);
-            pp_audit_free(&a);
+            pp_arena_free(&a.arena);
             j.twice_noted = 1;
             audit_leased(&j, &a);
             c = cause_of(&a, PP_AUDIT_TAKEN_OVER);
@@ -575,7 +575,7 @@ static void test_leased_shards(void **state)
                         c->samples == 20);
             assert_non_null(strstr(c->sentence, "shard 23 of epoch 1, which node3.4711 had"));
             assert_true(a.epochs[1].taken_over == 20 && a.epochs[1].repeated == 0);
-            pp_audit_free(&a);
+            pp_arena_free(&a.arena);
         }
     print_message("%d clean jobs with leases\n", clean);
 }
@@ -600,14 +600,14 @@ static void test_what_is_not_known_is_said(void **state)
     assert_int_equal(a.kind, PP_AUDIT_INCONCLUSIVE);
     assert_non_null(strstr(a.note, "no span names a sample"));
     assert_non_null(strstr(a.note, "no recording here"));
-    pp_audit_free(&a);
+    pp_arena_free(&a.arena);
     part.unknown = NULL;
     part.epochs = &span;
     part.n_epochs = 1;
     j.kind = PP_SAMPLER_RANDOM;
     assert_int_equal(pp_audit_judge(&(struct pp_audit_input){&part, 1, feed, &g}, &a, &err), PP_OK);
     assert_int_equal(a.kind, PP_AUDIT_INCONCLUSIVE); /* three ranks are missing */
-    pp_audit_free(&a);
+    pp_arena_free(&a.arena);
 }
 
 static void test_the_document_fits_its_schema(void **state)
@@ -633,7 +633,7 @@ static void test_the_document_fits_its_schema(void **state)
     assert_non_null(strstr(text, "shared"));
     assert_non_null(strstr(text, "example"));
     free(text);
-    pp_audit_free(&a);
+    pp_arena_free(&a.arena);
 }
 
 int main(void)

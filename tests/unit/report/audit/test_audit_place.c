@@ -294,7 +294,7 @@ static void test_no_correct_job_is_accused(void **state)
                     show_and_fail(&j, &a);
                 clean += a.kind == PP_AUDIT_CLEAN;
                 all++;
-                pp_audit_free(&a);
+                pp_arena_free(&a.arena);
             }
     print_message("%d of %d correct jobs are clean, none is accused\n", clean, all);
 }
@@ -338,7 +338,7 @@ static void test_wrong_jobs_are_named_with_their_numbers(void **state)
             assert_true(ok || a.note);
             named += ok;
             all++;
-            pp_audit_free(&a);
+            pp_arena_free(&a.arena);
         }
         print_message("how %d: %d of %d named\n", wrong[w].how, named, all);
     }
@@ -355,7 +355,7 @@ static void test_what_is_not_known_is_never_clean(void **state)
         audit(&j, &a);
         assert_int_equal(a.kind, PP_AUDIT_INCONCLUSIVE);
         assert_non_null(strstr(a.note, "resumed recording"));
-        pp_audit_free(&a);
+        pp_arena_free(&a.arena);
     }
     struct job j = job_of(REST, 3);
     struct pp_audit a;
@@ -363,7 +363,7 @@ static void test_what_is_not_known_is_never_clean(void **state)
     audit(&j, &a);
     assert_int_equal(a.kind, PP_AUDIT_INCONCLUSIVE);
     assert_non_null(strstr(a.note, "not listed"));
-    pp_audit_free(&a);
+    pp_arena_free(&a.arena);
 }
 
 /* Four ranks that skip as many steps as two had made. */
@@ -381,7 +381,7 @@ static void test_another_world_size_that_skips_twice_as_much(void **state)
     if (a.kind != PP_AUDIT_INCONCLUSIVE)
         show_and_fail(&j, &a);
     assert_non_null(strstr(a.note, "world size"));
-    pp_audit_free(&a);
+    pp_arena_free(&a.arena);
 }
 
 int main(void)

@@ -106,7 +106,7 @@ static void test_those_that_do_not_divide_are_named(void **state)
             assert_string_equal(a.causes[c].ranks, j->ranks == 1 ? "0" : "0-3");
         }
         assert_non_null(strstr(a.note, "samples of an iterable data set have no numbers"));
-        pp_audit_free(&a);
+        pp_arena_free(&a.arena);
     }
 }
 
@@ -178,7 +178,7 @@ static void test_prints_are_read_by_epoch_and_worker(void **state)
         }
         assert_int_equal(pp_audit_files_judge(&files, &a, &err), PP_OK);
         assert_int_equal(a.kind, alike ? PP_AUDIT_BROKEN : PP_AUDIT_INCONCLUSIVE);
-        pp_audit_free(&a);
+        pp_arena_free(&a.arena);
         pp_audit_files_free(&files);
         fake_free(f);
     }

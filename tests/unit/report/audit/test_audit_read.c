@@ -95,7 +95,7 @@ static void expect(const struct job *jobs, size_t n, enum pp_audit_kind kind, co
         assert_string_equal(a.causes[0].name, cause);
     else
         assert_int_equal(a.n_causes, 0);
-    pp_audit_free(&a);
+    pp_arena_free(&a.arena);
 }
 
 static void test_the_samples_of_batches_that_were_taken_count(void **state)
@@ -140,7 +140,7 @@ static void test_what_a_recording_does_not_say(void **state)
         assert_int_equal(audit(two, 2, &a, &err), PP_OK);
         assert_int_equal(a.kind, PP_AUDIT_INCONCLUSIVE);
         assert_non_null(a.note);
-        pp_audit_free(&a);
+        pp_arena_free(&a.arena);
     }
 }
 
@@ -151,11 +151,11 @@ static void test_files_that_do_not_belong_together_are_refused(void **state)
     struct pp_err err;
     assert_int_equal(audit(two, 2, &a, &err), PP_E_USAGE);
     assert_non_null(strstr(err.text, "audit them apart"));
-    pp_audit_free(&a);
+    pp_arena_free(&a.arena);
     two[1] = two[0];
     assert_int_equal(audit(two, 2, &a, &err), PP_E_USAGE);
     assert_non_null(strstr(err.text, "both of rank 0"));
-    pp_audit_free(&a);
+    pp_arena_free(&a.arena);
 }
 
 int main(void)
