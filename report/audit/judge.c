@@ -49,8 +49,6 @@ static void name_rank(struct judge *j, enum pp_audit_cause_id id, size_t rank)
     j->cause[id].ranks[rank] = 1;
 }
 
-/* ---- what a sampler may do ---- */
-
 /* ---- findings of an epoch ---- */
 
 static void count(const struct judge *j, struct epoch *e)

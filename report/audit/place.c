@@ -456,8 +456,8 @@ static void place_run(struct placing *p, size_t run, struct ranked *ranks)
     if (a == UNKNOWN)
         at = (struct place){(uint16_t)(p->last + GAP), 0};
     cut = p->any_save && p->newest.epoch == at.epoch && p->newest.batch < at.batch ? p->newest : at;
-    for (size_t i = 0; a != UNKNOWN && i < p->out->n;
-         i++) /* of the runs before nothing counts from there on */
+    /* Of the runs before nothing counts from there on. */
+    for (size_t i = 0; a != UNKNOWN && i < p->out->n; i++)
         for (size_t k = 0; p->run[i] < run && k < p->out->parts[i].n_epochs; k++) {
             struct pp_audit_span *s = &p->out->parts[i].epochs[k];
             int64_t to = s->epoch > cut.epoch ? 0 : s->epoch < cut.epoch ? s->to : cut.batch - s->first;

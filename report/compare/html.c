@@ -48,25 +48,6 @@ static void put_answer(FILE *out, const struct pp_compare *c)
 
 /* ---- where the time of a sample went ---- */
 
-/* Both bars have one scale: the longer one fills the width. */
-static void put_bar(FILE *out, const char *side, const struct pp_compare_spent_row *row, size_t n,
-                    int of_head)
-{
-    const struct pp_compare_spent_row *sum = &row[n - 1];
-    double x = 0, scale = PP_HTML_WIDTH / fmax(sum->base_ns, sum->head_ns);
-    char text[32];
-    fprintf(out, "<div class=\"bar\"><span class=\"what\">%s</span><span class=\"track\">", side);
-    pp_svg_begin(out, "full", PP_HTML_WIDTH, 22, side);
-    for (size_t i = 0; i + 1 < n; i++) {
-        double width = scale * fmax(of_head ? row[i].head_ns : row[i].base_ns, 0);
-        pp_svg_rect(out, row[i].class, x, 0, width, 22);
-        x += width;
-    }
-    pp_svg_end(out);
-    fprintf(out, "</span><span class=\"v\">%s</span></div>\n",
-            pp_text_duration(text, sizeof(text), of_head ? sum->head_ns : sum->base_ns));
-}
-
 static void put_cell(FILE *out, const char *head, const char *text)
 {
     fprintf(out, "<td class=\"n\" data-h=\"%s\"><span>%s</span></td>", head, text);
@@ -80,12 +61,26 @@ static void put_spent(FILE *out, const struct pp_compare *c)
     char text[32];
     if (n == 0)
         return;
+    const struct pp_compare_spent_row *sum = &row[n - 1];
+    double scale = PP_HTML_WIDTH / fmax(sum->base_ns, sum->head_ns); /* the longer bar fills the width */
     pp_html_figure_begin(
         out, "spent", "Where the time of a sample goes",
         "In the steady state. A wait for data is divided by what the workers did meanwhile. The differences add up to the last row.");
     fputs("<div class=\"bars\">", out);
-    put_bar(out, "BASE", row, n, 0);
-    put_bar(out, "HEAD", row, n, 1);
+    for (int head = 0; head < 2; head++) {
+        const char *side = head ? "HEAD" : "BASE";
+        double x = 0;
+        fprintf(out, "<div class=\"bar\"><span class=\"what\">%s</span><span class=\"track\">", side);
+        pp_svg_begin(out, "full", PP_HTML_WIDTH, 22, side);
+        for (size_t i = 0; i + 1 < n; i++) {
+            double width = scale * fmax(head ? row[i].head_ns : row[i].base_ns, 0);
+            pp_svg_rect(out, row[i].class, x, 0, width, 22);
+            x += width;
+        }
+        pp_svg_end(out);
+        fprintf(out, "</span><span class=\"v\">%s</span></div>\n",
+                pp_text_duration(text, sizeof(text), head ? sum->head_ns : sum->base_ns));
+    }
     fputs("</div>\n<p class=\"legend\">", out);
     for (size_t i = 0; i + 1 < n; i++)
         pp_html_key(out, row[i].class, row[i].words);
@@ -108,22 +103,6 @@ static void put_spent(FILE *out, const struct pp_compare *c)
 
 /* ---- two runs as one picture ---- */
 
-/* end_s: of the axis, which both share. */
-static void put_strip(FILE *out, const char *side, const struct pp_report *r, double end_s)
-{
-    struct pp_html_view v = {r->slices, r->n_slices};
-    double wider = end_s / pp_html_view_end_s(&v); /* than the run's own part of the axis */
-    fprintf(out, "<div class=\"plot\"><div class=\"y\"><span>%s</span></div>", side);
-    pp_svg_begin(out, "tall", PP_HTML_WIDTH * wider, 100, "Trainer time over the run");
-    pp_html_stack(out, &v, 100);
-    pp_html_window(out, r, &v, 100);
-    pp_svg_end(out);
-    fputs("</div>\n", out);
-    pp_html_in(out, "<p class=\"sub\">", r->verdict.head, "");
-    pp_html_in(out, " Cause: ", r->verdict.cause_line, "");
-    fputs("</p>\n", out);
-}
-
 static void put_pictures(FILE *out, const struct pp_compare *c, const struct pp_report *base,
                          const struct pp_report *head)
 {
@@ -141,8 +120,19 @@ static void put_pictures(FILE *out, const struct pp_compare *c, const struct pp_
     fputs("<p class=\"legend\">", out);
     pp_html_stack_keys(out, runs, 2);
     fputs("</p>\n", out);
-    put_strip(out, "BASE", base, end_s);
-    put_strip(out, "HEAD", head, end_s);
+    for (int i = 0; i < 2; i++) {
+        struct pp_html_view v = {runs[i]->slices, runs[i]->n_slices};
+        double wider = end_s / pp_html_view_end_s(&v); /* than the run's own part of the axis */
+        fprintf(out, "<div class=\"plot\"><div class=\"y\"><span>%s</span></div>", i ? "HEAD" : "BASE");
+        pp_svg_begin(out, "tall", PP_HTML_WIDTH * wider, 100, "Trainer time over the run");
+        pp_html_stack(out, &v, 100);
+        pp_html_window(out, runs[i], &v, 100);
+        pp_svg_end(out);
+        fputs("</div>\n", out);
+        pp_html_in(out, "<p class=\"sub\">", runs[i]->verdict.head, "");
+        pp_html_in(out, " Cause: ", runs[i]->verdict.cause_line, "");
+        fputs("</p>\n", out);
+    }
     pp_html_time_axis(out, 0, end_s);
     pp_html_figure_end(out);
 }

@@ -73,7 +73,7 @@ static void begin_event(struct chrome *c, char ph, int64_t pid, int64_t tid, uin
     pp_out_str(&c->out, c->comma ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
     c->comma = 1;
     pp_out_char(&c->out, ph);
-    put_uint(c, "\",\"pid\":", (uint64_t)pid); /* both are above 0 */
+    put_uint(c, "\",\"pid\":", (uint64_t)pid); /* neither is below 0 */
     put_uint(c, ",\"tid\":", (uint64_t)tid);
     if (ph == 'M')
         return;

@@ -16,6 +16,7 @@ struct pp_checks_pass {
     struct pp_device_decode_pass *device_decode;
     struct pp_counter_id last_rank;
     uint64_t last[RANKS]; /* collective steps to which each rank came last */
+    int is_whole;         /* each of them has the memory that it asked for */
 };
 
 struct pp_checks_pass *pp_checks_begin(const struct pp_source *source, const struct pp_timeline *timeline)
@@ -33,19 +34,16 @@ struct pp_checks_pass *pp_checks_begin(const struct pp_source *source, const str
                                  pp_shuffle_begin(source),
                                  pp_device_decode_begin(source, timeline),
                                  {.text = "collective_last_rank"},
-                                 {0}};
+                                 {0},
+                                 0};
+    p->is_whole = p->laws && p->periodic && p->visits && p->patterns && p->leases && p->shuffle &&
+                  p->device_decode;
     return p;
-}
-
-static int is_whole(const struct pp_checks_pass *p)
-{
-    return p && p->laws && p->periodic && p->visits && p->patterns && p->leases && p->shuffle &&
-           p->device_decode;
 }
 
 int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
 {
-    if (!is_whole(p))
+    if (!p || !p->is_whole)
         return 1;
     const struct pp_timeline *tl = p->timeline;
     for (size_t i = 0; i < n && tl->has_trainer && thread == tl->trainer && tl->has_steady_state; i++)
@@ -62,7 +60,8 @@ int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_s
 pp_status pp_checks_end(struct pp_checks_pass *p, const struct pp_tally *tally, const struct pp_report *r,
                         struct pp_arena *arena, struct pp_checks *out, struct pp_err *err)
 {
-    pp_status status = is_whole(p) ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to check %s", r->path);
+    pp_status status = p && p->is_whole ? PP_OK
+                                        : pp_fail(err, PP_E_NO_MEMORY, "no memory to check %s", r->path);
     if (!p)
         return status;
     pp_laws_end(p->laws, tally, r, arena, &out->laws);

@@ -106,12 +106,6 @@ PP_BY(by_correlation, struct pp_gpu_call, correlation)
 PP_BY(by_copy_start, struct pp_gpu_copy, start_ns)
 PP_BY_BOTH(by_batch, struct pp_gpu_copy, batch, start_ns)
 
-static void sort_rows(void *array, size_t n, size_t size, int (*compare)(const void *, const void *))
-{
-    if (n)
-        qsort(array, n, size, compare);
-}
-
 static const struct pp_gpu_call *call_of(const struct pp_gpu_rows *rows, uint32_t correlation)
 {
     const struct pp_gpu_call key = {.correlation = correlation};
@@ -137,11 +131,18 @@ static pp_status read_rows(const struct pp_source *source, uint64_t from_ns, uin
     for (size_t i = 0; i < out->n_copies; i++)
         if (out->copies[i].blocking)
             out->blocking[out->n_blocking++] = out->copies[i];
-    sort_rows(out->blocking, out->n_blocking, sizeof(*out->blocking), by_copy_start);
-    sort_rows(out->kernels, out->n_kernels, sizeof(*out->kernels), by_kernel_start);
-    sort_rows(out->copies, out->n_copies, sizeof(*out->copies), by_batch);
-    sort_rows(out->syncs, out->n_syncs, sizeof(*out->syncs), by_sync_start);
-    sort_rows(out->calls, out->n_calls, sizeof(*out->calls), by_correlation);
+    const struct {
+        void *rows;
+        size_t n, size;
+        int (*by)(const void *, const void *);
+    } sorted[] = {{out->blocking, out->n_blocking, sizeof(*out->blocking), by_copy_start},
+                  {out->kernels, out->n_kernels, sizeof(*out->kernels), by_kernel_start},
+                  {out->copies, out->n_copies, sizeof(*out->copies), by_batch},
+                  {out->syncs, out->n_syncs, sizeof(*out->syncs), by_sync_start},
+                  {out->calls, out->n_calls, sizeof(*out->calls), by_correlation}};
+    for (size_t i = 0; i < sizeof(sorted) / sizeof(*sorted); i++)
+        if (sorted[i].n)
+            qsort(sorted[i].rows, sorted[i].n, sorted[i].size, sorted[i].by);
     /* Who launched each kernel and when, who waited. If its launch is not known, it may be the trainer's. */
     const struct pp_thread_row *threads;
     size_t n_threads = source->threads(source->ctx, &threads);

@@ -30,7 +30,7 @@ struct sums {
 struct window {
     uint64_t from_s, to_s;
     double covered_s;
-    uint64_t told_until_ns; /* errors and events: those of the second that is still being written at once */
+    uint64_t told_until_ns; /* errors and events up to here */
     struct sums sum[PP_LANE_COUNT][PP_PHASE_COUNT];
     unsigned threads[PP_LANE_COUNT];
 };
@@ -292,6 +292,7 @@ static void put_totals(const struct pp_live *l, const struct window *w, struct p
 static pp_status look_back(struct pp_live *l, unsigned window_s, struct pp_live_snapshot *out,
                            struct pp_err *err)
 {
+    /* Errors and events of the second that is still being written are told at once. */
     struct window w = {.to_s = out->at_s,
                        .from_s = out->at_s + 1 - out->first_s > window_s ? out->at_s + 1 - window_s
                                                                          : out->first_s,
