@@ -42,17 +42,6 @@ struct pp_device_decode_pass *pp_device_decode_begin(const struct pp_source *sou
     return p;
 }
 
-/* 0: no memory. */
-static int add(struct stretches *x, const struct pp_span *s)
-{
-    if (x->n == MOST)
-        return 1;
-    if (!pp_grow(&x->of, &x->cap, x->n + 1, sizeof(*x->of)))
-        return 0;
-    x->of[x->n++] = (struct stretch){s->start_ns, s->start_ns + s->dur_ns};
-    return 1;
-}
-
 int pp_device_decode_chunk(struct pp_device_decode_pass *p, uint32_t thread, const struct pp_span *spans,
                            size_t n)
 {
@@ -63,20 +52,26 @@ int pp_device_decode_chunk(struct pp_device_decode_pass *p, uint32_t thread, con
     pp_lane lane = p->threads[thread].lane;
     for (size_t i = 0; i < n && fits; i++) {
         const struct pp_span *s = &spans[i];
+        struct stretches *to = NULL;
         if (s->start_ns < p->tl->start_ns || s->start_ns >= p->tl->end_ns)
             continue;
         if (lane == PP_LANE_DEVICE && s->phase == PP_PHASE_GPU_DECODE) {
             u->batches++;
             u->images += s->sample == PP_NO_SAMPLE ? 0 : (double)s->sample;
-            fits = add(&p->decoding, s);
+            to = &p->decoding;
         } else if (lane == PP_LANE_TRAINER && s->phase == PP_PHASE_STEP) {
-            fits = add(&p->steps, s);
+            to = &p->steps;
         } else if (lane == PP_LANE_WORKER && s->phase == PP_PHASE_DECODE) {
             u->cpu_decode_ns += (double)s->dur_ns;
         } else if (lane == PP_LANE_COPY && s->phase == PP_PHASE_H2D) {
             u->copies++;
             u->copied_bytes += (double)s->bytes;
         }
+        if (!to || to->n == MOST)
+            continue;
+        fits = pp_grow(&to->of, &to->cap, to->n + 1, sizeof(*to->of));
+        if (fits)
+            to->of[to->n++] = (struct stretch){s->start_ns, s->start_ns + s->dur_ns};
     }
     return !fits;
 }
@@ -95,13 +90,6 @@ static double part_within(const struct stretch *part, uint64_t from, uint64_t to
 struct mean {
     double n, sum, squares;
 };
-
-static void add_value(struct mean *m, double v)
-{
-    m->n++;
-    m->sum += v;
-    m->squares += v * v;
-}
 
 static double variance_of_mean(const struct mean *m)
 {
@@ -138,10 +126,12 @@ void pp_device_decode_end(struct pp_device_decode_pass *p, struct pp_device_deco
             first++;
         for (size_t k = first; k < p->decoding.n && p->decoding.of[k].from_ns < s->to_ns; k++)
             within += part_within(&p->decoding.of[k], s->from_ns, s->to_ns);
-        if (ns > 0 && within >= BESIDE * ns)
-            add_value(&beside, ns);
-        else if (ns > 0 && within <= APART * ns)
-            add_value(&apart, ns);
+        struct mean *of = within >= BESIDE * ns ? &beside : within <= APART * ns ? &apart : NULL;
+        if (!(ns > 0) || !of)
+            continue;
+        of->n++;
+        of->sum += ns;
+        of->squares += ns * ns;
     }
     u->beside = beside.n;
     u->apart = apart.n;

@@ -31,24 +31,15 @@ struct pp_leases_pass *pp_leases_begin(const struct pp_source *source, const str
     return p;
 }
 
-static void add_stretch(struct stretches *x, const struct pp_span *s)
-{
-    uint64_t end = s->start_ns + s->dur_ns;
-    struct stretch *last = x->n ? &x->of[x->n - 1] : NULL;
-    if (last && s->start_ns >= last->from_ns && s->start_ns <= last->to_ns + HARDLY_NS)
-        last->to_ns = end > last->to_ns ? end : last->to_ns;
-    else if (x->n < STRETCHES)
-        x->of[x->n++] = (struct stretch){s->start_ns, end};
-}
-
 void pp_leases_chunk(struct pp_leases_pass *p, const struct pp_span *spans, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const struct pp_span *s = &spans[i];
+        struct stretches *x = NULL;
         /* The wait for an epoch's first batch. */
         if (s->phase == PP_PHASE_EPOCH_BOUNDARY || s->phase == PP_PHASE_DATA_WAIT) {
             if (s->phase == PP_PHASE_EPOCH_BOUNDARY || (p->epoch && s->epoch + 1u != p->epoch))
-                add_stretch(&p->boundaries, s);
+                x = &p->boundaries;
             p->epoch = s->epoch + 1u;
         }
         if (s->phase == PP_PHASE_LEASE) {
@@ -57,8 +48,16 @@ void pp_leases_chunk(struct pp_leases_pass *p, const struct pp_span *spans, size
         } else if (s->phase == PP_PHASE_LEASE_WAIT) {
             p->use.wait_ns += (double)s->dur_ns;
             p->use.longest_ns = fmax(p->use.longest_ns, (double)s->dur_ns);
-            add_stretch(&p->waits, s);
+            x = &p->waits;
         }
+        if (!x)
+            continue;
+        uint64_t end = s->start_ns + s->dur_ns;
+        struct stretch *last = x->n ? &x->of[x->n - 1] : NULL;
+        if (last && s->start_ns >= last->from_ns && s->start_ns <= last->to_ns + HARDLY_NS)
+            last->to_ns = end > last->to_ns ? end : last->to_ns;
+        else if (x->n < STRETCHES)
+            x->of[x->n++] = (struct stretch){s->start_ns, end};
     }
 }
 

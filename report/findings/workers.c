@@ -114,27 +114,25 @@ void pp_measure_workers(const struct pp_findings_from *from, struct pp_finding_v
  * the machine are on one node. */
 enum { LIST = 128 };
 
-/* Numbers, commas and dashes, as much as is shown; "" for anything else: a recording is a stranger's file. */
-static const char *list_of(const struct pp_source *s, const char *key, char text[LIST])
-{
-    const char *value = s->meta(s->ctx, "environment", key);
-    size_t n = value ? strlen(value) : 0;
-    int fits = n > 0 && n < LIST && value[0] >= '0' && value[0] <= '9' && strspn(value, "0123456789,-") == n;
-    snprintf(text, LIST, "%s", fits ? value : "");
-    return text;
-}
-
 void pp_measure_numa(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
     const struct pp_source *s = from->source;
-    char own[LIST], gpu[LIST], cpus[LIST];
+    static const char *const keys[] = {"cpu_numa_nodes", "gpu_numa_nodes", "gpu_numa_cpus"};
+    char list[3][LIST];
+    const char *own = list[0], *gpu = list[1], *cpus = list[2];
     const char *kind = s->meta(s->ctx, "config",
                                "device_kind"); /* a program is taken to use its machine's GPUs */
     double *m = f->number, nodes = pp_source_number(s, "environment", "numa_nodes", 0),
            distance = pp_source_number(s, "environment", "gpu_numa_distance", NAN);
-    list_of(s, "cpu_numa_nodes", own);
-    list_of(s, "gpu_numa_nodes", gpu);
-    list_of(s, "gpu_numa_cpus", cpus);
+    /* Numbers, commas and dashes, as much as is shown; of anything else nothing: a recording is a stranger's.
+     */
+    for (int i = 0; i < 3; i++) {
+        const char *value = s->meta(s->ctx, "environment", keys[i]);
+        size_t n = value ? strlen(value) : 0;
+        int fits = n > 0 && n < LIST && value[0] >= '0' && value[0] <= '9' &&
+                   strspn(value, "0123456789,-") == n;
+        snprintf(list[i], LIST, "%s", fits ? value : "");
+    }
     if (!(nodes >= 2) || !*own || !*gpu || (kind && strcmp(kind, "cuda") != 0))
         return;
     m[PP_FINDING_NUMA_NODES] = nodes;

@@ -110,16 +110,6 @@ static void on_error(void *ctx, const struct pp_error_row *row)
 
 enum { CELL = 32, SENTENCE = 512 };
 
-/* " (1,100 to 1,300)", or nothing. */
-static void say_range(char *text, size_t size, double low, double high)
-{
-    char a[CELL], b[CELL];
-    if (isnan(low) || isnan(high))
-        text[0] = '\0';
-    else
-        snprintf(text, size, " (%s to %s)", pp_text_rate(a, CELL, low), pp_text_rate(b, CELL, high));
-}
-
 static void on_proof(void *ctx, const struct pp_proof_row *row)
 {
     struct reading *g = ctx;
@@ -144,8 +134,8 @@ static void on_proof(void *ctx, const struct pp_proof_row *row)
     };
     if (pp_arena_failed(g->arena))
         return;
-    char text[SENTENCE], what[CELL * 4], base[CELL], predicted[CELL], measured[CELL], expected[CELL * 3],
-        spread[CELL * 3], rounds[CELL] = "";
+    char text[SENTENCE], what[CELL * 4], base[CELL], predicted[CELL], measured[CELL], rounds[CELL] = "";
+    char range[2][CELL * 3]; /* " (1,100 to 1,300)", or nothing: of the prediction, and as measured */
     if (strcmp(p->kind, "headroom") != 0)
         snprintf(what, sizeof(what), "%s%s%s", p->change, p->value[0] ? " -> " : "", p->value);
     else if (isnan(p->ballast_cpus))
@@ -154,14 +144,20 @@ static void on_proof(void *ctx, const struct pp_proof_row *row)
         snprintf(what, sizeof(what),
                  "loader infinitely fast (cached batches), %.2f CPUs kept busy in its place",
                  p->ballast_cpus);
-    say_range(expected, sizeof(expected), p->low, p->high);
-    say_range(spread, sizeof(spread), p->measured_low, p->measured_high);
+    for (int i = 0; i < 2; i++) {
+        double low = i ? p->measured_low : p->low, high = i ? p->measured_high : p->high;
+        char a[CELL], b[CELL];
+        range[i][0] = '\0';
+        if (!isnan(low) && !isnan(high))
+            snprintf(range[i], sizeof(range[i]), " (%s to %s)", pp_text_rate(a, CELL, low),
+                     pp_text_rate(b, CELL, high));
+    }
     if (p->rounds > 1)
         snprintf(rounds, sizeof(rounds), " in %llu rounds", (unsigned long long)p->rounds);
     snprintf(text, sizeof(text),
              "%s: %s samples/s before, predicted %s%s, measured %s%s%s: the prediction is off by %+.1f %%",
-             what, pp_text_rate(base, CELL, p->base), pp_text_rate(predicted, CELL, p->predicted), expected,
-             pp_text_rate(measured, CELL, p->measured), spread, rounds, 100 * p->error);
+             what, pp_text_rate(base, CELL, p->base), pp_text_rate(predicted, CELL, p->predicted), range[0],
+             pp_text_rate(measured, CELL, p->measured), range[1], rounds, 100 * p->error);
     p->sentence = pp_arena_copy(g->arena, text);
 }
 
