@@ -140,8 +140,3 @@ pp_status pp_looks_judge(struct pp_looks *seen, const unsigned char *role, size_
     free(j.joined);
     return status;
 }
-
-void pp_looks_free(struct pp_looks *seen)
-{
-    pp_ops_free(&seen->ops);
-}

@@ -26,7 +26,6 @@ struct pp_looks {
 };
 
 /* Of seen->ops.stacks, which is filled (source/stacks.h), with role[thread] for each of `threads` threads, in
- * window_s. All else of *seen is zero. Free with pp_looks_free, also after a failure. */
+ * window_s. All else of *seen is zero. Free seen->ops with pp_ops_free, also after a failure. */
 pp_status pp_looks_judge(struct pp_looks *seen, const unsigned char *role, size_t threads, double window_s,
                          struct pp_err *err);
-void pp_looks_free(struct pp_looks *seen);

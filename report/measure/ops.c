@@ -69,26 +69,9 @@ static unsigned depth_of(const struct grouping *g)
 
 /* ---- sums ---- */
 
-static int same_key(const struct op_key *a, const struct op_key *b)
-{
-    return a->kind == b->kind && a->what == b->what && a->line == b->line && a->of_batch == b->of_batch;
-}
-
 static int is_dense(const struct pp_stack_sample *x)
 {
     return (x->flags & PP_STACK_DENSE) != 0;
-}
-
-/* Samples of the dense seconds stand for less. Returns how much of the pace at which samples came goes on. */
-static double set_weights(struct grouping *g)
-{
-    double dense = 0, n = (double)g->s->n_samples;
-    for (size_t i = 0; i < g->s->n_samples; i++)
-        dense += is_dense(&g->s->samples[i]);
-    double all = n - dense + dense / PP_STACKS_DENSER; /* in samples of later seconds */
-    g->each[0] = n / all;
-    g->each[1] = g->each[0] / PP_STACKS_DENSER;
-    return dense < n ? all / n : 1;
 }
 
 static void add_up(struct grouping *g, size_t loader)
@@ -158,7 +141,8 @@ static int group_loader(struct grouping *g, size_t loader)
             continue;
         struct op_key key = g->key[i] = key_of(g, i);
         size_t k = 0;
-        while (k < n && !same_key(&keys[k], &key))
+        while (k < n && (keys[k].kind != key.kind || keys[k].what != key.what || keys[k].line != key.line ||
+                         keys[k].of_batch != key.of_batch))
             k++;
         if (k == MOST_OPS)
             continue;
@@ -288,20 +272,6 @@ static void add_steps(struct grouping *g)
 
 /* ---- between epochs ---- */
 
-/* What the loop over epochs calls between them alone: the outermost function that no step and no wait is in.
- * Without one, the loop's own line. */
-static uint32_t called_between(const struct grouping *g, uint32_t frame, const char *loops)
-{
-    uint32_t called = PP_STACK_NONE, user = PP_STACK_NONE;
-    for (uint32_t at = frame; at != PP_STACK_NONE; at = g->s->frames[at].parent) {
-        if (g->v[at].kind != PP_CODE_FOLDED && !loops[g->s->frames[at].function])
-            called = at;
-        if (g->v[at].kind == PP_CODE_USER && user == PP_STACK_NONE)
-            user = at;
-    }
-    return called != PP_STACK_NONE ? called : user;
-}
-
 static void add_between(struct grouping *g)
 {
     struct pp_op_step *to = &g->out->between;
@@ -316,8 +286,17 @@ static void add_between(struct grouping *g)
     for (size_t i = 0; loops && i < g->s->n_samples; i++) {
         if (g->joined[i].phase != PP_OPS_BETWEEN)
             continue;
-        uint32_t frame = g->s->samples[i].frame, at = called_between(g, frame, loops),
-                 init = pp_stack_constructor(g->s, frame), line = at;
+        /* What the loop over epochs calls between them alone: the outermost function that no step and no wait
+         * is in. Without one, the loop's own line. init: the outermost constructor. */
+        uint32_t at = PP_STACK_NONE, user = PP_STACK_NONE, init = PP_STACK_NONE;
+        for (uint32_t up = g->s->samples[i].frame; up != PP_STACK_NONE; up = frames[up].parent) {
+            const char *dot = strrchr(g->s->functions[frames[up].function].name, '.');
+            at = g->v[up].kind != PP_CODE_FOLDED && !loops[frames[up].function] ? up : at;
+            user = g->v[up].kind == PP_CODE_USER && user == PP_STACK_NONE ? up : user;
+            init = dot && strcmp(dot, ".__init__") == 0 ? up : init;
+        }
+        at = at != PP_STACK_NONE ? at : user;
+        uint32_t line = at;
         const double each = g->each[is_dense(&g->s->samples[i])];
         n += each;
         while (line != PP_STACK_NONE && g->v[line].kind != PP_CODE_USER)
@@ -386,7 +365,14 @@ pp_status pp_ops_group(struct pp_ops *out, const struct pp_ops_joined *joined, d
     size_t n = out->stacks.n_frames;
     g.sum = malloc((n + 1) * sizeof(*g.sum));
     g.key = malloc((n + 1) * sizeof(*g.key));
-    double pace = set_weights(&g);
+    /* Samples of the dense seconds stand for less. */
+    double dense = 0, all = (double)g.s->n_samples;
+    for (size_t i = 0; i < g.s->n_samples; i++)
+        dense += is_dense(&g.s->samples[i]);
+    double later = all - dense + dense / PP_STACKS_DENSER; /* in samples of later seconds */
+    double pace = dense < all ? later / all : 1; /* how much of that at which samples came goes on */
+    g.each[0] = all / later;
+    g.each[1] = g.each[0] / PP_STACKS_DENSER;
     out->frame_n = pp_arena_alloc(&out->arena, (n + 1) * sizeof(*out->frame_n));
     out->frame_weight = pp_arena_alloc(&out->arena, (n + 1) * sizeof(*out->frame_weight));
     int fine = g.sum && g.key && !pp_arena_failed(&out->arena);

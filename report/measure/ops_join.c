@@ -82,52 +82,51 @@ static size_t loader_of(struct joining *j, uint32_t batch)
     return o->n_loaders++;
 }
 
-static void take_span(struct joining *j, size_t at, const struct pp_span *s)
+static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n_spans)
 {
+    struct joining *j = ctx;
     const struct pp_timeline *tl = j->tl;
-    pp_lane lane = j->threads[at].lane;
-    int work = lane != PP_LANE_TRAINER && pp_phase_is_work(s->phase) && s->batch != PP_NO_BATCH,
-        waits = lane == PP_LANE_TRAINER && s->phase == PP_PHASE_DATA_WAIT;
-    if (s->phase == PP_PHASE_COUNTER || s->start_ns < tl->start_ns || s->start_ns >= tl->end_ns)
-        return;
-    struct batch_cost *cost = NULL;
-    if ((work || waits) && s->batch != PP_NO_BATCH && (2 * (j->n_batches + 1) <= j->room || grow_costs(j))) {
-        cost = &j->cost[cost_place(j, s->batch)];
-        j->n_batches += cost->batch == PP_NO_BATCH;
-        cost->batch = s->batch;
-    }
-    if (cost && waits)
-        cost->wait_ns += (float)pp_timeline_stalled_between(tl, s->start_ns, s->start_ns + s->dur_ns,
-                                                            &j->cursor);
-    if (cost && work) {
-        cost->work_ns[kind_of(s->phase)] += (float)s->dur_ns;
-        j->cpu_ns[loader_of(j, s->batch)] += (double)s->cpu_ns;
-    }
-    if (lane == PP_LANE_TRAINER || work) {
+    size_t at = pp_thread_at(j->threads, j->n_threads, thread);
+    if (at == j->n_threads)
+        return j->no_memory;
+    const int trains = j->threads[at].lane == PP_LANE_TRAINER;
+    const uint32_t first = j->same[at]; /* row of that thread */
+    for (const struct pp_span *s = spans; s < spans + n_spans; s++) {
+        int work = !trains && pp_phase_is_work(s->phase) && s->batch != PP_NO_BATCH,
+            waits = trains && s->phase == PP_PHASE_DATA_WAIT;
+        if (s->phase == PP_PHASE_COUNTER || s->start_ns < tl->start_ns || s->start_ns >= tl->end_ns)
+            continue;
+        struct batch_cost *cost = NULL;
+        if ((work || waits) && s->batch != PP_NO_BATCH &&
+            (2 * (j->n_batches + 1) <= j->room || grow_costs(j))) {
+            cost = &j->cost[cost_place(j, s->batch)];
+            j->n_batches += cost->batch == PP_NO_BATCH;
+            cost->batch = s->batch;
+        }
+        if (cost && waits)
+            cost->wait_ns += (float)pp_timeline_stalled_between(tl, s->start_ns, s->start_ns + s->dur_ns,
+                                                                &j->cursor);
+        if (cost && work) {
+            cost->work_ns[kind_of(s->phase)] += (float)s->dur_ns;
+            j->cpu_ns[loader_of(j, s->batch)] += (double)s->cpu_ns;
+        }
+        if (!trains && !work)
+            continue;
         /* Samples of the thread within the span are of its phase and batch. Without workers the trainer's
          * wait holds the work: the work counts. Spans of a thread come by their starts, but for those of a
          * trainer that has two rows. */
         const struct pp_stacks *k = &j->ops->stacks;
-        uint32_t thread = j->same[at];
         uint64_t end_ns = s->start_ns + s->dur_ns;
         size_t i = j->next[at], n;
-        if (i == 0 || k->samples[i - 1].thread != thread || k->samples[i - 1].t_ns >= s->start_ns)
-            i = pp_stacks_between(k, thread, s->start_ns, UINT64_MAX, &n);
-        while (i < k->n_samples && k->samples[i].thread == thread && k->samples[i].t_ns < s->start_ns)
+        if (i == 0 || k->samples[i - 1].thread != first || k->samples[i - 1].t_ns >= s->start_ns)
+            i = pp_stacks_between(k, first, s->start_ns, UINT64_MAX, &n);
+        while (i < k->n_samples && k->samples[i].thread == first && k->samples[i].t_ns < s->start_ns)
             i++;
         j->next[at] = i;
-        for (; i < k->n_samples && k->samples[i].thread == thread && k->samples[i].t_ns < end_ns; i++)
+        for (; i < k->n_samples && k->samples[i].thread == first && k->samples[i].t_ns < end_ns; i++)
             if (!pp_phase_is_work(j->to[i].phase))
                 j->to[i] = (struct pp_ops_joined){.batch = s->batch, .phase = (uint8_t)s->phase};
     }
-}
-
-static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
-{
-    struct joining *j = ctx;
-    size_t at = pp_thread_at(j->threads, j->n_threads, thread);
-    for (size_t i = 0; at < j->n_threads && i < n; i++)
-        take_span(j, at, &spans[i]);
     return j->no_memory;
 }
 
@@ -217,27 +216,6 @@ static void weigh(struct joining *j)
         j->ops->loaders[i].cpus = j->cpu_ns[i] / window_ns;
 }
 
-/* Samples are under any of the rows of one thread: all go under the first. */
-static void join_rows(struct joining *j)
-{
-    struct pp_stacks *s = &j->ops->stacks;
-    int moved = 0;
-    for (size_t i = 0; i < j->n_threads; i++) {
-        const struct pp_thread_row *t = &j->threads[i];
-        j->same[i] = t->id;
-        for (size_t k = 0; k < i && t->tid > 0; k++)
-            if (j->threads[k].tid == t->tid && j->threads[k].pid == t->pid) {
-                j->same[i] = j->same[k];
-                break;
-            }
-        for (size_t k = 0; j->same[i] != t->id && k < s->n_samples; k++)
-            if (s->samples[k].thread == t->id)
-                s->samples[k].thread = j->same[i], moved = 1;
-    }
-    if (moved)
-        pp_stacks_order(s);
-}
-
 /* As many as there are samples. NULL: no memory, or the walk failed with *status. Fills the loaders of ops,
  * and their CPUs. */
 static struct pp_ops_joined *join_spans(const struct pp_source *source, const struct pp_timeline *tl,
@@ -256,10 +234,23 @@ static struct pp_ops_joined *join_spans(const struct pp_source *source, const st
                   : pp_fail(err, PP_E_NO_MEMORY, "no memory for the stacks of %s", source->path);
     for (size_t i = 0; j.to && i < ops->stacks.n_samples; i++)
         j.to[i] = (struct pp_ops_joined){.batch = PP_NO_BATCH, .phase = PP_PHASE_NONE};
-    if (*status == PP_OK) {
-        join_rows(&j);
-        *status = source->each_chunk(source->ctx, &wanted, each_chunk, &j, NULL, err);
+    /* Samples are under any of the rows of one thread: all go under the first. */
+    int moved = 0;
+    for (size_t i = 0; *status == PP_OK && i < j.n_threads; i++) {
+        const struct pp_thread_row *t = &j.threads[i];
+        struct pp_stacks *s = &ops->stacks;
+        j.same[i] = t->id;
+        for (size_t k = 0; k < i && t->tid > 0 && j.same[i] == t->id; k++)
+            if (j.threads[k].tid == t->tid && j.threads[k].pid == t->pid)
+                j.same[i] = j.same[k];
+        for (size_t k = 0; j.same[i] != t->id && k < s->n_samples; k++)
+            if (s->samples[k].thread == t->id)
+                s->samples[k].thread = j.same[i], moved = 1;
     }
+    if (moved)
+        pp_stacks_order(&ops->stacks);
+    if (*status == PP_OK)
+        *status = source->each_chunk(source->ctx, &wanted, each_chunk, &j, NULL, err);
     if (*status == PP_OK && j.no_memory)
         *status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the batches of %s", source->path);
     if (*status == PP_OK) {

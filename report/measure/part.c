@@ -83,14 +83,6 @@ static int find_trained(void *ctx, uint32_t thread, const struct pp_span *spans,
     return *at_ns > 0;
 }
 
-static void walk(const struct pp_source *source,
-                 int (*each)(void *, uint32_t, const struct pp_span *, size_t), void *ctx)
-{
-    const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_FLAGS | PP_COLUMN_EPOCH};
-    uint64_t bad = 0;
-    (void)source->each_chunk(source->ctx, &wanted, each, ctx, &bad, &(struct pp_err){0});
-}
-
 /* ---- batches that were read ahead ---- */
 
 enum { FEW_BATCHES = 10, FEW_WAITS = 3 };
@@ -137,9 +129,11 @@ struct pp_part pp_part_judged(const struct pp_source *source)
            warmup = pp_source_number(source, "config", "warmup", 0), changed = isnan(lost) ? gave_up : lost;
     if (!(changed > 0 && changed < 0x1p63) || changed <= start || changed >= end) {
         judge_stretch(source, start, end, &part);
-        uint64_t at_ns = 0;
+        static const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_FLAGS |
+                                                           PP_COLUMN_EPOCH};
+        uint64_t at_ns = 0, bad = 0;
         if (part.which == PP_PART_WHOLE && pp_source_is(source, "source", "pytorch"))
-            walk(source, find_trained, &at_ns);
+            (void)source->each_chunk(source->ctx, &wanted, find_trained, &at_ns, &bad, &(struct pp_err){0});
         /* Where less than a quarter is left behind it, that is not the run. */
         if (at_ns && !((double)at_ns < start || end - (double)at_ns < (end - start) / 4)) {
             part.which = PP_PART_TRAINED;
@@ -152,7 +146,7 @@ struct pp_part pp_part_judged(const struct pp_source *source)
         struct emptied e = {0};
         if (part.which == PP_PART_WHOLE && source->meta(source->ctx, "config", "loader") &&
             pp_source_is(source, "source", "nvtx"))
-            walk(source, find_emptied, &e);
+            (void)source->each_chunk(source->ctx, &wanted, find_emptied, &e, &bad, &(struct pp_err){0});
         double left_ns = (double)e.end_ns - (double)e.at_ns, run_ns = (double)e.end_ns - start;
         if (e.at_ns && e.before >= FEW_BATCHES && e.since >= FEW_BATCHES && e.waits >= FEW_WAITS &&
             left_ns >= 1e9 && !(left_ns < run_ns / 4) && (double)e.wait_ns >= LEAST_WAIT * left_ns) {

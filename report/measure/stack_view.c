@@ -170,13 +170,3 @@ uint32_t pp_stack_next_user(const struct pp_stacks *s, const struct pp_frame_vie
             next = at;
     return next;
 }
-
-uint32_t pp_stack_constructor(const struct pp_stacks *s, uint32_t frame)
-{
-    uint32_t found = PP_STACK_NONE;
-    for (uint32_t at = frame; at != PP_STACK_NONE; at = s->frames[at].parent) {
-        const char *dot = strrchr(s->functions[s->frames[at].function].name, '.');
-        found = dot && strcmp(dot, ".__init__") == 0 ? at : found;
-    }
-    return found;
-}

@@ -46,6 +46,3 @@ uint32_t pp_stack_first(const struct pp_stacks *s, const struct pp_frame_view *v
 /* The next frame of the user's code below `outer` on the way to `frame`; PP_STACK_NONE: there is none. */
 uint32_t pp_stack_next_user(const struct pp_stacks *s, const struct pp_frame_view *v, uint32_t outer,
                             uint32_t frame);
-
-/* The outermost constructor that the frame is in; PP_STACK_NONE: there is none. */
-uint32_t pp_stack_constructor(const struct pp_stacks *s, uint32_t frame);

@@ -34,35 +34,6 @@ static void own(struct pp_owner *o, const struct pp_timeline *tl, const struct p
     o->share = share_of_lane(tl, t, lane, o->split.total_ns);
 }
 
-/* The trainer's own waiting, of all that it waits for. */
-static void own_trainer(struct pp_owner *o, const struct pp_timeline *tl, const struct pp_tally *t,
-                        pp_phase phase, uint64_t ns)
-{
-    const struct pp_tally_phase *waited = t->phase[PP_LANE_TRAINER][phase];
-    o->known = 1;
-    o->lane = PP_LANE_TRAINER;
-    o->phase = phase;
-    o->share = (double)ns / (double)pp_timeline_exposed_ns(tl);
-    if (waited)
-        o->split = waited->inside;
-}
-
-static pp_phase largest_of_workers(const struct pp_tally *t)
-{
-    static const pp_phase stages[] = {PP_PHASE_READ,    PP_PHASE_DECODE,  PP_PHASE_TRANSFORM,
-                                      PP_PHASE_COLLATE, PP_PHASE_SAMPLER, PP_PHASE_RETRY};
-    pp_phase best = PP_PHASE_NONE;
-    double most = 0;
-    for (size_t i = 0; i < sizeof(stages) / sizeof(*stages); i++) {
-        double ns = stalled(t, PP_LANE_WORKER, stages[i])->total_ns;
-        if (ns > most) {
-            most = ns;
-            best = stages[i];
-        }
-    }
-    return best;
-}
-
 void pp_attribute(const struct pp_timeline *all, const struct pp_tally *t, struct pp_owner *out)
 {
     /* What holds a batch while the workers are idle. */
@@ -74,6 +45,8 @@ void pp_attribute(const struct pp_timeline *all, const struct pp_tally *t, struc
                   {PP_LANE_COPY, PP_PHASE_PIN},
                   {PP_LANE_READER, PP_PHASE_READ},
                   {PP_LANE_READER, PP_PHASE_LEASE_WAIT}};
+    static const pp_phase stages[] = {PP_PHASE_READ,    PP_PHASE_DECODE,  PP_PHASE_TRANSFORM,
+                                      PP_PHASE_COLLATE, PP_PHASE_SAMPLER, PP_PHASE_RETRY};
     const struct pp_timeline judged = pp_timeline_of_judged(all), *tl = &judged;
     double idle_ns = stalled(t, PP_LANE_WORKER, PP_PHASE_SLOT_WAIT)->total_ns +
                      stalled(t, PP_LANE_WORKER, PP_PHASE_DISPATCH_WAIT)->total_ns;
@@ -89,15 +62,24 @@ void pp_attribute(const struct pp_timeline *all, const struct pp_tally *t, struc
         named += out->phase_share[phase];
     }
     out->unnamed = isnan(out->worker_idle) ? NAN : fmax(1 - named, 0);
-    if (tl->collective_ns > tl->wait_ns && tl->collective_ns > tl->sync_ns) {
-        own_trainer(out, tl, t, PP_PHASE_COLLECTIVE, tl->collective_ns);
-    } else if (tl->sync_ns > tl->wait_ns) {
-        own_trainer(out, tl, t, PP_PHASE_DEVICE_SYNC, tl->sync_ns);
+    int ranks = tl->collective_ns > tl->wait_ns && tl->collective_ns > tl->sync_ns;
+    if (ranks || tl->sync_ns > tl->wait_ns) { /* the trainer's own waiting, of all that it waits for */
+        out->known = 1;
+        out->lane = PP_LANE_TRAINER;
+        out->phase = ranks ? PP_PHASE_COLLECTIVE : PP_PHASE_DEVICE_SYNC;
+        out->share = (double)(ranks ? tl->collective_ns : tl->sync_ns) / (double)pp_timeline_exposed_ns(tl);
+        if (t->phase[PP_LANE_TRAINER][out->phase])
+            out->split = t->phase[PP_LANE_TRAINER][out->phase]->inside;
     } else if (isnan(out->worker_idle)) {
         return; /* nothing stalled, or no worker spans */
     } else if (out->worker_idle < PP_ATTRIBUTE_MOST) {
-        own(out, tl, t, PP_LANE_WORKER, largest_of_workers(t));
-        out->known = out->phase != PP_PHASE_NONE; /* without spans of work there is nothing to judge */
+        pp_phase largest = PP_PHASE_NONE;
+        for (size_t i = 0; i < sizeof(stages) / sizeof(*stages); i++)
+            if (stalled(t, PP_LANE_WORKER, stages[i])->total_ns >
+                stalled(t, PP_LANE_WORKER, largest)->total_ns)
+                largest = stages[i];
+        own(out, tl, t, PP_LANE_WORKER, largest);
+        out->known = largest != PP_PHASE_NONE; /* without spans of work there is nothing to judge */
     } else {
         out->known = 1;
         out->lane = PP_LANE_WORKER;

@@ -24,16 +24,6 @@ double pp_split_blocked(const struct pp_split *s)
     return 1 - pp_split_cpu(s) - pp_split_run_delay(s);
 }
 
-/* CPU without run delay cannot be told from blocked, so only spans with both are measured. */
-static inline struct pp_split split_of(const struct pp_span *s)
-{
-    int measured = (s->flags & (PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY)) ==
-                   (PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY);
-    double ns = (double)s->dur_ns;
-    return measured ? (struct pp_split){ns, ns, (double)s->cpu_ns, (double)s->run_delay_ns}
-                    : (struct pp_split){.total_ns = ns};
-}
-
 /* The given part (0..1) of it. */
 static inline void add_split(struct pp_split *to, const struct pp_split *s, double part)
 {
@@ -137,7 +127,12 @@ static void add_span(struct pp_tally_pass *p, struct pp_tally_thread *t, const s
     uint64_t from = s->start_ns > tl->start_ns ? s->start_ns : tl->start_ns,
              to = end < tl->end_ns ? end : tl->end_ns;
     double part = from == s->start_ns && to == end ? 1 : (double)(to - from) / (double)s->dur_ns;
-    struct pp_split split = split_of(s);
+    /* CPU without run delay cannot be told from blocked, so only spans with both are measured. */
+    const unsigned both = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY;
+    const double ns = (double)s->dur_ns;
+    const struct pp_split split = (s->flags & both) == both
+                                      ? (struct pp_split){ns, ns, (double)s->cpu_ns, (double)s->run_delay_ns}
+                                      : (struct pp_split){.total_ns = ns};
     add_split(&ph->inside, &split, part);
     add_split(&t->inside, &split, part);
     *(info->kind == PP_KIND_WORK ? &t->busy_ns : &t->wait_ns) += (double)(to - from);

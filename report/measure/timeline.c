@@ -53,23 +53,6 @@ struct pass {
     uint64_t between_ns; /* they, since the newest batch: of the window if another batch of it comes */
 };
 
-static int is_trainer(struct pass *p, uint32_t thread)
-{
-    if (p->tl->has_trainer)
-        return thread == p->tl->trainer;
-    size_t at = pp_thread_at(p->threads, p->n_threads, thread);
-    if (at == p->n_threads || p->threads[at].lane != PP_LANE_TRAINER)
-        return 0;
-    const struct pp_thread_row *most = &p->threads[at];
-    for (size_t i = 0; i < p->n_threads; i++) /* of several that train in one process */
-        if (p->threads[i].lane == PP_LANE_TRAINER && p->threads[i].pid == most->pid &&
-            p->threads[i].recorded > most->recorded)
-            most = &p->threads[i];
-    p->tl->has_trainer = 1;
-    p->tl->trainer = most->id;
-    return thread == most->id;
-}
-
 /* Behind the others. 0: no memory. */
 static int add_stall(struct pass *p, struct pp_stall **stalls, size_t *n, size_t *room, uint64_t start_ns,
                      uint64_t end_ns)
@@ -103,30 +86,6 @@ static void add_gap(struct pass *p, struct pp_gap gap)
     p->no_memory |= !pp_grow(&tl->gaps, &p->gap_room, tl->n_gaps + 1, sizeof(*tl->gaps));
     if (!p->no_memory)
         tl->gaps[tl->n_gaps++] = gap, p->gaps++;
-}
-
-/* Of steps what is longer than the others are. */
-static void sum_gaps(struct pp_timeline *tl)
-{
-    size_t n = 0, steps = 0;
-    uint64_t in_steps = 0;
-    for (size_t i = 0; i < tl->n_gaps; i++)
-        if (tl->gaps[i].in_step)
-            steps++, in_steps += tl->gaps[i].end_ns - tl->gaps[i].start_ns;
-    uint64_t all = tl->step_ns + tl->boundary_step_ns,
-             mean = tl->window_batches > steps && all > in_steps
-                        ? (all - in_steps) / (tl->window_batches - steps)
-                        : 0;
-    for (size_t i = 0; i < tl->n_gaps; i++) {
-        struct pp_gap g = tl->gaps[i];
-        g.start_ns += g.in_step ? mean : 0;
-        if (g.end_ns < g.start_ns + LEAST_GAP_NS || g.start_ns < tl->start_ns || g.end_ns > tl->end_ns)
-            continue;
-        tl->gap_ns += g.end_ns - g.start_ns;
-        tl->gap_step_ns += g.in_step ? g.end_ns - g.start_ns : 0;
-        tl->gaps[n++] = g;
-    }
-    tl->n_gaps = n;
 }
 
 /* Epochs of the judged loader as it numbers them: others have numbers of their own. What came before the
@@ -421,13 +380,22 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
 static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     struct pass *p = ctx;
-    int trainer = is_trainer(p, thread);
     size_t at = pp_thread_at(p->threads, p->n_threads, thread);
     pp_lane lane = at < p->n_threads && (unsigned)p->threads[at].lane < PP_LANE_COUNT ? p->threads[at].lane
                                                                                       : PP_LANE_MAIN;
     struct pp_timeline *tl = p->tl;
     uint64_t *of_lane = &tl->startup_ns[lane];
     int of_many = lane == PP_LANE_WORKER || lane == PP_LANE_READER;
+    if (!tl->has_trainer && lane == PP_LANE_TRAINER) {
+        const struct pp_thread_row *most = &p->threads[at];
+        for (size_t i = 0; i < p->n_threads; i++) /* of several that train in one process */
+            if (p->threads[i].lane == PP_LANE_TRAINER && p->threads[i].pid == most->pid &&
+                p->threads[i].recorded > most->recorded)
+                most = &p->threads[i];
+        tl->has_trainer = 1;
+        tl->trainer = most->id;
+    }
+    int trainer = tl->has_trainer && thread == tl->trainer;
     tl->spans += n;
     tl->chunks++;
     for (size_t i = 0; i < n; i++) {
@@ -486,7 +454,25 @@ pp_status pp_timeline_build_each(const struct pp_source *source, struct pp_timel
                       out->step_ns > pp_timeline_exposed_ns(out);
     close_batch(&p);
     out->n_gaps -= p.gaps;
-    sum_gaps(out);
+    /* Of steps what is longer than the others are. */
+    size_t n = 0, steps = 0;
+    uint64_t in_steps = 0, all = out->step_ns + out->boundary_step_ns;
+    for (size_t i = 0; i < out->n_gaps; i++)
+        if (out->gaps[i].in_step)
+            steps++, in_steps += out->gaps[i].end_ns - out->gaps[i].start_ns;
+    uint64_t mean = out->window_batches > steps && all > in_steps
+                        ? (all - in_steps) / (out->window_batches - steps)
+                        : 0;
+    for (size_t i = 0; i < out->n_gaps; i++) {
+        struct pp_gap g = out->gaps[i];
+        g.start_ns += g.in_step ? mean : 0;
+        if (g.end_ns < g.start_ns + LEAST_GAP_NS || g.start_ns < out->start_ns || g.end_ns > out->end_ns)
+            continue;
+        out->gap_ns += g.end_ns - g.start_ns;
+        out->gap_step_ns += g.in_step ? g.end_ns - g.start_ns : 0;
+        out->gaps[n++] = g;
+    }
+    out->n_gaps = n;
     out->has_steady_state = out->window_batches > 0;
     if (!out->has_steady_state) {
         out->start_ns = p.run_start_ns;

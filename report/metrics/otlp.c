@@ -61,31 +61,6 @@ static void write_attributes(struct writing *w, unsigned number, const struct pp
 
 /* ---- metrics: Metric{name=1, description=2, unit=3, gauge=5, sum=7, histogram=9} ---- */
 
-static void open_metric(struct writing *w, const struct pp_metric *m)
-{
-    char name[100];
-    const char *unit;
-    /* "pipeprobe.data_wait" and "1" of pipeprobe_data_wait_ratio. */
-    size_t n = strlen(m->name), k = strlen(m->unit);
-    if (k && n > k + 1 && m->name[n - k - 1] == '_' && strcmp(m->name + n - k, m->unit) == 0)
-        n -= k + 1;
-    snprintf(name, sizeof(name), "pipeprobe.%.*s", (int)(n - strlen(PREFIX)), m->name + strlen(PREFIX));
-    unit = unit_of(m->unit);
-    pp_otlp_item(&w->doc, 2);
-    pp_otlp_text(&w->doc, 1, "name", name);
-    pp_otlp_text(&w->doc, 2, "description", m->help);
-    if (*unit)
-        pp_otlp_text(&w->doc, 3, "unit", unit);
-    if (m->type == PP_METRIC_HISTOGRAM)
-        pp_otlp_message(&w->doc, 9, "histogram");
-    else if (m->type == PP_METRIC_COUNTER)
-        pp_otlp_message(&w->doc, 7, "sum");
-    else
-        pp_otlp_message(&w->doc, 5, "gauge");
-    pp_otlp_list(&w->doc, "dataPoints");
-    w->open = m;
-}
-
 static void close_metric(struct writing *w)
 {
     if (!w->open)
@@ -106,8 +81,27 @@ static void write_point(void *ctx, const struct pp_metric *m, const struct pp_me
     if (m->type == PP_METRIC_INFO || (!p->histogram && !isfinite(p->value)))
         return;
     if (m != w->open) {
+        /* "pipeprobe.data_wait" and "1" of pipeprobe_data_wait_ratio. */
+        char name[100];
+        const char *unit = unit_of(m->unit);
+        size_t n = strlen(m->name), k = strlen(m->unit);
+        if (k && n > k + 1 && m->name[n - k - 1] == '_' && strcmp(m->name + n - k, m->unit) == 0)
+            n -= k + 1;
+        snprintf(name, sizeof(name), "pipeprobe.%.*s", (int)(n - strlen(PREFIX)), m->name + strlen(PREFIX));
         close_metric(w);
-        open_metric(w, m);
+        pp_otlp_item(&w->doc, 2);
+        pp_otlp_text(&w->doc, 1, "name", name);
+        pp_otlp_text(&w->doc, 2, "description", m->help);
+        if (*unit)
+            pp_otlp_text(&w->doc, 3, "unit", unit);
+        if (m->type == PP_METRIC_HISTOGRAM)
+            pp_otlp_message(&w->doc, 9, "histogram");
+        else if (m->type == PP_METRIC_COUNTER)
+            pp_otlp_message(&w->doc, 7, "sum");
+        else
+            pp_otlp_message(&w->doc, 5, "gauge");
+        pp_otlp_list(&w->doc, "dataPoints");
+        w->open = m;
     }
     pp_otlp_item(&w->doc, 1);
     if ((p->histogram || m->type == PP_METRIC_COUNTER) && w->start_ns)

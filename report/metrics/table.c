@@ -28,6 +28,15 @@ static void put_one(struct pp_metric_out *out, const char *label, const char *te
         return of ? (expression) : NAN; \
     }
 
+/* One point for each of n members of the view that is_there. */
+#define EACH(name, n, is_there, label, text, number) \
+    static void name(const struct pp_metrics_view *v, struct pp_metric_out *out) \
+    { \
+        for (size_t i = 0; i < (n); i++) \
+            if (is_there) \
+                put_one(out, label, text, (double)(number)); \
+    }
+
 /* ---- the run ---- */
 
 static void each_run(const struct pp_metrics_view *v, struct pp_metric_out *out)
@@ -52,11 +61,7 @@ static double utc_of(const struct pp_metrics_view *v, double mono_s)
            number_of(v, "run", "started_mono_ns") / 1e9;
 }
 
-static double run_start(const struct pp_metrics_view *v)
-{
-    return number_of(v, "run", "started_utc_ns") / 1e9;
-}
-
+VALUE(run_start, facts, number_of(v, "run", "started_utc_ns") / 1e9)
 VALUE(run_end, snap,
       of->last_s < of->first_s || of->at_s >= of->last_s
           ? utc_of(v, number_of(v, "run", "ended_mono_ns") / 1e9)
@@ -118,12 +123,9 @@ VALUE(cache_hits, totals,
       of->cache_hit_bytes || (v->report && !isnan(v->report->cache_hit_share)) ? (double)of->cache_hit_bytes
                                                                                : NAN)
 
-static void each_error(const struct pp_metrics_view *v, struct pp_metric_out *out)
-{
-    for (int i = 0; i < PP_LIVE_ERROR_KINDS; i++)
-        if (v->totals->errors[i].name[0])
-            put_one(out, "kind", v->totals->errors[i].name, (double)v->totals->errors[i].count);
-}
+EACH(each_error, PP_LIVE_ERROR_KINDS, v->totals->errors[i].name[0], "kind", v->totals->errors[i].name,
+     v->totals->errors[i].count)
+EACH(each_lost, 1, 1, "what", "ring_full", v->totals->dropped)
 
 static void each_worker(const struct pp_metrics_view *v, struct pp_metric_out *out)
 {
@@ -133,11 +135,6 @@ static void each_worker(const struct pp_metrics_view *v, struct pp_metric_out *o
         if (v->snap->workers[i].errors)
             put_one(out, "worker", index, (double)v->snap->workers[i].errors);
     }
-}
-
-static void each_lost(const struct pp_metrics_view *v, struct pp_metric_out *out)
-{
-    put_one(out, "what", "ring_full", (double)v->totals->dropped);
 }
 
 /* ---- the last seconds ---- */
@@ -152,18 +149,9 @@ VALUE(machine_cpu, snap, of->cpu_busy)
 VALUE(gpu_utilization, snap, of->gpu[PP_LIVE_GPU_UTILIZATION] / 100)
 VALUE(gpu_memory, snap, of->gpu[PP_LIVE_GPU_MEMORY])
 
-static void each_depth(const struct pp_metrics_view *v, struct pp_metric_out *out)
-{
-    for (size_t i = 0; i < v->snap->n_queues; i++)
-        put_one(out, "queue", v->snap->queues[i].name, v->snap->queues[i].depth);
-}
-
-static void each_capacity(const struct pp_metrics_view *v, struct pp_metric_out *out)
-{
-    for (size_t i = 0; i < v->snap->n_queues; i++)
-        if (v->snap->queues[i].capacity)
-            put_one(out, "queue", v->snap->queues[i].name, (double)v->snap->queues[i].capacity);
-}
+EACH(each_depth, v->snap->n_queues, 1, "queue", v->snap->queues[i].name, v->snap->queues[i].depth)
+EACH(each_capacity, v->snap->n_queues, v->snap->queues[i].capacity, "queue", v->snap->queues[i].name,
+     v->snap->queues[i].capacity)
 
 /* ---- the report ---- */
 
@@ -193,6 +181,7 @@ VALUE(sender_cpu, sender, of->cpu_s)
 VALUE(pushes, sender, of->pushing ? (double)of->pushes : NAN)
 VALUE(pushes_lost, sender, of->pushing ? (double)of->pushes_lost : NAN)
 #undef VALUE
+#undef EACH
 
 #define NAMED(metric, kind, in, own, words) \
     .name = "pipeprobe_" metric, .type = PP_METRIC_##kind, .unit = in, .labels = own, .help = words

@@ -326,44 +326,42 @@ static void take_words(struct pp_otlp_answer *out, const char *text, size_t n)
     free(whole);
 }
 
-/* ---- JSON ---- */
-
-static void read_json(const char *body, size_t n, int refusal, struct pp_otlp_answer *out)
-{
-    json_t *root = json_loadb(body, n, JSON_REJECT_DUPLICATES, NULL);
-    json_t *at = refusal ? root : json_object_get(root, "partialSuccess");
-    json_t *words = json_object_get(at, refusal ? "message" : "errorMessage");
-    static const char *const counts[] = {"rejectedDataPoints", "rejectedSpans"};
-    long long most = 0;
-    for (size_t i = 0; i < 2 && !refusal; i++) {
-        json_t *v = json_object_get(at, counts[i]);
-        long long rejected = json_is_integer(v)  ? json_integer_value(v)
-                             : json_is_string(v) ? strtoll(json_string_value(v), NULL, 10)
-                                                 : 0;
-        most = rejected > most ? rejected : most;
-    }
-    out->rejected = (uint64_t)most;
-    if (json_is_string(words))
-        take_words(out, json_string_value(words), json_string_length(words));
-    json_decref(root);
-}
-
-/* ---- both: some answer in JSON whatever was sent ---- */
+/* ---- an answer, in JSON or not: some answer in JSON whatever was sent ---- */
 
 /* No message of protocol buffers begins with '{'. */
-void pp_otlp_answer_read(const char *body, size_t n, uint64_t sent, struct pp_otlp_answer *out)
+void pp_otlp_answer_read(const char *body, size_t n, enum pp_otlp_said said, uint64_t sent,
+                         struct pp_otlp_answer *out)
 {
+    static const char *const counts[] = {"rejectedDataPoints", "rejectedSpans"};
     const uint8_t *at = (const uint8_t *)body, *end = at + n;
     struct field f, g;
     *out = (struct pp_otlp_answer){0};
     if (n && body[0] == '{') {
-        read_json(body, n, 0, out);
+        json_t *root = json_loadb(body, n, JSON_REJECT_DUPLICATES, NULL);
+        json_t *in = said == PP_OTLP_REFUSED ? root : json_object_get(root, "partialSuccess");
+        json_t *words = json_object_get(in, said == PP_OTLP_REFUSED ? "message" : "errorMessage");
+        long long most = 0;
+        for (size_t i = 0; i < 2 && said == PP_OTLP_TAKEN; i++) {
+            json_t *v = json_object_get(in, counts[i]);
+            long long rejected = json_is_integer(v)  ? json_integer_value(v)
+                                 : json_is_string(v) ? strtoll(json_string_value(v), NULL, 10)
+                                                     : 0;
+            most = rejected > most ? rejected : most;
+        }
+        out->rejected = (uint64_t)most;
+        if (json_is_string(words))
+            take_words(out, json_string_value(words), json_string_length(words));
+        json_decref(root);
         n = 0;
     }
-    /* {partial_success=1 {rejected=1, error_message=2}} */
     while (n && next_field(&at, end, &f)) {
         const uint8_t *in = f.bytes, *in_end = f.bytes + f.n;
-        while (f.number == 1 && f.wire == 2 && in < in_end && next_field(&in, in_end, &g)) {
+        /* google.rpc.Status {code=1, message=2} */
+        if (said == PP_OTLP_REFUSED && f.number == 2 && f.wire == 2)
+            take_words(out, (const char *)f.bytes, f.n);
+        /* {partial_success=1 {rejected=1, error_message=2}} */
+        while (said == PP_OTLP_TAKEN && f.number == 1 && f.wire == 2 && in < in_end &&
+               next_field(&in, in_end, &g)) {
             if (g.number == 1 && g.wire == 0)
                 out->rejected = (int64_t)g.value > 0 ? g.value : 0;
             if (g.number == 2 && g.wire == 2)
@@ -371,17 +369,4 @@ void pp_otlp_answer_read(const char *body, size_t n, uint64_t sent, struct pp_ot
         }
     }
     out->rejected = out->rejected < sent ? out->rejected : sent;
-}
-
-void pp_otlp_refusal_read(const char *body, size_t n, struct pp_otlp_answer *out)
-{
-    const uint8_t *at = (const uint8_t *)body, *end = at + n;
-    struct field f;
-    *out = (struct pp_otlp_answer){0};
-    if (n && body[0] == '{')
-        read_json(body, n, 1, out);
-    else /* google.rpc.Status {code=1, message=2} */
-        while (n && next_field(&at, end, &f))
-            if (f.number == 2 && f.wire == 2)
-                take_words(out, (const char *)f.bytes, f.n);
 }

@@ -112,19 +112,6 @@ static pp_status events_check(const struct pp_sink_kind *kind, const char *targe
     return PP_OK;
 }
 
-/* With the one that it is in, for DIR/rank0003. */
-static int make_directory(const char *path)
-{
-    char parent[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    int rc = mkdir(path, 0777);
-    if (rc != 0 && errno == ENOENT && slash && slash != path) {
-        snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path), path);
-        rc = mkdir(parent, 0777) == 0 || errno == EEXIST ? mkdir(path, 0777) : -1;
-    }
-    return rc == 0 || errno == EEXIST;
-}
-
 /* The name is as TensorFlow has it: seconds, host, process. */
 static pp_status events_open(const struct pp_sink_kind *kind, const struct pp_sink_opts *o, void **self,
                              struct pp_err *err)
@@ -138,9 +125,16 @@ static pp_status events_open(const struct pp_sink_kind *kind, const struct pp_si
     snprintf(host, sizeof(host), "%s", o->instance ? o->instance : "localhost");
     for (char *c = host; *c; c++)
         *c = *c == '/' || (unsigned char)*c <= ' ' ? '_' : *c;
+    const char *slash = strrchr(o->target, '/');
+    int made = head && f && mkdir(o->target, 0777) == 0;
+    if (head && f && !made && errno == ENOENT && slash && slash != o->target) {
+        /* With the one that it is in, for DIR/rank0003. */
+        snprintf(f->path, sizeof(f->path), "%.*s", (int)(slash - o->target), o->target);
+        made = (mkdir(f->path, 0777) == 0 || errno == EEXIST) && mkdir(o->target, 0777) == 0;
+    }
     if (!head || !f)
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory to write to %s", o->target);
-    else if (!make_directory(o->target))
+    else if (!made && errno != EEXIST)
         st = pp_fail_errno(err, errno, "cannot make the directory %s", o->target);
     else if ((size_t)snprintf(f->path, sizeof(f->path), "%s/events.out.tfevents.%010lld.%s.%ld.pipeprobe",
                               o->target, (long long)time(NULL), host, (long)getpid()) >= sizeof(f->path))

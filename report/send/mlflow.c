@@ -303,35 +303,6 @@ static enum pp_sent find_run(struct mlflow *p, struct pp_try *t)
 
 /* ---- what is logged ---- */
 
-static enum pp_sent attach_page(struct mlflow *p, struct pp_try *t)
-{
-    char path[400];
-    size_t n = 0;
-    struct pp_client_answer a;
-    if (!p->run.artifacts[0]) {
-        snprintf(
-            t->why, sizeof(t->why),
-            "%s keeps artifacts where only a client can write (not mlflow-artifacts:); attach the page of "
-            "'pipeprobe report FILE --format html' yourself",
-            p->sending.shown);
-        return PP_SENT_NOT;
-    }
-    char *page = p->fetch(p->ctx, PP_SINK_PAGE, &n);
-    if (!page) {
-        snprintf(t->why, sizeof(t->why), "the recording has no report to attach");
-        return PP_SENT_NOT;
-    }
-    snprintf(path, sizeof(path), "mlflow-artifacts/artifacts/%s/pipeprobe/report.html", p->run.artifacts);
-    enum pp_sent sent = ask(p, path, NULL,
-                            (struct pp_client_request){.method = "PUT",
-                                                       .headers = {"Content-Type: text/html; charset=utf-8"},
-                                                       .body = page,
-                                                       .n = n},
-                            &a, t);
-    free(page);
-    return sent;
-}
-
 static enum pp_sent mlflow_send(void *self, const char *text, size_t n, struct pp_try *t)
 {
     struct mlflow *p = self;
@@ -351,7 +322,24 @@ static enum pp_sent mlflow_send(void *self, const char *text, size_t n, struct p
     if (sent != PP_SENT || !t->last)
         return sent == PP_SENT && params != PP_SENT ? PP_SENT_PARTLY : sent;
     if (!p->has_page) {
-        page = attach_page(p, t);
+        char path[400];
+        size_t size = 0;
+        char *html = p->run.artifacts[0] ? p->fetch(p->ctx, PP_SINK_PAGE, &size) : NULL;
+        struct pp_client_request put = {
+            .method = "PUT", .headers = {"Content-Type: text/html; charset=utf-8"}, .body = html, .n = size};
+        page = PP_SENT_NOT;
+        snprintf(path, sizeof(path), "mlflow-artifacts/artifacts/%s/pipeprobe/report.html", p->run.artifacts);
+        if (html)
+            page = ask(p, path, NULL, put, &a, t);
+        else if (p->run.artifacts[0])
+            snprintf(t->why, sizeof(t->why), "the recording has no report to attach");
+        else
+            snprintf(
+                t->why, sizeof(t->why),
+                "%s keeps artifacts where only a client can write (not mlflow-artifacts:); attach the page of "
+                "'pipeprobe report FILE --format html' yourself",
+                p->sending.shown);
+        free(html);
         p->has_page = page != PP_SENT_AGAIN;
     }
     if (p->is_own && page != PP_SENT_AGAIN) {

@@ -65,7 +65,7 @@ enum pp_sent pp_otlp_send(struct pp_client *c, const struct pp_otlp_settings *s,
     /* a server that is sent credentials could have them in its words */
     int may_show = s->n_headers == 0 && !strchr(s->url, '@');
     if (taken) {
-        pp_otlp_answer_read(a.body, a.n, x->things, &told);
+        pp_otlp_answer_read(a.body, a.n, PP_OTLP_TAKEN, x->things, &told);
         x->rejected = told.rejected;
         if (!told.rejected)
             return PP_SENT;
@@ -76,7 +76,7 @@ enum pp_sent pp_otlp_send(struct pp_client *c, const struct pp_otlp_settings *s,
                  x->called, may_show && told.message[0] ? ": " : "", may_show ? told.message : "");
         return PP_SENT_PARTLY;
     }
-    pp_otlp_refusal_read(a.body, a.code ? a.n : 0, &told);
+    pp_otlp_answer_read(a.body, a.code ? a.n : 0, PP_OTLP_REFUSED, 0, &told);
     if (may_show && told.message[0])
         snprintf(x->why, sizeof(x->why), "%.280s (%s)", a.why, told.message);
     else

@@ -22,14 +22,14 @@ static void check(const struct pp_otlp_answer *a)
 static void fuzz_answer(const char *body, size_t n)
 {
     struct pp_otlp_answer a;
-    pp_otlp_answer_read(body, n, SENT, &a);
+    pp_otlp_answer_read(body, n, PP_OTLP_TAKEN, SENT, &a);
     check(&a);
 }
 
 static void fuzz_refusal(const char *body, size_t n)
 {
     struct pp_otlp_answer a;
-    pp_otlp_refusal_read(body, n, &a);
+    pp_otlp_answer_read(body, n, PP_OTLP_REFUSED, 0, &a);
     check(&a);
 }
 

@@ -303,7 +303,7 @@ static void print_answer(const struct attach_rows *r, const struct attach_enter 
     if (!is_verdict && st != PP_OK) /* its stacks tell nothing */
         pp_page_text(&page, PP_TONE_PLAIN, "No verdict:", ATTACH_INDENT, 0, err.text);
     attach_print_rest(r, gpu, is_verdict, *e->why.text ? e->why.text : NULL, &page);
-    pp_looks_free(&seen);
+    pp_ops_free(&seen.ops);
 }
 
 static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)

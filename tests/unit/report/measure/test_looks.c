@@ -77,7 +77,7 @@ static void test_the_wait_has_its_interval(void **state)
     assert_true(fabs(l.wait_high - 0.639) < 0.003 && fabs(l.wait_low - 0.561) < 0.003);
     assert_true(isnan(l.busy) && isnan(l.on_cpu));
     assert_true(l.ops.n_steps == 1 && strcmp(l.ops.steps[0].place, "train.py:80") == 0);
-    pp_looks_free(&l);
+    pp_ops_free(&l.ops);
 }
 
 /* Twelve seconds of waiting, then none: those are 30 observations, and not 600. */
@@ -88,7 +88,7 @@ static void test_waits_that_come_in_bursts_are_less_sure(void **state)
     struct pp_looks l = judge();
     assert_true(fabs(l.wait - 0.4) < 1e-9);
     assert_true(l.wait_high - l.wait_low > 0.3);
-    pp_looks_free(&l);
+    pp_ops_free(&l.ops);
 }
 
 static void test_the_thread_that_takes_batches_trains(void **state)
@@ -97,12 +97,12 @@ static void test_the_thread_that_takes_batches_trains(void **state)
     watch(BESIDE, 5, WAITS, STEP);
     struct pp_looks l = judge();
     assert_true(l.looks == 600 && fabs(l.wait - 0.5) < 1e-9);
-    pp_looks_free(&l);
+    pp_ops_free(&l.ops);
     watch(MAIN, 0, 0, STEP);
     watch(BESIDE, 0, 0, SERVES);
     l = judge();
     assert_true(l.looks == 600 && l.wait == 0 && strcmp(l.ops.steps[0].place, "train.py:80") == 0);
-    pp_looks_free(&l);
+    pp_ops_free(&l.ops);
 }
 
 /* Without workers the training thread makes the batches: it waits, and the line is known. */
@@ -113,7 +113,7 @@ static void test_a_trainer_that_makes_its_batches_waits(void **state)
     struct pp_looks l = judge();
     assert_true(fabs(l.wait - 0.75) < 1e-9 && fabs(l.makes - 0.75) < 1e-9 && l.on_cpu == 1);
     assert_true(l.ops.n_ops == 1 && strcmp(l.ops.ops[0].place, "train.py:40") == 0);
-    pp_looks_free(&l);
+    pp_ops_free(&l.ops);
 }
 
 static void test_workers_compute_read_or_idle(void **state)
@@ -125,7 +125,7 @@ static void test_workers_compute_read_or_idle(void **state)
     assert_true(fabs(l.busy - 0.9) < 1e-9 && l.workers_looks == 600);
     assert_true(fabs(l.on_cpu - 1 / 3.0) < 1e-9 && fabs(l.in_read - 2 / 3.0) < 1e-9);
     assert_string_equal(l.ops.ops[0].place, "train.py:41");
-    pp_looks_free(&l);
+    pp_ops_free(&l.ops);
 }
 
 static void test_nothing_seen_is_no_number(void **state)
@@ -133,7 +133,7 @@ static void test_nothing_seen_is_no_number(void **state)
     look(0, WORKER, WORK, 'D');
     struct pp_looks l = judge();
     assert_true(l.looks == 0 && isnan(l.wait) && l.busy == 1 && l.in_read == 1);
-    pp_looks_free(&l);
+    pp_ops_free(&l.ops);
 }
 
 int main(void)
