@@ -156,10 +156,10 @@ static int on_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, siz
     return 0;
 }
 
-/* A process that met a part of the ranks alone says so (collectors/attach/python/meets.c). */
-static void look_for_groups(void *ctx, const char *key, const char *value, const char *unit, int numeric)
+void pp_process_note_find(void *ctx, const char *key, const char *value, const char *unit, int numeric)
 {
-    *(int *)ctx |= value && strstr(value, "clocks are not compared") != NULL;
+    struct pp_process_note *note = ctx;
+    note->is_there |= value && strstr(value, note->words) != NULL;
 }
 
 pp_status pp_collective_ends_read(const struct pp_source *s, struct pp_collective_ends *io,
@@ -173,9 +173,10 @@ pp_status pp_collective_ends_read(const struct pp_source *s, struct pp_collectiv
             wanted.thread = trainers++ ? NULL : &rows[i].id; /* the one saves to read the others */
     uint64_t bad = 0;
     struct ends e = {.source = s, .to = io};
-    int groups = 0;
-    pp_status st = s->each_meta(s->ctx, "process_note", look_for_groups, &groups, err);
-    if (st != PP_OK || groups)
+    /* A process that met a part of the ranks alone says so. */
+    struct pp_process_note groups = {.words = "clocks are not compared"};
+    pp_status st = s->each_meta(s->ctx, "process_note", pp_process_note_find, &groups, err);
+    if (st != PP_OK || groups.is_there)
         return st;
     st = s->each_chunk(s->ctx, &wanted, on_chunk, &e, &bad, err);
     return st == PP_OK && e.no_memory ? pp_fail(err, PP_E_NO_MEMORY, "no memory to align %s", s->path) : st;

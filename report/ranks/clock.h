@@ -53,6 +53,14 @@ struct pp_collective_ends {
     uint64_t *at; /* n, to be freed */
     size_t n;
 };
+/* A function of each_meta: whether one of the notes of a recording's processes has these words
+ * (collectors/attach/python/meets.c). */
+struct pp_process_note {
+    const char *words;
+    int is_there;
+};
+void pp_process_note_find(void *note, const char *key, const char *value, const char *unit, int numeric);
+
 /* Adds those of a recording; none where some were of a part of the ranks. None are batches beyond 2^21. */
 pp_status pp_collective_ends_read(const struct pp_source *s, struct pp_collective_ends *io,
                                   struct pp_err *err);

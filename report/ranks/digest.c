@@ -206,22 +206,6 @@ static struct pp_rank_row known_of(const struct pp_digest *d)
     return known;
 }
 
-static pp_status check_all(const struct pp_digest *a, const struct pp_digest *b, struct pp_err *err)
-{
-    struct pp_rank_row first = known_of(a), second = known_of(b);
-    second.rank = -2; /* ranks are compared below */
-    pp_status st = a->n_rows && b->n_rows ? check_pair(&first, &second, err) : PP_OK;
-    for (size_t i = 0, k = 0; st == PP_OK && i < a->n_rows && k < b->n_rows;) {
-        if (a->rows[i].rank == b->rows[k].rank)
-            st = check_pair(&a->rows[i], &b->rows[k], err);
-        else if (a->rows[i].rank < b->rows[k].rank)
-            i++;
-        else
-            k++;
-    }
-    return st;
-}
-
 /* ---- merging: two rising lists become one ---- */
 
 static struct pp_rank_top merge_top(const struct pp_rank_top *a, const struct pp_rank_top *b)
@@ -269,7 +253,17 @@ pp_status pp_digest_merge(struct pp_digest *into, const struct pp_digest *from, 
         i += x <= y;
         k += y <= x;
     }
-    pp_status st = check_all(into, from, err);
+    struct pp_rank_row known = known_of(into), others = known_of(from);
+    others.rank = -2; /* ranks are compared below */
+    pp_status st = into->n_rows && from->n_rows ? check_pair(&known, &others, err) : PP_OK;
+    for (size_t i = 0, k = 0; st == PP_OK && i < into->n_rows && k < from->n_rows;) {
+        if (into->rows[i].rank == from->rows[k].rank)
+            st = check_pair(&into->rows[i], &from->rows[k], err);
+        else if (into->rows[i].rank < from->rows[k].rank)
+            i++;
+        else
+            k++;
+    }
     if (st != PP_OK)
         return st;
     struct pp_rank_row *rows = malloc((n_rows ? n_rows : 1) * sizeof(*rows));

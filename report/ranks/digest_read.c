@@ -117,13 +117,6 @@ static pp_status read_identity(const struct pp_source *s, struct pp_rank_row *r,
     return PP_OK;
 }
 
-/* A process that could not see all of its waits for other ranks says so (collectors/attach/python/meets.c):
- * what it recorded of them is not the whole. */
-static void look_for_unseen(void *ctx, const char *key, const char *value, const char *unit, int numeric)
-{
-    *(int *)ctx |= value && strstr(value, "waits for other ranks are not recorded") != NULL;
-}
-
 /* ---- the whole ---- */
 
 /* Who it is, and what its clock says. What was counted before stays. PP_E_USAGE: it is of no rank. */
@@ -257,9 +250,11 @@ static pp_status digest_pass_collectives(struct digest_pass *p, const struct pp_
 /* Whether its waits for other ranks are whole, and the ends of its collectives. */
 static pp_status digest_pass_waits(struct digest_pass *p, const struct pp_source *s, struct pp_err *err)
 {
-    int unseen = 0;
-    pp_status st = s->each_meta(s->ctx, "process_note", look_for_unseen, &unseen, err);
-    p->row.met = p->row.collective_ns > 0 && !unseen;
+    /* A process that could not see all of its waits for other ranks says so: what it recorded of them is not
+     * the whole. */
+    struct pp_process_note unseen = {.words = "waits for other ranks are not recorded"};
+    pp_status st = s->each_meta(s->ctx, "process_note", pp_process_note_find, &unseen, err);
+    p->row.met = p->row.collective_ns > 0 && !unseen.is_there;
     return st == PP_OK && p->row.met ? pp_collective_ends_read(s, &p->ends, err) : st;
 }
 

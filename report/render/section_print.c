@@ -140,23 +140,15 @@ struct pp_section_rows pp_section_gpu_rows(const struct pp_report *r, struct pp_
 
 /* ---- text ---- */
 
-struct cell {
-    char *to;
-    size_t n, size;
-};
-
-static void append_text(void *ctx, const char *text, int is_stranger)
+static void append_text(void *buf, const char *text, int is_stranger)
 {
-    struct cell *cell = ctx;
-    snprintf(cell->to + cell->n, cell->size - cell->n, "%s", text);
-    cell->n += strlen(cell->to + cell->n);
+    pp_text_add(buf, PP_CELL_TEXT, "%s", text);
 }
 
 /* A cell's text; in buf, or as it lies in the report. */
 static const char *text_cell(const struct pp_section_rows *rows, const struct pp_section_column *c,
                              const void *row, char buf[PP_CELL_TEXT])
 {
-    struct cell cell = {.to = buf, .size = PP_CELL_TEXT};
     if (c->words)
         return c->words(row, PP_IN_TEXT, buf);
     buf[0] = '\0';
@@ -168,7 +160,7 @@ static const char *text_cell(const struct pp_section_rows *rows, const struct pp
         snprintf(buf, PP_CELL_TEXT, "  %.*s%.*s", full, "################", LENGTH - full,
                  "................");
     } else {
-        pp_section_cell(rows, c, row, append_text, &cell);
+        pp_section_cell(rows, c, row, append_text, buf);
     }
     return buf;
 }

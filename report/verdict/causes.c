@@ -34,20 +34,6 @@ const struct pp_rule *pp_cause_of_starving(const struct pp_facts *f)
     return NULL;
 }
 
-static const char *why_not(const struct pp_values *v, const struct pp_rule *rule, struct pp_arena *arena)
-{
-    const struct pp_condition *c = missed_by(v, rule);
-    char value[48], limit[160];
-    if (!c)
-        return "also true; an earlier rule named the cause";
-    if (c->fact == PP_METRIC_OWNER)
-        return "another phase causes the stalls";
-    return pp_arena_printf(arena, "%s is %s, not %s", v->facts[c->fact].text,
-                           isnan(v->number[c->fact]) ? "unknown"
-                                                     : pp_fact_value(v, c->fact, value, sizeof(value)),
-                           pp_condition_text(c, v->facts, limit, sizeof(limit)));
-}
-
 /* A row that misses what was not recorded says less than another row of its cause that misses by a number. */
 static int says_less(const struct pp_values *v, const struct pp_rule *rules, size_t n, size_t i)
 {
@@ -72,6 +58,8 @@ void pp_causes_reject(const struct pp_facts *f, struct pp_arena *arena, struct p
     for (size_t s = 0; s < sizeof(sets) / sizeof(*sets); s++)
         for (size_t i = 0; i < sets[s].n; i++) {
             struct pp_report_rejected *all = verdict->rejected, *to;
+            const struct pp_condition *c;
+            char value[48], limit[160];
             const struct pp_rule *r = &sets[s].rules[i];
             int said = !r->l2 || (verdict->l1 && verdict->l2 && strcmp(verdict->l1, r->l1) == 0 &&
                                   strcmp(verdict->l2, r->l2) == 0);
@@ -81,7 +69,17 @@ void pp_causes_reject(const struct pp_facts *f, struct pp_arena *arena, struct p
             if (said || says_less(&v, sets[s].rules, sets[s].n, i) ||
                 !(to = pp_arena_push(arena, (void **)&all, &verdict->n_rejected, sizeof(*to))))
                 continue;
-            *to = (struct pp_report_rejected){.l1 = r->l1, .l2 = r->l2, .why = why_not(&v, r, arena)};
+            *to = (struct pp_report_rejected){.l1 = r->l1, .l2 = r->l2};
+            if (!(c = missed_by(&v, r)))
+                to->why = "also true; an earlier rule named the cause";
+            else if (c->fact == PP_METRIC_OWNER)
+                to->why = "another phase causes the stalls";
+            else
+                to->why = pp_arena_printf(arena, "%s is %s, not %s", v.facts[c->fact].text,
+                                          isnan(v.number[c->fact])
+                                              ? "unknown"
+                                              : pp_fact_value(&v, c->fact, value, sizeof(value)),
+                                          pp_condition_text(c, v.facts, limit, sizeof(limit)));
             verdict->rejected = all;
         }
 }

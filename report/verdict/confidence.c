@@ -28,19 +28,6 @@ static double lead(const struct pp_facts *f, double explained)
     return isnan(ahead) ? 0.5 : 0.5 + 0.5 * ahead;
 }
 
-/* Of a cause that is about CPUs. */
-static double clear_of_others(const struct pp_facts *f, const struct pp_rule *cause)
-{
-    double others = f->metric[PP_METRIC_CONTENDED], with_workers = f->metric[PP_METRIC_G_CPUS_WORKERS],
-           gain = fmax(f->metric[PP_METRIC_G_CPUS], 0),
-           clear = 1 - 0.5 * (isnan(others) ? 0.5 : fmin(others, 1));
-    if (pp_rule_asks(cause, PP_METRIC_CONTENDED) && !isnan(with_workers)) {
-        double workers = fmax((1 + with_workers) / (1 + gain) - 1, 0);
-        clear *= gain + workers > 0 ? gain / (gain + workers) : 1;
-    }
-    return clear;
-}
-
 enum factor { SIDE, LEAD, FIDELITY, CLEAR, FACTORS };
 
 void pp_confidence_judge(const struct pp_facts *f, const struct pp_rule *cause, int bound,
@@ -56,6 +43,14 @@ void pp_confidence_judge(const struct pp_facts *f, const struct pp_rule *cause, 
                      (cause->relief.compare != PP_NO_CONDITION || pp_rule_asks(cause, PP_METRIC_G_WORKERS));
     if (f->trace) /* calibrated on recordings */
         return;
+    double others = f->metric[PP_METRIC_CONTENDED], with_workers = f->metric[PP_METRIC_G_CPUS_WORKERS],
+           gain = fmax(f->metric[PP_METRIC_G_CPUS], 0), clear = 1;
+    if (bound && about_cpus)
+        clear -= 0.5 * (isnan(others) ? 0.5 : fmin(others, 1));
+    if (bound && about_cpus && pp_rule_asks(cause, PP_METRIC_CONTENDED) && !isnan(with_workers)) {
+        double workers = fmax((1 + with_workers) / (1 + gain) - 1, 0);
+        clear *= gain + workers > 0 ? gain / (gain + workers) : 1;
+    }
     const double factor[FACTORS] = {
         /* the chance that the true share lies on the same side of the threshold as the measured one */
         [SIDE] = se > 0      ? 1 - 0.5 * erfc(off / se / sqrt(2))
@@ -63,7 +58,7 @@ void pp_confidence_judge(const struct pp_facts *f, const struct pp_rule *cause, 
                              : 1,
         [LEAD] = cause && bound ? lead(f, v->explained) : 1,
         [FIDELITY] = cause && bound ? 0.8 + 0.2 * fidelity : 1,
-        [CLEAR] = bound && about_cpus ? clear_of_others(f, cause) : 1};
+        [CLEAR] = clear};
     v->confidence_score = factor[SIDE] * factor[LEAD] * factor[FIDELITY] * factor[CLEAR];
     v->confidence = pp_confidence_of(v->confidence_score);
     v->certainty = isnan(v->confidence)               ? NULL

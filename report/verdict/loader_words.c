@@ -317,24 +317,6 @@ static void speak_of_action(const struct pp_loader_words *w, int reads, struct p
         v->action.words = pp_action_plain(said, arena);
 }
 
-/* ---- DALI, which remedies have words of ---- */
-
-static void speak_as_dali(struct pp_report_verdict *v, struct pp_arena *arena)
-{
-    static const char same[] = "the same; "; /* the next step has said that */
-    const char *dali = v->remedy ? v->remedy->dali : NULL;
-    static const char *const as_in_pytorch[] = {"the same as in PyTorch", "the same in the training loop"};
-    int as_theirs = 0; /* of what is done in the training loop */
-    for (size_t i = 0; dali && i < sizeof(as_in_pytorch) / sizeof(*as_in_pytorch); i++)
-        as_theirs |= strncmp(dali, as_in_pytorch[i], strlen(as_in_pytorch[i])) == 0;
-    v->action.python = v->action.words = NULL;
-    if (as_theirs)
-        v->action.words = pp_action_plain(v->remedy->pytorch, arena);
-    else if (v->remedy)
-        v->action.dali = pp_action_plain(
-            dali && strncmp(dali, same, sizeof(same) - 1) == 0 ? dali + sizeof(same) - 1 : dali, arena);
-}
-
 void pp_loader_words_speak(struct pp_report *r, struct pp_arena *arena)
 {
     struct pp_report_verdict *v = &r->verdict;
@@ -360,10 +342,24 @@ void pp_loader_words_speak(struct pp_report *r, struct pp_arena *arena)
     v->then = pp_loader_words_sentence(w, reads, v->then, arena);
     v->other = pp_loader_words_sentence(w, reads, v->other, arena);
     speak_of_changes(w, reads, r, arena);
-    if (is_dali(w))
-        speak_as_dali(v, arena);
-    else
+    if (is_dali(w)) {                            /* which remedies have words of */
+        static const char same[] = "the same; "; /* the next step has said that */
+        static const char *const as_in_pytorch[] = {"the same as in PyTorch",
+                                                    "the same in the training loop"};
+        const char *dali = v->remedy ? v->remedy->dali : NULL;
+        int as_theirs = 0; /* of what is done in the training loop */
+        for (size_t i = 0; dali && i < sizeof(as_in_pytorch) / sizeof(*as_in_pytorch); i++)
+            as_theirs |= strncmp(dali, as_in_pytorch[i], strlen(as_in_pytorch[i])) == 0;
+        if (dali && strncmp(dali, same, sizeof(same) - 1) == 0)
+            dali += sizeof(same) - 1;
+        v->action.python = v->action.words = NULL;
+        if (as_theirs)
+            v->action.words = pp_action_plain(v->remedy->pytorch, arena);
+        else if (v->remedy)
+            v->action.dali = pp_action_plain(dali, arena);
+    } else {
         speak_of_action(w, reads, v, arena);
+    }
     for (size_t i = 0; i < r->n_findings; i++)
         if (r->findings[i].next_step)
             r->findings[i].next_step = pp_loader_words_sentence(w, reads, r->findings[i].next_step, arena);

@@ -395,24 +395,6 @@ double pp_signals_own_without_workers(const struct pp_signals *s, double handed)
     return saves && s->own_wait >= PP_LEAST_SHARE ? s->own[PP_METRIC_G_NO_WORKERS] : 0;
 }
 
-/* A verdict asks for it, at a glance too, where other predictions have no interval. */
-static pp_status add_least_of_pinned(const struct pp_costs *c, struct pp_signals *s, struct pp_err *err)
-{
-    const struct pp_fix *f = pp_signals_fix(s, "pinned");
-    double *least = &s->metric[PP_METRIC_G_PINNED_LEAST];
-    struct pp_costs whole = *c;
-    struct pp_prediction p;
-    *least = f ? f->p.gain_low : 0;
-    if (!f || !isnan(*least) || !(s->metric[PP_METRIC_COPY_BLOCKS] >= PP_LEAST_SHARE) ||
-        f->p.gain < PP_WORTH_A_FIX)
-        return PP_OK;
-    whole.glance = 0;
-    whole.base = NULL; /* those are of shorter replays */
-    pp_status st = pp_whatif(&whole, &f->knobs, &p, err);
-    *least = st == PP_OK ? p.gain_low : NAN;
-    return st;
-}
-
 pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_err *err)
 {
     memset(out, 0, sizeof(*out));
@@ -446,7 +428,19 @@ pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_
         st = rank_fixes(c, out, err);
     if (st == PP_OK) {
         add_gains(out);
-        st = add_least_of_pinned(c, out, err);
+        /* A verdict asks for it, at a glance too, where other predictions have no interval. */
+        const struct pp_fix *pinned = pp_signals_fix(out, "pinned");
+        double *least = &out->metric[PP_METRIC_G_PINNED_LEAST];
+        *least = pinned ? pinned->p.gain_low : 0;
+        if (pinned && isnan(*least) && out->metric[PP_METRIC_COPY_BLOCKS] >= PP_LEAST_SHARE &&
+            !(pinned->p.gain < PP_WORTH_A_FIX)) {
+            struct pp_costs whole = *c;
+            struct pp_prediction p;
+            whole.glance = 0;
+            whole.base = NULL; /* those are of shorter replays */
+            st = pp_whatif(&whole, &pinned->knobs, &p, err);
+            *least = st == PP_OK ? p.gain_low : NAN;
+        }
     }
     if (st == PP_OK)
         st = add_own(c, out, err);

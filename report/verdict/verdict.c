@@ -470,9 +470,13 @@ void pp_verdict_judge(const struct pp_facts *measured, struct pp_arena *arena, s
                *doubt = facts->trace ? pp_trace_doubt(facts, guard != NULL, arena, &next_step) : NULL;
     if (outside && pp_rule_asks(outside, PP_METRIC_ITERATOR_OF)) /* of which the guards would see no batch */
         judge_outside(&j, outside, pp_level_moderate);
-    else if (doubt)
-        pp_judge_doubt(&j, doubt, next_step);
-    else if (guard)
+    else if (doubt) { /* of a trace, whose waits are not known, or not well enough */
+        out->l0 = "inconclusive";
+        out->reason = doubt;
+        out->sentence = pp_arena_printf(arena, "INCONCLUSIVE: %s", doubt);
+        pp_judge_next_step(&j, next_step);
+        pp_judge_evidence(&j, PP_METRIC_BATCHES, NULL, 0);
+    } else if (guard)
         pp_judge_inconclusive(&j, guard);
     else if (!facts->has_step)
         judge_ceiling(&j);

@@ -29,24 +29,6 @@ const struct pp_guard_rule *pp_judge_guard(const struct pp_facts *f)
     return NULL;
 }
 
-/* How much longer the job has to run, where it is known how long a batch takes. */
-static const char *advise_program(const struct judge *j)
-{
-    const struct pp_facts *f = j->facts;
-    char time[32], batches[40];
-    double missing = fmax(10 - f->metric[PP_METRIC_BATCHES], 1e9 / f->metric[PP_METRIC_BATCH_TIME]),
-           more = ceil(missing), more_ns = more * f->metric[PP_METRIC_BATCH_TIME];
-    if (!(more >= 1) || !(more_ns < 1e13))
-        return "Let the program run longer: the recording ends when the program does. More epochs or steps in the program itself, or a larger data set.";
-    if (more_ns < 1e11)
-        snprintf(time, sizeof(time), "%.0f s", fmax(ceil(more_ns / 1e9), 1));
-    else
-        pp_text_duration(time, sizeof(time), more_ns);
-    return pp_arena_printf(j->arena,
-                           "Let the job take %s more, about %s: more steps or epochs, or a larger data set.",
-                           pp_text_counted(batches, sizeof(batches), more, "batch", "batches"), time);
-}
-
 /* A recording is made longer by what ended it. `pipeprobe exec` and libpipeprobe have no say in that. */
 static void advise_longer(const struct judge *j)
 {
@@ -55,14 +37,27 @@ static void advise_longer(const struct judge *j)
     double of_window = 1e9 / fmax(f->metric[PP_METRIC_WINDOW], 1e8),
            of_batches = 10 / fmax(f->metric[PP_METRIC_BATCHES], 1),
            more = f->batches * 1.5 * fmin(fmax(of_window, of_batches), 10);
+    /* Batches for which the job has to run longer, where it is known how long one takes. */
+    double missing = ceil(fmax(10 - f->metric[PP_METRIC_BATCHES], 1e9 / f->metric[PP_METRIC_BATCH_TIME]));
+    char time[32], batches[40];
     const char *step = NULL;
     if (f->trace)
         step = pp_trace_more_steps(f);
     else if (f->program && strcmp(by, "duration") == 0)
         step = "Give exec a longer --duration.";
-    else if (f->program)
-        step = advise_program(j);
-    else if (strcmp(by, "steps") == 0)
+    else if (f->program && !(missing >= 1 && missing * f->metric[PP_METRIC_BATCH_TIME] < 1e13))
+        step =
+            "Let the program run longer: the recording ends when the program does. More epochs or steps in the program itself, or a larger data set.";
+    else if (f->program) {
+        double missing_ns = missing * f->metric[PP_METRIC_BATCH_TIME];
+        if (missing_ns < 1e11)
+            snprintf(time, sizeof(time), "%.0f s", fmax(ceil(missing_ns / 1e9), 1));
+        else
+            pp_text_duration(time, sizeof(time), missing_ns);
+        step = pp_arena_printf(
+            j->arena, "Let the job take %s more, about %s: more steps or epochs, or a larger data set.",
+            pp_text_counted(batches, sizeof(batches), missing, "batch", "batches"), time);
+    } else if (strcmp(by, "steps") == 0)
         step = pp_arena_printf(j->arena,
                                "Give more steps: --steps %.0f, or --duration 30s in place of --steps.",
                                ceil(more / 10) * 10);
@@ -215,17 +210,6 @@ static const char *advise_missing(const struct pp_facts *f)
     return f->metric[PP_METRIC_BUSY_CPUS] >= 0.9
                ? "Record again while nothing else runs on these CPUs, and see whether it is still so."
                : "Record longer, and see what the trainer does meanwhile: py-spy dump -p PID.";
-}
-
-/* A trace whose waits are not known, or not well enough. */
-void pp_judge_doubt(const struct judge *j, const char *reason, const char *next_step)
-{
-    struct pp_report_verdict *v = j->out;
-    v->l0 = "inconclusive";
-    v->reason = reason;
-    v->sentence = pp_arena_printf(j->arena, "INCONCLUSIVE: %s", reason);
-    pp_judge_next_step(j, next_step);
-    pp_judge_evidence(j, PP_METRIC_BATCHES, NULL, 0);
 }
 
 void pp_judge_missing(const struct judge *j)

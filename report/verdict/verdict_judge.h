@@ -28,5 +28,3 @@ void pp_judge_inconclusive(const struct judge *j, const struct pp_guard_rule *g)
 void pp_judge_unexplained(const struct judge *j);
 /* No rule of a cause holds. */
 void pp_judge_missing(const struct judge *j);
-/* Of a trace, whose waits are not known, or not well enough. */
-void pp_judge_doubt(const struct judge *j, const char *reason, const char *next_step);

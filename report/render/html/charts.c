@@ -298,36 +298,12 @@ static const char *class_of(pp_phase phase)
     }
 }
 
-static void put_lane(FILE *out, const struct pp_report_batch *b, const struct pp_report_bar_row *row,
-                     size_t at)
-{
-    double scale = PP_HTML_WIDTH / (b->end_ns - b->start_ns);
-    char buf[32];
-    for (size_t i = 0; i < row->n_bars; i++) {
-        const struct pp_report_bar *bar = &row->bars[i];
-        const struct pp_phase_info *info = pp_phase_info(bar->phase);
-        int thin = class_of(bar->phase)[0] == 'i';
-        fprintf(out, "<rect class=\"%s%s\"", class_of(bar->phase), bar->other ? " other" : "");
-        pp_svg_attr(out, "x", (bar->start_ns - b->start_ns) * scale);
-        pp_svg_attr(out, "y", (double)at * LANE_ROW + (thin ? 10 : 4));
-        pp_svg_attr(out, "width", fmax((bar->end_ns - bar->start_ns) * scale, 0.5));
-        pp_svg_attr(out, "height", thin ? 4 : LANE_ROW - 8);
-        fprintf(out, "><title>%s%s, %s</title></rect>", info ? info->name : "?",
-                bar->other ? " (another batch)" : "",
-                pp_text_duration(buf, sizeof(buf), bar->end_ns - bar->start_ns));
-        double lack = (LANE_ROW - 8) * pp_html_percent(bar->lack_ns, bar->end_ns - bar->start_ns) / 100;
-        if (lack >= 1) /* in proportion, below: when in the step it was is not recorded */
-            pp_svg_rect(out, "starved", (bar->start_ns - b->start_ns) * scale,
-                        (double)at * LANE_ROW + LANE_ROW - 4 - lack, (bar->end_ns - bar->start_ns) * scale,
-                        lack);
-    }
-}
-
 /* A row per thread, and an axis of the time since the trainer asked. */
 static void put_gantt(FILE *out, const struct pp_report_batch *b)
 {
     static const double steps[] = {1, 2, 5};
-    double height = (double)b->n_rows * LANE_ROW, range = b->end_ns - b->start_ns, step = 0;
+    double height = (double)b->n_rows * LANE_ROW, range = b->end_ns - b->start_ns, step = 0,
+           scale = PP_HTML_WIDTH / range;
     double zero = PP_HTML_WIDTH * pp_html_percent(-b->start_ns, range) / 100;
     double waited = PP_HTML_WIDTH * pp_html_percent(b->wait_ns, range) / 100;
     char buf[32];
@@ -341,7 +317,23 @@ static void put_gantt(FILE *out, const struct pp_report_batch *b)
     pp_svg_begin(out, "full", PP_HTML_WIDTH, height, "Threads that worked on the batch, over time");
     pp_svg_rect(out, "waited", zero, 0, waited, height);
     for (size_t i = 0; i < b->n_rows; i++)
-        put_lane(out, b, &b->rows[i], i);
+        for (size_t k = 0; k < b->rows[i].n_bars; k++) {
+            const struct pp_report_bar *bar = &b->rows[i].bars[k];
+            const struct pp_phase_info *info = pp_phase_info(bar->phase);
+            double ns = bar->end_ns - bar->start_ns, x = (bar->start_ns - b->start_ns) * scale,
+                   top = (double)i * LANE_ROW,
+                   lack = (LANE_ROW - 8) * pp_html_percent(bar->lack_ns, ns) / 100;
+            int thin = class_of(bar->phase)[0] == 'i';
+            fprintf(out, "<rect class=\"%s%s\"", class_of(bar->phase), bar->other ? " other" : "");
+            pp_svg_attr(out, "x", x);
+            pp_svg_attr(out, "y", top + (thin ? 10 : 4));
+            pp_svg_attr(out, "width", fmax(ns * scale, 0.5));
+            pp_svg_attr(out, "height", thin ? 4 : LANE_ROW - 8);
+            fprintf(out, "><title>%s%s, %s</title></rect>", info ? info->name : "?",
+                    bar->other ? " (another batch)" : "", pp_text_duration(buf, sizeof(buf), ns));
+            if (lack >= 1) /* in proportion, below: when in the step it was is not recorded */
+                pp_svg_rect(out, "starved", x, top + LANE_ROW - 4 - lack, ns * scale, lack);
+        }
     pp_svg_rect(out, "mark", zero - 0.75, 0, 1.5, height);
     pp_svg_end(out);
     fputs("</div></div>\n", out);

@@ -85,18 +85,6 @@ static void put_verdict(FILE *out, const struct pp_report *r)
 
 /* ---- headline numbers ---- */
 
-static void put_tile(FILE *out, const char *name, enum pp_html_form form, double value, const char *key,
-                     const char *of)
-{
-    char text[64];
-    fprintf(out, "<div class=\"tile\"><p>%s</p><p class=\"big\">", name);
-    if (key)
-        pp_html_num(out, form, value, "%s", key);
-    else /* the document has no such number */
-        fputs(pp_text_percent(text, sizeof(text), value), out);
-    fprintf(out, "<small>%s</small></p></div>\n", of);
-}
-
 static void put_tiles(FILE *out, const struct pp_report *r)
 {
     const struct pp_report_phase *wait = pp_report_find_phase(r, PP_PHASE_DATA_WAIT);
@@ -104,7 +92,8 @@ static void put_tiles(FILE *out, const struct pp_report *r)
                        ? pp_report_rest_share(r)
                        : NAN; /* as the first sentence says it */
     const char *all = r->boundary_s > 0 ? "between boundaries" : "of the time";
-    char p99[64] = "";
+    int counted = !isnan(r->samples_per_s);
+    char p99[64] = "", text[64];
     if (wait)
         snprintf(p99, sizeof(p99), "phases.%zu.p99_ns", (size_t)(wait - r->phases));
     const struct {
@@ -113,6 +102,9 @@ static void put_tiles(FILE *out, const struct pp_report *r)
         double value;
         const char *key, *of;
     } shown[] = {
+        /* a foreign program's ranges carry no sample counts */
+        {"Throughput", PP_HTML_RATE, counted ? r->samples_per_s : r->batches_per_s,
+         counted ? "samples_per_s" : "batches_per_s", counted ? "samples/s" : "batches/s"},
         {"Waits for data", PP_HTML_SHARE, r->data_wait_share, "data_wait_share", all},
         {"Waits for a CPU", PP_HTML_SHARE, lacks, NULL, all},
         {"Accelerator utilisation", PP_HTML_SHARE, r->accelerator_utilization_share,
@@ -125,13 +117,16 @@ static void put_tiles(FILE *out, const struct pp_report *r)
         {"From page cache", PP_HTML_SHARE, r->cache_hit_share, "cache_hit_share", "of bytes read"},
     };
     fputs("<div class=\"tiles\">", out);
-    if (isnan(r->samples_per_s)) /* a foreign program's ranges carry no sample counts */
-        put_tile(out, "Throughput", PP_HTML_RATE, r->batches_per_s, "batches_per_s", "batches/s");
-    else
-        put_tile(out, "Throughput", PP_HTML_RATE, r->samples_per_s, "samples_per_s", "samples/s");
-    for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
-        if (!isnan(shown[i].value))
-            put_tile(out, shown[i].name, shown[i].form, shown[i].value, shown[i].key, shown[i].of);
+    for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
+        if (i && isnan(shown[i].value)) /* the throughput is there in any case */
+            continue;
+        fprintf(out, "<div class=\"tile\"><p>%s</p><p class=\"big\">", shown[i].name);
+        if (shown[i].key)
+            pp_html_num(out, shown[i].form, shown[i].value, "%s", shown[i].key);
+        else /* the document has no such number */
+            fputs(pp_text_percent(text, sizeof(text), shown[i].value), out);
+        fprintf(out, "<small>%s</small></p></div>\n", shown[i].of);
+    }
     fputs("<div class=\"tile\"><p>Errors</p><p class=\"big\">", out);
     pp_html_num(out, PP_HTML_COUNT, (double)r->errors, "error_count");
     fputs("<small>", out);
