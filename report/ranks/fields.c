@@ -124,11 +124,6 @@ void ranks_forget_numbers(const struct pp_field *fields, void *row)
             *(double *)((char *)row + fields->at) = NAN;
 }
 
-int pp_ranks_json(const struct pp_ranks *r, FILE *out)
-{
-    return pp_fields_json(pp_ranks_fields, r, out);
-}
-
 /* The one most often last first; of equals the lower rank; those that were not compared behind them. */
 static int by_last(const void *a, const void *b)
 {

@@ -14,16 +14,6 @@ static void put_line(FILE *out, const char *label, const char *text)
     pp_html_in(out, "", text, "</p>\n");
 }
 
-static void put_tile(FILE *out, const char *name, enum pp_html_form form, double v, const char *key,
-                     const char *below)
-{
-    if (isnan(v))
-        return;
-    fprintf(out, "<div class=\"tile\"><p>%s</p><p class=\"big\">", name);
-    pp_html_num(out, form, v, "%s", key);
-    fprintf(out, "<small>%s</small></p></div>\n", below);
-}
-
 /* ---- rank x time ---- */
 
 /* Of a rank that was there also a cell without waiting is drawn. */
@@ -117,18 +107,19 @@ static void put_readiness(FILE *out, const struct pp_ranks *r)
 
 /* ---- the ranks ---- */
 
-static void put_number(FILE *out, const struct pp_ranks *r, const struct pp_ranks_row *row,
-                       enum pp_html_form form, double v, const char *key)
-{
-    fputs("<td class=\"n\">", out);
-    pp_html_num(out, form, v, "ranks.%zu.%s", (size_t)(row - r->rows), key);
-    fputs("</td>", out);
-}
-
 static void put_ranks(FILE *out, const struct pp_ranks *r)
 {
     static const char *const heads[] = {"Rank",       "Node",         "GPU",   "#samples/s", "#own time",
                                         "#data wait", "#other ranks", "#last", "Verdict",    NULL};
+    static const struct {
+        enum pp_html_form form;
+        size_t at;
+        const char *key;
+    } numbers[] = {{PP_HTML_RATE, offsetof(struct pp_ranks_row, samples_per_s), "samples_per_s"},
+                   {PP_HTML_TIME, offsetof(struct pp_ranks_row, own_ns), "own_ns"},
+                   {PP_HTML_SHARE, offsetof(struct pp_ranks_row, data_wait_share), "data_wait_share"},
+                   {PP_HTML_SHARE, offsetof(struct pp_ranks_row, collective_share), "collective_share"},
+                   {PP_HTML_SHARE, offsetof(struct pp_ranks_row, last_share), "last_share"}};
     const struct pp_ranks_row **order = ranks_by_last(r);
     size_t shown = r->n_rows < SHOWN ? r->n_rows : SHOWN;
     char caption[200];
@@ -141,11 +132,12 @@ static void put_ranks(FILE *out, const struct pp_ranks *r)
         fprintf(out, "<tr><th scope=\"row\">%.0f</th>", p->rank);
         pp_html_in(out, "<td>", p->host ? p->host : "-", "</td>");
         pp_html_in(out, "<td>", p->gpu ? p->gpu : "-", "</td>");
-        put_number(out, r, p, PP_HTML_RATE, p->samples_per_s, "samples_per_s");
-        put_number(out, r, p, PP_HTML_TIME, p->own_ns, "own_ns");
-        put_number(out, r, p, PP_HTML_SHARE, p->data_wait_share, "data_wait_share");
-        put_number(out, r, p, PP_HTML_SHARE, p->collective_share, "collective_share");
-        put_number(out, r, p, PP_HTML_SHARE, p->last_share, "last_share");
+        for (size_t k = 0; k < sizeof(numbers) / sizeof(*numbers); k++) {
+            fputs("<td class=\"n\">", out);
+            pp_html_num(out, numbers[k].form, *(const double *)((const char *)p + numbers[k].at),
+                        "ranks.%zu.%s", (size_t)(p - r->rows), numbers[k].key);
+            fputs("</td>", out);
+        }
         pp_html_in(out, "<td>", p->l1 ? p->l1 : p->l0 ? p->l0 : "-", p->l2 ? ", " : "");
         pp_html_in(out, "", p->l2 ? p->l2 : "", "</td></tr>\n");
     }
@@ -158,6 +150,21 @@ int pp_ranks_html(const struct pp_ranks *r, FILE *out)
 {
     char cost[160], rate[40];
     const char *name = r->job ? r->job : "ranks of a job";
+    const struct {
+        const char *name;
+        enum pp_html_form form;
+        double value;
+        const char *key, *below;
+    } tiles[] = {
+        {"Ranks", PP_HTML_COUNT, (double)r->n_rows, "ranks.length", "recorded"},
+        {"Steps", PP_HTML_COUNT, (double)r->compared_steps, "compared_steps", "of all ranks"},
+        {"A step", PP_HTML_TIME, r->step_ns, "step_ns", "median rank"},
+        {"Lost", PP_HTML_TIME, r->lost_ns, "lost_ns", "per step and rank"},
+        {"Wait for data, p50", PP_HTML_TIME, r->wait_p50_ns, "wait_p50_ns", "all steps of all ranks"},
+        {"Wait for data, p99", PP_HTML_TIME, r->wait_p99_ns, "wait_p99_ns", "all steps of all ranks"},
+        {"Gain", PP_HTML_SHARE, r->gain_share, "gain_share",
+         isnan(r->exchange_delay_ns) ? "if the last were as the next" : "if the last had its CPUs"},
+    };
     pp_html_page_begin(out, name, name);
     fprintf(out, "<section class=\"verdict %s\" id=\"verdict\"><p class=\"badge\">",
             r->kind == PP_RANKS_INCONCLUSIVE || r->kind == PP_RANKS_APART ? "neutral"
@@ -186,16 +193,13 @@ int pp_ranks_html(const struct pp_ranks *r, FILE *out)
     pp_html_in(out, "<div class=\"next\"><h2>Next</h2><pre class=\"paste\"><code>", r->next_step,
                "</code></pre></div>\n");
     fputs("</section>\n<div class=\"tiles\">", out);
-    put_tile(out, "Ranks", PP_HTML_COUNT, (double)r->n_rows, "ranks.length", "recorded");
-    put_tile(out, "Steps", PP_HTML_COUNT, (double)r->compared_steps, "compared_steps", "of all ranks");
-    put_tile(out, "A step", PP_HTML_TIME, r->step_ns, "step_ns", "median rank");
-    put_tile(out, "Lost", PP_HTML_TIME, r->lost_ns, "lost_ns", "per step and rank");
-    put_tile(out, "Wait for data, p50", PP_HTML_TIME, r->wait_p50_ns, "wait_p50_ns",
-             "all steps of all ranks");
-    put_tile(out, "Wait for data, p99", PP_HTML_TIME, r->wait_p99_ns, "wait_p99_ns",
-             "all steps of all ranks");
-    put_tile(out, "Gain", PP_HTML_SHARE, r->gain_share, "gain_share",
-             isnan(r->exchange_delay_ns) ? "if the last were as the next" : "if the last had its CPUs");
+    for (size_t i = 0; i < sizeof(tiles) / sizeof(*tiles); i++) {
+        if (isnan(tiles[i].value))
+            continue;
+        fprintf(out, "<div class=\"tile\"><p>%s</p><p class=\"big\">", tiles[i].name);
+        pp_html_num(out, tiles[i].form, tiles[i].value, "%s", tiles[i].key);
+        fprintf(out, "<small>%s</small></p></div>\n", tiles[i].below);
+    }
     fputs("</div>\n", out);
     put_map(out, r);
     put_readiness(out, r);

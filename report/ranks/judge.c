@@ -330,54 +330,53 @@ static double known(int64_t v)
     return v < 0 ? NAN : (double)v;
 }
 
-static void fill_row(const struct judge *j, size_t i)
-{
-    const struct pp_rank_row *in = &j->d->rows[i];
-    struct pp_arena *a = &j->r->arena;
-    j->r->rows[i] = (struct pp_ranks_row){
-        .rank = known(in->rank),
-        .local_rank = known(in->local_rank),
-        .node = known(in->node),
-        .exit_code = NAN,
-        .host = pp_arena_copy(a, in->host),
-        .gpu = pp_arena_copy(a, in->gpu),
-        .file = pp_arena_copy(a, in->file),
-        .outcome = pp_arena_copy(a, in->outcome),
-        .subject = pp_arena_copy(a, in->subject),
-        .l0 = pp_arena_copy(a, in->l0),
-        .l1 = pp_arena_copy(a, in->l1),
-        .l2 = pp_arena_copy(a, in->l2),
-        .sentence = pp_arena_copy(a, in->sentence),
-        .samples_per_s = in->samples_per_s,
-        .data_wait_share = in->data_wait_share,
-        .collective_share = in->collective_share,
-        .last_share = NAN,
-        .own_ns = value_of(j, i, OWN),
-        .wait_ns = value_of(j, i, WAIT),
-        .sync_ns = value_of(j, i, SYNC),
-        .step_ns = value_of(j, i, STEP),
-        .collective_ns = in->met ? per(in->collective_ns, j->d->rows[i].steps) : NAN,
-        .until = judge_moment(a, in->until_utc_ns, "%Y-%m-%dT%H:%M:%SZ"),
-        .running = in->running,
-        .clock_offset_ns = NAN,
-        .clock_error_ns = NAN,
-        .steps = in->steps,
-        .lost_spans = in->lost_spans,
-        .first_by_ns = in->first_by_ns ? (double)in->first_by_ns : NAN,
-    };
-}
-
-static void set_head(struct judge *j)
+/* The rows, and what they say of the job as a whole. */
+static void set_rows(struct judge *j)
 {
     struct pp_ranks *r = j->r;
+    struct pp_arena *a = &r->arena;
     j->met = 1;
     for (size_t i = 0; i < j->d->n_rows; i++) {
-        const struct pp_rank_row *row = &j->d->rows[i];
-        r->job = r->job ? r->job : pp_arena_copy(&r->arena, row->job);
-        r->launcher = r->launcher ? r->launcher : pp_arena_copy(&r->arena, row->launcher);
-        r->attempt = isnan(r->attempt) ? known(row->attempt) : r->attempt;
-        r->world_size = isnan(r->world_size) ? known(row->world_size) : r->world_size;
-        j->met &= row->met;
+        const struct pp_rank_row *in = &j->d->rows[i];
+        r->job = r->job ? r->job : pp_arena_copy(a, in->job);
+        r->launcher = r->launcher ? r->launcher : pp_arena_copy(a, in->launcher);
+        r->attempt = isnan(r->attempt) ? known(in->attempt) : r->attempt;
+        r->world_size = isnan(r->world_size) ? known(in->world_size) : r->world_size;
+        j->met &= in->met;
+    }
+    for (size_t i = 0; i < j->d->n_rows; i++) {
+        const struct pp_rank_row *in = &j->d->rows[i];
+        r->rows[r->n_rows++] = (struct pp_ranks_row){
+            .rank = known(in->rank),
+            .local_rank = known(in->local_rank),
+            .node = known(in->node),
+            .exit_code = NAN,
+            .host = pp_arena_copy(a, in->host),
+            .gpu = pp_arena_copy(a, in->gpu),
+            .file = pp_arena_copy(a, in->file),
+            .outcome = pp_arena_copy(a, in->outcome),
+            .subject = pp_arena_copy(a, in->subject),
+            .l0 = pp_arena_copy(a, in->l0),
+            .l1 = pp_arena_copy(a, in->l1),
+            .l2 = pp_arena_copy(a, in->l2),
+            .sentence = pp_arena_copy(a, in->sentence),
+            .samples_per_s = in->samples_per_s,
+            .data_wait_share = in->data_wait_share,
+            .collective_share = in->collective_share,
+            .last_share = NAN,
+            .own_ns = value_of(j, i, OWN),
+            .wait_ns = value_of(j, i, WAIT),
+            .sync_ns = value_of(j, i, SYNC),
+            .step_ns = value_of(j, i, STEP),
+            .collective_ns = in->met ? per(in->collective_ns, j->d->rows[i].steps) : NAN,
+            .until = judge_moment(a, in->until_utc_ns, "%Y-%m-%dT%H:%M:%SZ"),
+            .running = in->running,
+            .clock_offset_ns = NAN,
+            .clock_error_ns = NAN,
+            .steps = in->steps,
+            .lost_spans = in->lost_spans,
+            .first_by_ns = in->first_by_ns ? (double)in->first_by_ns : NAN,
+        };
     }
 }
 
@@ -408,10 +407,7 @@ pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct
     int filled = 0;
     if (!out->rows || !j.sorted || !j.last || !j.step || !j.ahead_ns)
         goto out;
-    set_head(&j);
-    out->n_rows = d->n_rows;
-    for (size_t i = 0; i < d->n_rows; i++)
-        fill_row(&j, i);
+    set_rows(&j);
     if (!judge_clocks(&j))
         goto out;
     /* Steps that every rank has. */

@@ -106,10 +106,9 @@ void pp_ranks_price(struct pp_ranks *r, double gpu_hour);
 void pp_ranks_free(struct pp_ranks *r);
 
 /* The members of the judgement, one row each: docs/ranks.schema.json and docs/reference/ranks-fields.md
- * follow from them; `make golden` writes the two again. */
+ * follow from them; `make golden` writes the two again. pp_fields_json of them is the document of schema
+ * pipeprobe.ranks/1. */
 extern const struct pp_field pp_ranks_fields[];
-/* The document of schema pipeprobe.ranks/1. */
-int pp_ranks_json(const struct pp_ranks *r, FILE *out);
 /* One page that needs nothing else: the judgement, a rank x time map of the wait for data, a rank x epoch
  * table of readiness, and the ranks; of 10,000 ranks below 2 MB. */
 int pp_ranks_html(const struct pp_ranks *r, FILE *out);

@@ -72,11 +72,24 @@ static const char *outcome_of(const struct pp_report *r)
     return "unfinished";
 }
 
+static void trust(struct answer *a, const char *code, double value, double limit)
+{
+    pp_json_object(&a->j);
+    pp_json_put_str(&a->j, "code", code);
+    write_number(a, "value", value);
+    write_number(a, "limit", limit);
+    pp_json_object_end(&a->j);
+}
+
+#define FEW_BATCHES 30      /* an interval of a mean of fewer is wide */
+#define MOST_REPLAY_OFF 0.1 /* its predictions are as far off */
+
 static void write_verdict(struct answer *a)
 {
     const struct pp_report *r = a->r;
     const struct pp_report_verdict *v = &r->verdict;
-    double best = r->samples_per_s;
+    double best = r->samples_per_s, lost = 0;
+    size_t used = 0;
     pp_json_put_object(&a->j, "recording");
     write_strange(a, "id", r->session);
     write_strange(a, "subject", r->subject);
@@ -98,26 +111,7 @@ static void write_verdict(struct answer *a)
     write_number(a, "without_stalls", r->headroom_samples_per_s);
     write_number(a, "best_by_settings", best);
     pp_json_object_end(&a->j);
-}
-
-static void trust(struct answer *a, const char *code, double value, double limit)
-{
-    pp_json_object(&a->j);
-    pp_json_put_str(&a->j, "code", code);
-    write_number(a, "value", value);
-    write_number(a, "limit", limit);
-    pp_json_object_end(&a->j);
-}
-
-#define FEW_BATCHES 30      /* an interval of a mean of fewer is wide */
-#define MOST_REPLAY_OFF 0.1 /* its predictions are as far off */
-
-/* What makes the answer weaker than its numbers say. */
-static void write_trust(struct answer *a)
-{
-    const struct pp_report *r = a->r;
-    double lost = 0;
-    size_t used = 0;
+    /* What makes the answer weaker than its numbers say. */
     for (size_t i = 0; i < r->n_losses; i++)
         lost += (double)r->losses[i].count;
     for (size_t i = 0; i < r->n_loaders; i++)
@@ -131,12 +125,12 @@ static void write_trust(struct answer *a)
         trust(a, "no-steady-state", 0, 1);
     if (lost > 0)
         trust(a, "lost-spans", lost, 0);
-    if (fabs(r->verdict.replay_error) > MOST_REPLAY_OFF)
-        trust(a, "replay-off", r->verdict.replay_error, MOST_REPLAY_OFF);
+    if (fabs(v->replay_error) > MOST_REPLAY_OFF)
+        trust(a, "replay-off", v->replay_error, MOST_REPLAY_OFF);
     if (used > 1)
         trust(a, "other-loaders", (double)used - 1, 0);
     pp_json_array_end(&a->j);
-    pp_json_put_str(&a->j, "doubt", r->verdict.doubt);
+    pp_json_put_str(&a->j, "doubt", v->doubt);
 }
 
 static void write_loader(struct answer *a)
@@ -325,7 +319,6 @@ int pp_render_answer(const struct pp_report *r, const char *file, FILE *out)
         pp_json_put_str(&a.j, "schema", "pipeprobe.answer/1");
         pp_json_put_str(&a.j, "pipeprobe", PP_VERSION);
         write_verdict(&a);
-        write_trust(&a);
         write_loader(&a);
         write_changes(&a);
         pp_json_put_str(&a.j, "stop", stop_of(a.r));

@@ -235,7 +235,11 @@ static void add_reader_span(struct pp_costs_pass *p, uint32_t thread, const stru
     r->bytes = s->bytes < UINT32_MAX ? (uint32_t)s->bytes : UINT32_MAX;
     r->hit_known = (s->flags & PP_SPAN_HAS_CACHE) != 0;
     r->hit = r->hit_known && ((uint64_t)s->cache_hit_kib << 10) * 2 >= s->bytes;
-    p->no_memory |= p->stream.n < MOST_SAMPLES && !pp_stream_reads_add(&p->stream, r);
+    struct pp_stream_reads *to = &p->stream;
+    int room = to->n < MOST_SAMPLES && pp_grow(&to->at, &to->room, to->n + 1, sizeof(*to->at));
+    p->no_memory |= to->n < MOST_SAMPLES && !room;
+    if (room)
+        to->at[to->n++] = *r;
     *r = (struct pp_stream_read){0};
 }
 
@@ -478,7 +482,7 @@ pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, 
     free(p->copy.at);
     free(p->checkpoint.at);
     free(p->kernel.at);
-    pp_stream_reads_free(&p->stream);
+    free(p->stream.at);
     free(p->step);
     free(p->workers);
     free(p);

@@ -18,15 +18,11 @@ struct pp_stream_read {
     uint8_t hit, hit_known;
 };
 
-/* In order of time. {0}: none. */
+/* In order of time, to be freed. */
 struct pp_stream_reads {
     struct pp_stream_read *at;
     size_t n, room;
 };
-
-/* 0: no memory. */
-int pp_stream_reads_add(struct pp_stream_reads *r, const struct pp_stream_read *read);
-void pp_stream_reads_free(struct pp_stream_reads *r);
 
 /* Gives each sample of c its read; a sample whose read was not recorded (it was before the window) goes. */
 void pp_stream_reads_join(struct pp_stream_reads *r, struct pp_costs *c);

@@ -197,28 +197,6 @@ static uint64_t done_ns(const struct pp_cost_sample *r)
     return end > r->read_start_ns ? end : r->read_start_ns; /* it read nothing */
 }
 
-/* share[i]: the time of read i, each moment of it over how many reads were under way; in ns. 0: no memory. */
-static int shares_of(const struct pp_costs *c, double *share)
-{
-    struct moment *m = malloc(2 * (c->n + 1) * sizeof(*m));
-    double part = 0;
-    long under_way = 0;
-    for (size_t i = 0; m && i < c->n; i++) {
-        m[2 * i] = (struct moment){c->samples[i].read_start_ns, 2 * i};
-        m[2 * i + 1] = (struct moment){done_ns(&c->samples[i]), 2 * i + 1};
-    }
-    if (m)
-        qsort(m, 2 * c->n, sizeof(*m), by_at);
-    for (size_t i = 0; m && i < 2 * c->n; i++) {
-        int ends = m[i].read & 1;
-        part += i && under_way > 0 ? (double)(m[i].at - m[i - 1].at) / (double)under_way : 0;
-        share[m[i].read / 2] = ends ? part - share[m[i].read / 2] : part;
-        under_way += ends ? -1 : 1;
-    }
-    free(m);
-    return m != NULL;
-}
-
 struct piece {
     double bytes, blocked, took, share;
 };
@@ -289,8 +267,25 @@ double pp_link_shared(const struct pp_costs *c, const struct pp_cost_sample *con
     double took = 0;
     for (size_t i = 0; i < c->n; i++)
         took += (double)(done_ns(&c->samples[i]) - c->samples[i].read_start_ns);
-    if (!share || !p || c->workers < 2 || c->helper_cpu_ns > COMPUTED * took || !shares_of(c, share))
+    struct moment *m = NULL;
+    if (!share || !p || c->workers < 2 || c->helper_cpu_ns > COMPUTED * took ||
+        !(m = malloc(2 * (c->n + 1) * sizeof(*m))))
         goto out;
+    for (size_t i = 0; i < c->n; i++) {
+        m[2 * i] = (struct moment){c->samples[i].read_start_ns, 2 * i};
+        m[2 * i + 1] = (struct moment){done_ns(&c->samples[i]), 2 * i + 1};
+    }
+    qsort(m, 2 * c->n, sizeof(*m), by_at);
+    /* share[i]: the time of read i, each moment of it over how many reads were under way; in ns. */
+    double part = 0;
+    long under_way = 0;
+    for (size_t i = 0; i < 2 * c->n; i++) {
+        int ends = m[i].read & 1;
+        part += i && under_way > 0 ? (double)(m[i].at - m[i - 1].at) / (double)under_way : 0;
+        share[m[i].read / 2] = ends ? part - share[m[i].read / 2] : part;
+        under_way += ends ? -1 : 1;
+    }
+    free(m);
     for (size_t reads = 1; reads <= PIECES_MOST; reads *= 2) {
         size_t n = pieces_of(c, order, share, reads, p);
         struct piece all = {0, 0, 0, 0};

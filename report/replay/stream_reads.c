@@ -2,20 +2,6 @@
 
 #include "probe/base/array.h"
 
-int pp_stream_reads_add(struct pp_stream_reads *r, const struct pp_stream_read *read)
-{
-    if (!pp_grow(&r->at, &r->room, r->n + 1, sizeof(*r->at)))
-        return 0;
-    r->at[r->n++] = *read;
-    return 1;
-}
-
-void pp_stream_reads_free(struct pp_stream_reads *r)
-{
-    free(r->at);
-    *r = (struct pp_stream_reads){0};
-}
-
 PP_BY_BOTH(by_sample, struct pp_stream_read, epoch, sample)
 
 void pp_stream_reads_join(struct pp_stream_reads *r, struct pp_costs *c)

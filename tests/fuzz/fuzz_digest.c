@@ -74,7 +74,7 @@ static void judge(const struct pp_digest *d)
     must_say(status, &err);
     if (status == PP_OK) {
         pp_ranks_text(&r, 1, nowhere);
-        pp_ranks_json(&r, nowhere);
+        pp_fields_json(pp_ranks_fields, &r, nowhere);
         pp_ranks_html(&r, nowhere);
     }
     pp_ranks_free(&r);

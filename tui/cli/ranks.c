@@ -90,7 +90,7 @@ static pp_status judge_ranks(const struct options *o, const char *const *operand
         pp_ranks_price(&ranks, o->gpu_hour);
     if (st == PP_OK && o->html)
         st = pp_output_write(o->html, "page", write_page, &ranks, err);
-    if (st == PP_OK && o->json && pp_ranks_json(&ranks, stdout) != 0)
+    if (st == PP_OK && o->json && pp_fields_json(pp_ranks_fields, &ranks, stdout) != 0)
         st = pp_fail_errno(err, errno, "cannot write to standard output");
     else if (st == PP_OK && !o->json && !(o->html && pp_output_is_stdout(o->html)))
         pp_ranks_text(&ranks, o->all, stdout);

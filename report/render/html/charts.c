@@ -6,18 +6,24 @@
 
 /* ---- headroom ---- */
 
-static void bar_begin(FILE *out, const char *name, const char *class, double value, double most)
-{
-    pp_html_in(out, "<div class=\"bar\"><span class=\"what\">", name, "</span><span class=\"track\">");
-    pp_svg_begin(out, "full", 100, 10, name);
-    pp_svg_rect(out, class, 0, 0, pp_html_percent(value, most), 10);
-}
+struct bar {
+    const char *name, *class;
+    double value, low, high; /* low and high: of the thin line; not finite: none */
+    enum pp_html_form form;
+    const char *key;
+};
 
-static void bar_end(FILE *out, enum pp_html_form form, double value, const char *key)
+static void put_bar(FILE *out, const struct bar *b, double most)
 {
+    double low = pp_html_percent(b->low, most), high = pp_html_percent(b->high, most);
+    pp_html_in(out, "<div class=\"bar\"><span class=\"what\">", b->name, "</span><span class=\"track\">");
+    pp_svg_begin(out, "full", 100, 10, b->name);
+    pp_svg_rect(out, b->class, 0, 0, pp_html_percent(b->value, most), 10);
+    if (isfinite(b->low) && isfinite(b->high))
+        pp_svg_rect(out, "mark", low, 4.5, fmax(high - low, 0.3), 1);
     pp_svg_end(out);
     fputs("</span><span class=\"v\">", out);
-    pp_html_num(out, form, value, "%s", key);
+    pp_html_num(out, b->form, b->value, "%s", b->key);
     fputs("</span></div>\n", out);
 }
 
@@ -34,12 +40,10 @@ static void put_fix_bars(FILE *out, const struct pp_report *r, double base, doub
                     i ? "Worth measuring: the prediction is unsure, or of an amount of work"
                       : "Uncertain. Worth measuring");
         snprintf(key, sizeof(key), "verdict.fixes.%zu.samples_per_s", i);
-        bar_begin(out, pp_answer_change(f, text), "band", f->samples_per_s, most);
-        double low = pp_html_percent(base * (1 + f->low), most),
-               high = pp_html_percent(base * (1 + f->high), most);
-        if (isfinite(f->low) && isfinite(f->high))
-            pp_svg_rect(out, "mark", low, 4.5, fmax(high - low, 0.3), 1);
-        bar_end(out, PP_HTML_PREDICTED, f->samples_per_s, key);
+        put_bar(out,
+                &(struct bar){pp_answer_change(f, text), "band", f->samples_per_s, base * (1 + f->low),
+                              base * (1 + f->high), PP_HTML_PREDICTED, key},
+                most);
     }
 }
 
@@ -71,16 +75,20 @@ void pp_html_headroom(FILE *out, const struct pp_report *r)
         snprintf(caption, sizeof(caption), "Samples per second: as recorded, and %s.", gone);
     pp_html_figure_begin(out, "headroom", "Possible gain", caption);
     fputs("<div class=\"bars\">", out);
-    bar_begin(out, "as recorded", "step", r->samples_per_s, most);
-    bar_end(out, PP_HTML_RATE, r->samples_per_s, "samples_per_s");
-    if (late > 0) {
-        bar_begin(out, "since others took CPUs", "step", late, most);
-        bar_end(out, PP_HTML_RATE, late, "verdict.late_samples_per_s");
-    }
+    put_bar(out,
+            &(struct bar){"as recorded", "step", r->samples_per_s, NAN, NAN, PP_HTML_RATE, "samples_per_s"},
+            most);
+    if (late > 0)
+        put_bar(out,
+                &(struct bar){"since others took CPUs", "step", late, NAN, NAN, PP_HTML_RATE,
+                              "verdict.late_samples_per_s"},
+                most);
     put_fix_bars(out, r, base, most);
     fputs("<p class=\"sub\">The limit</p>\n", out);
-    bar_begin(out, "without waits", "gain", then, most);
-    bar_end(out, PP_HTML_PREDICTED, then, "verdict.headroom_samples_per_s");
+    put_bar(out,
+            &(struct bar){"without waits", "gain", then, NAN, NAN, PP_HTML_PREDICTED,
+                          "verdict.headroom_samples_per_s"},
+            most);
     fputs("</div>\n<p class=\"cap\">Without waits: ", out);
     pp_html_num(out, PP_HTML_GAIN, r->headroom_gain, "verdict.headroom_gain");
     if (isnan(v->replay_error) && v->why_no_fixes && !v->n_fixes) {

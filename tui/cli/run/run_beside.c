@@ -299,7 +299,7 @@ static pp_status print_ranks(struct crew *k, struct pp_err *err)
     if (st == PP_OK)
         st = pp_ranks_complete(&ranks, k->code, (size_t)k->n, err);
     if (st == PP_OK && k->o->json)
-        pp_ranks_json(&ranks, stdout);
+        pp_fields_json(pp_ranks_fields, &ranks, stdout);
     else if (st == PP_OK)
         pp_ranks_text(&ranks, 1, stdout);
     pp_ranks_free(&ranks);

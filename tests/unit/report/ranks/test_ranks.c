@@ -727,7 +727,7 @@ static void test_documents(void **state)
         if (i == 1)
             assert_int_equal(pp_ranks_complete(&r, codes, 5, &err), PP_OK);
         FILE *out = open_memstream(&text, &size);
-        assert_int_equal(pp_ranks_json(&r, out), 0);
+        assert_int_equal(pp_fields_json(pp_ranks_fields, &r, out), 0);
         fclose(out);
         json_t *doc = json_loads(text, 0, NULL);
         assert_non_null(doc);
