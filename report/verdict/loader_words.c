@@ -342,7 +342,8 @@ void pp_loader_words_speak(struct pp_report *r, struct pp_arena *arena)
     v->then = pp_loader_words_sentence(w, reads, v->then, arena);
     v->other = pp_loader_words_sentence(w, reads, v->other, arena);
     speak_of_changes(w, reads, r, arena);
-    if (is_dali(w)) {                            /* which remedies have words of */
+    if (is_dali(w)) {
+        /* Remedies have words of it. */
         static const char same[] = "the same; "; /* the next step has said that */
         static const char *const as_in_pytorch[] = {"the same as in PyTorch",
                                                     "the same in the training loop"};
