@@ -49,25 +49,23 @@ static void pp_metrics_curves(const struct pp_metrics_view *v, pp_curve_fn *fn, 
 
 /* ---- TensorBoard ---- */
 
-/* As TFRecord has it: the checksum is masked, since one over data that has checksums in it would be weak. */
-static void put_with_crc(FILE *out, const void *data, size_t n)
-{
-    uint32_t crc = pp_crc32c(data, n);
-    crc = (crc >> 15 | crc << 17) + 0xa282ead8u;
-    fwrite(data, 1, n, out);
-    for (int i = 0; i < 4; i++, crc >>= 8)
-        fputc((int)(crc & 0xff), out);
-}
-
-/* Without memory the record is missing. */
+/* As TFRecord has it: the length and the data, each with its checksum, which is masked, since one over data
+ * that has checksums in it would be weak. Without memory the record is missing. */
 static void write_frame(struct pp_proto *data, FILE *out)
 {
     uint8_t length[8];
     for (int i = 0; i < 8; i++)
         length[i] = (uint8_t)((uint64_t)data->n >> (8 * i));
-    if (!data->failed) {
-        put_with_crc(out, length, sizeof(length));
-        put_with_crc(out, data->buf, data->n);
+    const struct {
+        const void *bytes;
+        size_t n;
+    } parts[] = {{length, sizeof(length)}, {data->buf, data->n}};
+    for (int k = 0; k < 2 && !data->failed; k++) {
+        uint32_t crc = pp_crc32c(parts[k].bytes, parts[k].n);
+        crc = (crc >> 15 | crc << 17) + 0xa282ead8u;
+        fwrite(parts[k].bytes, 1, parts[k].n, out);
+        for (int i = 0; i < 4; i++, crc >>= 8)
+            fputc((int)(crc & 0xff), out);
     }
     pp_proto_free(data);
 }

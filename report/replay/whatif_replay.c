@@ -14,20 +14,6 @@ enum { MIN_BATCHES = 60, MANY_SAMPLES = 200000, MOST_IN_FLIGHT = 500000 };
  * more samples than these. */
 enum { MANY_ROUNDS = 60, SAMPLES_OF_ROUNDS = 6000, SHORT_ROUNDS = 1500 };
 
-/* What no sample should exceed by far; INFINITY when the knob is off. */
-static float sample_limit(const struct pp_knobs *k, const struct pp_cost_sample *s, size_t n)
-{
-    float *v = k->even_samples ? malloc(n * sizeof(*v)) : NULL;
-    float limit = INFINITY;
-    if (!v)
-        return limit;
-    for (size_t i = 0; i < n; i++)
-        v[i] = pp_cost_occupancy(&s[i]);
-    limit = pp_stats_middle(v, n);
-    free(v);
-    return limit * 3;
-}
-
 static uint32_t mix(uint32_t i)
 {
     return (uint32_t)pp_mix64(i + 1);
@@ -70,7 +56,8 @@ struct walk {
     struct pp_hedge hedge;
     double shards;  /* pp_shards_factor; 1: as recorded */
     double owed_ns; /* of first bytes that fewer requests still wait for */
-    double warm;    /* warm_part */
+    double warm;    /* of the CPU time of decoding and transforming, what is left with num_workers=0 */
+    float limit;    /* what no sample should exceed by far; INFINITY when the knob is off */
 };
 
 /* What num_workers=0 takes from a step, or from the making of a batch: nothing is handed over. */
@@ -87,11 +74,17 @@ static struct walk walk_of(const struct pp_costs *c, const struct pp_knobs *k, c
     for (size_t i = 0; h.quantile > 0 && i < HEDGES_SETTLE; i++)
         if (s[i % n].requests)
             hedged(c, &h, s[i % n].first_byte, i + n);
-    /* Of the CPU time of decoding and transforming, what is left with num_workers=0. */
+    float limit = INFINITY, *v = k->even_samples ? malloc(n * sizeof(*v)) : NULL;
+    for (size_t i = 0; v && i < n; i++)
+        v[i] = pp_cost_occupancy(&s[i]);
+    if (v)
+        limit = pp_stats_middle(v, n), limit *= 3;
+    free(v);
     double work_ns = 0;
     for (size_t i = 0; i < c->n; i++)
         work_ns += (c->samples[i].decode_cpu + c->samples[i].transform_cpu) / (double)c->n * c->batch_size;
     return (struct walk){.hedge = h,
+                         .limit = limit,
                          .shards = k->shard_bytes > 0 ? pp_shards_factor(c, k->shard_bytes) : 1,
                          .warm = (work_ns > 0 ? fmax(1 - warmer_ns(k, &c->cold_work) / work_ns, 0) : 1)};
 }
@@ -171,15 +164,12 @@ static struct pp_replay_sample replayed(const struct pp_costs *c, const struct p
         r.work_cpu = r.serial_cpu = r.work_blocked = 0;
         r.on_device = 1;
     }
+    /* Scaled down to the limit, in proportion. */
+    float over = pp_cost_occupancy(x), scale = w->limit / over;
+    if (over > w->limit)
+        r.read_blocked *= scale, r.read_cpu *= scale, r.work_cpu *= scale, r.serial_cpu *= scale,
+            r.work_blocked *= scale;
     return r;
-}
-
-/* Scaled down to the limit, in proportion. */
-static void keep_below(struct pp_replay_sample *r, const struct pp_cost_sample *x, float limit)
-{
-    float over = pp_cost_occupancy(x), f = limit / over;
-    if (over > limit)
-        r->read_blocked *= f, r->read_cpu *= f, r->work_cpu *= f, r->serial_cpu *= f, r->work_blocked *= f;
 }
 
 static int in_trainer(const struct pp_costs *c, const struct pp_knobs *k)
@@ -324,13 +314,11 @@ double pp_whatif_trainer_most(const struct pp_costs *c, const struct pp_knobs *k
 void pp_whatif_demand(const struct pp_costs *c, const struct pp_knobs *k, struct pp_demand *out)
 {
     double n = (double)c->n, batch, link_ns = 0, read_cpu_ns = 0;
-    float limit = sample_limit(k, c->samples, c->n);
     struct walk walk = walk_of(c, k, c->samples, c->n);
     *out = (struct pp_demand){.setup = setup_of(c, k)};
     batch = (double)out->setup.batch_size;
     for (size_t i = 0; i < c->n; i++) {
         struct pp_replay_sample r = replayed(c, k, &c->samples[i], i, &walk);
-        keep_below(&r, &c->samples[i], limit);
         out->read_blocked_ns += r.read_blocked / n;
         out->bytes += r.bytes / n;
         out->reads += (r.bytes > 0) / n;
@@ -427,11 +415,9 @@ pp_status pp_whatif_replay(const struct pp_costs *c, const struct pp_knobs *k, c
     setup.outages = outages;
     setup.n_outages = c->n_outages;
     setup.outage_period_ns = c->window_ns;
-    float limit = sample_limit(k, s, n);
     for (size_t i = 0; i < all; i++) {
         r[i] = replayed(c, k, &s[i % n], i, &walk);
         r[i].begins = !(k->batch > 0) && (i % n == 0 || s[i % n].batch != s[i % n - 1].batch);
-        keep_below(&r[i], &s[i % n], limit);
     }
     uint64_t batches = whole_epochs(&setup, batches_of(c, &setup, all));
     st = pp_replay(&setup, r, all, batches, result, err);

@@ -88,21 +88,6 @@ static int is_dali(const struct pp_loader_words *w)
     return strcmp(w->module, "nvidia.dali") == 0;
 }
 
-/* Whether one of the maps, separated by spaces, is "dali" or a file of that name. */
-static int names_dali(const char *maps)
-{
-    for (const char *p = maps; p && *p; p += strcspn(p, " "), p += strspn(p, " ")) {
-        size_t n = strcspn(p, " ");
-        const char *name = p;
-        for (const char *c = p; c < p + n; c++)
-            name = *c == '/' ? c + 1 : name;
-        n -= (size_t)(name - p);
-        if ((n == 4 || (n == 8 && strncmp(name + 4, ".map", 4) == 0)) && strncmp(name, "dali", 4) == 0)
-            return 1;
-    }
-    return 0;
-}
-
 const struct pp_loader_words *pp_loader_words_of(const struct pp_report *r)
 {
     const char *source = pp_action_config(r, "source"), *maps = pp_action_config(r, "map"),
@@ -115,7 +100,17 @@ const struct pp_loader_words *pp_loader_words_of(const struct pp_report *r)
             return w;
         dali = is_dali(w) ? w : dali;
     }
-    return maps && names_dali(maps) && (!source || strcmp(source, "pytorch") != 0) ? dali : NULL;
+    /* Whether one of the maps, separated by spaces, is "dali" or a file of that name. */
+    int named = 0;
+    for (const char *p = maps; p && *p && !named; p += strcspn(p, " "), p += strspn(p, " ")) {
+        size_t n = strcspn(p, " ");
+        const char *name = p;
+        for (const char *c = p; c < p + n; c++)
+            name = *c == '/' ? c + 1 : name;
+        n -= (size_t)(name - p);
+        named = (n == 4 || (n == 8 && strncmp(name + 4, ".map", 4) == 0)) && strncmp(name, "dali", 4) == 0;
+    }
+    return named && (!source || strcmp(source, "pytorch") != 0) ? dali : NULL;
 }
 
 int pp_loader_words_lack(const struct pp_loader_words *w, const char *knob)
