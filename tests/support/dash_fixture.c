@@ -53,7 +53,8 @@ struct pp_dash_model dash_model = {.path = "runs/run.sqlite", .snap = &dash_snap
 
 void dash_look(const struct pp_dash_state *s)
 {
-    assert_int_equal(pp_live_at(dash_live, pp_dash_at(s), pp_windows[s->window], &dash_snap, NULL), PP_OK);
+    uint64_t at_s = s->mode == PP_MODE_FOLLOW ? UINT64_MAX : s->at_s;
+    assert_int_equal(pp_live_at(dash_live, at_s, pp_windows[s->window], &dash_snap, NULL), PP_OK);
 }
 
 struct pp_dash_state dash_press(struct pp_dash_state s, const char *typed)

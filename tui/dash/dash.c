@@ -34,7 +34,8 @@ struct dash {
 static void take_snapshot(struct dash *d)
 {
     struct pp_err err = {.code = PP_OK};
-    if (pp_live_at(d->live, pp_dash_at(&d->state), pp_windows[d->state.window], &d->snap, &err) != PP_OK)
+    uint64_t at_s = d->state.mode == PP_MODE_FOLLOW ? UINT64_MAX : d->state.at_s;
+    if (pp_live_at(d->live, at_s, pp_windows[d->state.window], &d->snap, &err) != PP_OK)
         d->trouble = err;
     d->model.facts = pp_live_facts(d->live, &d->model.n_facts);
     d->model.trouble = d->trouble.code ? d->trouble.text : NULL;
@@ -97,7 +98,7 @@ static pp_status write_frame(struct dash *d, int json, int color, FILE *out, str
 {
     pp_status status = json ? PP_OK : draw(d, d->o->rows, d->o->cols, err);
     if (status == PP_OK &&
-        (json ? pp_dash_json(&d->state, &d->model, out) : pp_grid_print(&d->grid, color, out)) != 0)
+        (json ? pp_fields_json(pp_dash_fields, &d->model, out) : pp_grid_print(&d->grid, color, out)) != 0)
         status = pp_fail(err, PP_E_IO, "writing the frame of %s failed", d->o->path);
     return status;
 }
@@ -149,7 +150,7 @@ static pp_status write_line(struct dash *d, FILE *out, struct pp_err *err)
         char *text = NULL;
         size_t size;
         FILE *all = open_memstream(&text, &size);
-        bad = !all || pp_dash_json(&d->state, &d->model, all) != 0;
+        bad = !all || pp_fields_json(pp_dash_fields, &d->model, all) != 0;
         bad |= all && fclose(all) != 0;
         for (char *at = bad ? NULL : text, *next; at; at = next) {
             next = strchr(at, '\n');
@@ -181,7 +182,7 @@ pp_status pp_dash_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *
         d.trouble = (struct pp_err){.code = PP_OK};
         pp_live_refresh(d.live, NULL, &d.trouble);
         take_snapshot(&d);
-        d.model.report = pp_verdicts_newest(verdicts);
+        d.model.report = pp_verdicts_newest(verdicts, NULL);
         if (d.snap.state != PP_LIVE_RUNNING)
             break;
         if ((status = write_line(&d, out, err)) != PP_OK)
@@ -253,7 +254,7 @@ static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_ver
         take_snapshot(d);
         if (before != d->snap.state)
             pp_verdicts_wake(verdicts);
-        d->model.report = pp_verdicts_newest(verdicts);
+        d->model.report = pp_verdicts_newest(verdicts, NULL);
         /* Who moves to a moment wants to know at once; while time goes by by itself, what the verdicts may
          * cost decides. A part that was given is shown until the next one is there, unless it is of a time
          * that is not looked at any more. */
@@ -262,8 +263,10 @@ static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_ver
         m->moment = NULL;
         if (moment_of(d, &from, &to)) {
             pp_verdicts_ask(moments, from, to, d->state.mode == PP_MODE_HOLD);
-            m->moment = pp_verdicts_newest(moments);
-            pp_verdicts_part(moments, &m->moment_from_ns, &m->moment_to_ns);
+            struct pp_verdict_part part;
+            m->moment = pp_verdicts_newest(moments, &part);
+            m->moment_from_ns = part.from_ns;
+            m->moment_to_ns = part.to_ns;
             if (d->state.mode == PP_MODE_HOLD
                     ? m->moment_to_ns != to
                     : m->moment_to_ns > to || m->moment_to_ns + MOMENT_STALE_NS < to)

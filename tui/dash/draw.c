@@ -1,9 +1,8 @@
 #include "tui/dash/draw.h"
 
-#include "probe/base/fields.h"
 #include "tui/dash/panel.h"
 
-/* want NULL: a row. list: rows above the list that the user moves in; 0: there is none. */
+/* want NULL: as pp_draw_layout says. list: rows above the list that the user moves in; 0: there is none. */
 static const struct {
     pp_panel_draw *draw;
     pp_panel_want *want;
@@ -11,9 +10,9 @@ static const struct {
 } panels[PP_PANEL_COUNT] = {
     [PP_PANEL_VERDICT] = {pp_panel_verdict, pp_want_verdict},
     [PP_PANEL_STATUS] = {pp_panel_status, NULL},
-    [PP_PANEL_METERS] = {pp_panel_meters, pp_want_meters},
+    [PP_PANEL_METERS] = {pp_panel_meters, NULL},
     [PP_PANEL_PIPELINE] = {pp_panel_pipeline, pp_want_pipeline},
-    [PP_PANEL_WORKERS] = {pp_panel_workers, pp_want_workers, 2},
+    [PP_PANEL_WORKERS] = {pp_panel_workers, NULL, 2},
     [PP_PANEL_HISTORY] = {pp_panel_history, NULL},
     [PP_PANEL_EVENTS] = {pp_panel_events, NULL, 1},
     [PP_PANEL_STAGES] = {pp_panel_stages, NULL, 2},
@@ -30,8 +29,17 @@ static const struct {
 size_t pp_draw_layout(int rows, int cols, const struct pp_dash_state *s, const struct pp_dash_model *m,
                       struct pp_placed *out)
 {
-    /* A heading and two rows of each curve; a handful of events; facts about a worker; else one. */
-    int want[PP_PANEL_COUNT] = {[PP_PANEL_HISTORY] = 4, [PP_PANEL_EVENTS] = 5, [PP_PANEL_WORKER] = 6};
+    /* Meters where one is known; a row for each of up to 8 workers below two of a head; a heading and two
+     * rows of each curve; a handful of events; facts about a worker; else one. */
+    const struct pp_live_snapshot *snap = m->snap;
+    int want[PP_PANEL_COUNT] = {[PP_PANEL_METERS] = isnan(snap->cpu_busy) && isnan(snap->disk_bytes_per_s) &&
+                                                            isnan(snap->net_bytes_per_s)
+                                                        ? -1
+                                                        : 0,
+                                [PP_PANEL_WORKERS] = 1 + (snap->n_workers > 8 ? 8 : (int)snap->n_workers),
+                                [PP_PANEL_HISTORY] = 4,
+                                [PP_PANEL_EVENTS] = 5,
+                                [PP_PANEL_WORKER] = 6};
     for (int p = 0; p < PP_PANEL_COUNT; p++)
         want[p] = panels[p].want ? panels[p].want(s, m, cols) : want[p] + 1;
     return pp_layout(rows, cols, s->view, s->help, want, out);
@@ -261,7 +269,7 @@ static const struct pp_field row_fields[] = {
 #define ROW struct pp_dash_model
 PP_VALUE_OF(schema_name, void, pp_value_text("pipeprobe.top/1"))
 
-static const struct pp_field frame_fields[] = {
+const struct pp_field pp_dash_fields[] = {
     MADE("schema", TEXT, schema_name, "of this document"),
     F(path, NONE, "the recording"),
     {.type = PP_FIELD_INLINE, .at = offsetof(ROW, snap), .flags = PP_FIELD_INDIRECT, .fields = total_fields},
@@ -273,11 +281,6 @@ static const struct pp_field frame_fields[] = {
     PP_FIELDS_END,
 };
 #undef ROW
-
-int pp_dash_json(const struct pp_dash_state *st, const struct pp_dash_model *m, FILE *out)
-{
-    return pp_fields_json(frame_fields, m, out);
-}
 
 /* ---- where the panels go ---- */
 

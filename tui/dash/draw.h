@@ -2,6 +2,7 @@
  * for the grid. */
 #pragma once
 
+#include "probe/base/fields.h"
 #include "tui/dash/canvas.h"
 #include "tui/dash/state.h"
 
@@ -68,7 +69,6 @@ void pp_line_text(const struct pp_dash_state *s, const struct pp_dash_model *m, 
 struct pp_dash_state pp_dash_click(struct pp_dash_state s, const struct pp_dash_model *m,
                                    const struct pp_grid *g, int row, int col);
 
-/* The numbers behind a frame as one JSON document, schema pipeprobe.top/1; what is not known is null. */
-
-/* 0, or -1 when a write failed. */
-int pp_dash_json(const struct pp_dash_state *s, const struct pp_dash_model *m, FILE *out);
+/* The numbers behind a frame (a struct pp_dash_model) as one JSON document (pp_fields_json), schema
+ * pipeprobe.top/1; what is not known is null. */
+extern const struct pp_field pp_dash_fields[];

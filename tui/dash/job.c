@@ -164,26 +164,6 @@ static struct pp_job *open_job(const char *dir)
     return j;
 }
 
-static void close_job(struct pp_job *j)
-{
-    if (!j)
-        return;
-    for (size_t i = 0; i < j->n; i++) {
-        pp_live_close(j->file[i].live);
-        free(j->file[i].row.path);
-    }
-    free(j->dir);
-    free(j);
-}
-
-int pp_job_is(const char *dir)
-{
-    struct pp_job *j = open_job(dir);
-    int several = j && j->n >= 2;
-    close_job(j);
-    return several;
-}
-
 /* ---- the rows on a grid, as a document, as lines, and on the terminal ---- */
 
 #define LOOK_NS UINT64_C(500000000)
@@ -197,6 +177,26 @@ struct view {
     int selected;
     char chosen[4096]; /* the path of the selected row, which may move */
 };
+
+static void close_view(struct view *v)
+{
+    for (size_t i = 0; v->job && i < v->job->n; i++) {
+        pp_live_close(v->job->file[i].live);
+        free(v->job->file[i].row.path);
+    }
+    if (v->job)
+        free(v->job->dir);
+    free(v->job);
+    pp_grid_free(&v->grid);
+}
+
+int pp_job_is(const char *dir)
+{
+    struct view v = {.job = open_job(dir)};
+    int several = v.job && v.job->n >= 2;
+    close_view(&v);
+    return several;
+}
 
 /* ---- a frame ---- */
 
@@ -254,23 +254,6 @@ static void put_members(struct pp_json *j, const struct row *r)
     pp_json_put_num(j, "dropped_spans", (double)r->dropped);
 }
 
-/* One line each. */
-static int put_log(const struct view *v, FILE *out)
-{
-    double now_s = (double)pp_clock_of(CLOCK_REALTIME) / 1e9;
-    int failed = 0;
-    for (size_t i = 0; i < v->job->n; i++) {
-        struct pp_json j;
-        pp_json_begin(&j, out, 0);
-        pp_json_object(&j);
-        pp_json_put_num(&j, "t_utc_s", now_s);
-        put_members(&j, &v->job->rows[i]);
-        pp_json_object_end(&j);
-        failed |= pp_json_end(&j) != 0;
-    }
-    return !failed && fflush(out) == 0 && !ferror(out) ? 0 : -1;
-}
-
 /* ---- one frame, lines ---- */
 
 static pp_status open_view(struct view *v, const struct pp_dash_opts *o, struct pp_err *err)
@@ -280,12 +263,6 @@ static pp_status open_view(struct view *v, const struct pp_dash_opts *o, struct 
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the ranks in %s", o->path);
     refresh(v->job, pp_windows[o->window]);
     return PP_OK;
-}
-
-static void close_view(struct view *v)
-{
-    close_job(v->job);
-    pp_grid_free(&v->grid);
 }
 
 pp_status pp_job_once(const struct pp_dash_opts *o, int json, FILE *out, struct pp_err *err)
@@ -320,26 +297,37 @@ pp_status pp_job_once(const struct pp_dash_opts *o, int json, FILE *out, struct 
     return st;
 }
 
-static int put_line(const struct view *v, FILE *out)
+/* One of the whole job; of --json one of each rank. */
+static int put_lines(const struct view *v, FILE *out)
 {
     char rate[PP_CELL], wait[PP_CELL];
     size_t n = v->job->n;
-    double sum = 0;
+    double sum = 0, now_s = (double)pp_clock_of(CLOCK_REALTIME) / 1e9;
     const struct row *rows = v->job->rows;
+    int failed = 0;
+    for (size_t i = 0; v->o->json && i < n; i++) {
+        struct pp_json j;
+        pp_json_begin(&j, out, 0);
+        pp_json_object(&j);
+        pp_json_put_num(&j, "t_utc_s", now_s);
+        put_members(&j, &rows[i]);
+        pp_json_object_end(&j);
+        failed |= pp_json_end(&j) != 0;
+    }
     for (size_t i = 0; i < n; i++)
         sum += rows[i].samples_per_s > 0 ? rows[i].samples_per_s : 0;
-    if (!n)
+    if (!v->o->json && !n)
         return 0;
-    fprintf(out, "%zu of %lld ranks, %s samples/s; worst: rank %lld, data wait %s\n", n,
-            (long long)rows[0].world_size, pp_text_rate(rate, sizeof(rate), sum), (long long)rows[0].rank,
-            pp_short_share(wait, sizeof(wait), rows[0].wait_share));
-    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
+    if (!v->o->json)
+        fprintf(out, "%zu of %lld ranks, %s samples/s; worst: rank %lld, data wait %s\n", n,
+                (long long)rows[0].world_size, pp_text_rate(rate, sizeof(rate), sum), (long long)rows[0].rank,
+                pp_short_share(wait, sizeof(wait), rows[0].wait_share));
+    return !failed && fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }
 
 /* Whenever the interval is over, and once more when all have ended. */
 pp_status pp_job_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *err)
 {
-    int (*put)(const struct view *v, FILE *out) = o->json ? put_log : put_line;
     struct view v;
     pp_status st = open_view(&v, o, err);
     while (st == PP_OK && o->interrupted(NULL) == PP_OK && v.job->runs) {
@@ -347,11 +335,11 @@ pp_status pp_job_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *e
                                 .tv_nsec = (long)(o->interval_ns % 1000000000u)};
         nanosleep(&wait, NULL); /* a signal ends it */
         refresh(v.job, pp_windows[o->window]);
-        if (v.job->runs && put(&v, out) != 0)
+        if (v.job->runs && put_lines(&v, out) != 0)
             st = pp_fail(err, PP_E_IO, "writing a status line failed");
     }
     if (st == PP_OK) {
-        put(&v, out);
+        put_lines(&v, out);
         st = o->interrupted(err);
     }
     close_view(&v);

@@ -15,7 +15,7 @@ pp_panel_draw pp_panel_pipeline, pp_panel_stages, pp_panel_history;  /* panels_f
 pp_panel_draw pp_panel_workers, pp_panel_worker, pp_panel_batch;     /* panels_workers.c */
 pp_panel_draw pp_panel_events, pp_panel_environment, pp_panel_lines; /* panels_workers.c */
 pp_panel_draw pp_panel_whatif;                                       /* panel_whatif.c */
-pp_panel_want pp_want_verdict, pp_want_pipeline, pp_want_workers, pp_want_meters;
+pp_panel_want pp_want_verdict, pp_want_pipeline;
 
 /* Rows above the knobs in a panel of this many. */
 int pp_whatif_list(int rows);

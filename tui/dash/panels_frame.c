@@ -108,11 +108,6 @@ void pp_panel_status(const struct pp_canvas *c)
 
 enum { LEAST_METER = 17 }; /* "disk 1023 KiB/s" and two blanks */
 
-int pp_want_meters(const struct pp_dash_state *s, const struct pp_dash_model *m, int cols)
-{
-    return !isnan(m->snap->cpu_busy) || !isnan(m->snap->disk_bytes_per_s) || !isnan(m->snap->net_bytes_per_s);
-}
-
 /* What the whole machine does. A rate's bar is of the largest that the run has seen. */
 void pp_panel_meters(const struct pp_canvas *c)
 {
@@ -263,12 +258,6 @@ static void say_stalled(const struct pp_live_snapshot *s, struct lines *out)
         "Do: Check that sample and its storage: a mount that does not answer, a damaged or very large file, a lock.");
 }
 
-static void add(char *buf, const char *before, const char *what, const char *after)
-{
-    size_t at = strlen(buf);
-    snprintf(buf + at, TEXT - at, "%s%s%s", before, what, after);
-}
-
 /* "STORAGE-BOUND (latency), waits for data 61 %, likely; num_workers=8: +140 %", the cause in words, and what
  * to do. Without a cause the sentence is all. The number is the advice's, as in the report. r NULL: there is
  * none yet; begun: it has seen batches. */
@@ -276,7 +265,7 @@ static void say_verdict(const char *lead, const struct pp_report *r, int begun, 
 {
     const struct pp_report_verdict *v = r ? &r->verdict : NULL;
     const struct pp_report_fix *fix = v ? v->action.fix : NULL;
-    char gain[64], waits[256];
+    char gain[64], waits[256], advice[TEXT] = "";
     out->tone = !v || !v->level                   ? PP_STYLE_STRONG
                 : strcmp(v->level, "not") == 0    ? PP_STYLE_GOOD
                 : strcmp(v->level, "highly") == 0 ? PP_STYLE_BAD
@@ -299,17 +288,12 @@ static void say_verdict(const char *lead, const struct pp_report *r, int begun, 
                  pp_text_share(gain, sizeof(gain), v->outside_share), v->outside);
     else
         pp_sentence_waits(r, "", waits, sizeof(waits));
-    snprintf(out->head, TEXT, "%s%s%s%s", lead, v->headline, waits[0] ? ", " : "", waits);
-    snprintf(out->brief, TEXT, "%s", out->head);
-    if (v->certainty)
-        add(out->head, ", ", v->certainty, "");
-    if (fix) {
-        pp_text_gain(gain, sizeof(gain), fix->gain, NAN, fix->high);
-        add(out->head, "; ", fix->change ? fix->change : fix->knob, ": ");
-        add(out->head, gain, "", "");
-        add(out->brief, "; ", fix->change ? fix->change : fix->knob, ": ");
-        add(out->brief, gain, "", "");
-    }
+    if (fix)
+        snprintf(advice, TEXT, "; %s: %s", fix->change ? fix->change : fix->knob,
+                 pp_text_gain(gain, sizeof(gain), fix->gain, NAN, fix->high));
+    snprintf(out->head, TEXT, "%s%s%s%s%s%s%s", lead, v->headline, waits[0] ? ", " : "", waits,
+             v->certainty ? ", " : "", v->certainty ? v->certainty : "", advice);
+    snprintf(out->brief, TEXT, "%s%s%s%s%s", lead, v->headline, waits[0] ? ", " : "", waits, advice);
     snprintf(out->first, TEXT, "%c%s", toupper((unsigned char)v->cause[0]), v->cause + 1);
 }
 

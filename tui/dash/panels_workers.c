@@ -61,12 +61,6 @@ static int column_end(const struct pp_canvas *c, int k, int end)
     return end <= c->box.cols - (c->box.cols >= WITH_FILE ? FILE_LEAST : 0) ? end : 0;
 }
 
-int pp_want_workers(const struct pp_dash_state *s, const struct pp_dash_model *m, int cols)
-{
-    size_t n = m->snap->n_workers;
-    return 2 + (n > 8 ? 8 : (int)n);
-}
-
 void pp_panel_workers(const struct pp_canvas *c)
 {
     struct pp_rows rows;

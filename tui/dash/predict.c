@@ -133,14 +133,6 @@ const struct pp_knob *pp_dash_knob(int i)
     return NULL;
 }
 
-int pp_dash_knobs(void)
-{
-    int n = 0;
-    while (n < PP_DASH_KNOBS && pp_dash_knob(n))
-        n++;
-    return n;
-}
-
 static double value_of(const struct pp_dash_model *m, int i, int step)
 {
     const struct pp_knob *knob = pp_dash_knob(i);
@@ -193,7 +185,7 @@ const char *pp_knobs_text(const struct pp_dash_state *s, const struct pp_dash_mo
     char value[32];
     size_t at = 0;
     buf[0] = '\0';
-    for (int i = 0; i < pp_dash_knobs() && at < size; i++)
+    for (int i = 0; i < PP_DASH_KNOBS && pp_dash_knob(i) && at < size; i++)
         if (s->knob[i])
             at += (size_t)snprintf(buf + at, size - at, "%s%s=%s", at ? " " : "", pp_dash_knob(i)->name,
                                    pp_knob_text(m, i, s->knob[i], value, sizeof(value)));

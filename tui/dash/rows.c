@@ -3,20 +3,6 @@
 const char *const pp_sort_names[PP_SORTS] = {"name",     "samples/s", "busy",          "waiting",
                                              "CPU wait", "errors",    "age of sample", "longest"};
 
-static double sort_key(const struct pp_live_worker *w, int sort)
-{
-    switch (sort % PP_SORTS) {
-    case PP_SORT_RATE: return w->samples_per_s;
-    case PP_SORT_BUSY: return w->busy;
-    case PP_SORT_WAITING: return w->waiting;
-    case PP_SORT_RUN_QUEUE: return isnan(w->run_queue) ? -1 : w->run_queue;
-    case PP_SORT_ERRORS: return (double)w->errors;
-    case PP_SORT_AGE: return isnan(w->sample_age_ns) ? -1 : w->sample_age_ns;
-    case PP_SORT_LONGEST: return w->max_ns;
-    default: return 0;
-    }
-}
-
 struct order {
     const struct pp_live_worker *workers;
     int sort, invert;
@@ -27,9 +13,19 @@ struct order {
 static int by_key(const void *a, const void *b, void *ctx)
 {
     const struct order *o = ctx;
-    const struct pp_live_worker *x = &o->workers[*(const int *)a], *y = &o->workers[*(const int *)b];
-    double kx = sort_key(x, o->sort), ky = sort_key(y, o->sort);
-    int d = kx < ky ? 1 : kx > ky ? -1 : strverscmp(x->name, y->name);
+    const struct pp_live_worker *w[2] = {&o->workers[*(const int *)a], &o->workers[*(const int *)b]};
+    double k[2] = {0, 0};
+    for (int i = 0; i < 2; i++)
+        switch (o->sort % PP_SORTS) {
+        case PP_SORT_RATE: k[i] = w[i]->samples_per_s; break;
+        case PP_SORT_BUSY: k[i] = w[i]->busy; break;
+        case PP_SORT_WAITING: k[i] = w[i]->waiting; break;
+        case PP_SORT_RUN_QUEUE: k[i] = isnan(w[i]->run_queue) ? -1 : w[i]->run_queue; break;
+        case PP_SORT_ERRORS: k[i] = (double)w[i]->errors; break;
+        case PP_SORT_AGE: k[i] = isnan(w[i]->sample_age_ns) ? -1 : w[i]->sample_age_ns; break;
+        case PP_SORT_LONGEST: k[i] = w[i]->max_ns; break;
+        }
+    int d = k[0] < k[1] ? 1 : k[0] > k[1] ? -1 : strverscmp(w[0]->name, w[1]->name);
     return o->invert ? -d : d;
 }
 
@@ -82,7 +78,10 @@ void pp_rows_of(const struct pp_dash_state *s, const struct pp_dash_model *m, st
     case PP_VIEW_EVENTS: n = m->snap->n_events; break;
     case PP_VIEW_LINES: n = m->report ? m->report->n_ops : 0; break;
     case PP_VIEW_ENVIRONMENT: n = m->n_facts; break;
-    case PP_VIEW_WHATIF: n = (size_t)pp_dash_knobs(); break;
+    case PP_VIEW_WHATIF:
+        while (n < PP_DASH_KNOBS && pp_dash_knob((int)n))
+            n++;
+        break;
     case PP_VIEW_BATCH:
     case PP_VIEW_COUNT: break;
     }

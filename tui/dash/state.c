@@ -19,11 +19,6 @@ struct pp_dash_state pp_dash_start(void)
                                   .resume = PP_MODE_FOLLOW};
 }
 
-uint64_t pp_dash_at(const struct pp_dash_state *s)
-{
-    return s->mode == PP_MODE_FOLLOW ? UINT64_MAX : s->at_s;
-}
-
 static void go_to_view(struct pp_dash_state *s, enum pp_view v)
 {
     if (v != s->view)
@@ -55,18 +50,6 @@ static void pause_or_go_on(struct pp_dash_state *s, const struct pp_live_snapsho
     s->mode = PP_MODE_HOLD;
     s->at_s = snap->at_s;
     s->play_ns = 0;
-}
-
-static void move(struct pp_dash_state *s, int by)
-{
-    int *row = s->help ? &s->help_row : &s->selected[s->view];
-    *row = by < 0 && *row < -by ? 0 : *row + by;
-}
-
-static void begin_input(struct pp_dash_state *s, enum pp_input input)
-{
-    s->input = input;
-    snprintf(s->line, sizeof(s->line), "%s", input == PP_INPUT_FILTER ? s->filter : "");
 }
 
 /* To the next row with the text, around the end; rows are those of the filter. */
@@ -144,16 +127,17 @@ static void act(struct pp_dash_state *s, const struct pp_key *k, const struct pp
     case PP_DO_NOTHING: break;
     case PP_DO_QUIT: s->quit = 1; break;
     case PP_DO_HELP: s->help = !s->help; break;
-    case PP_DO_BACK:
-        if (s->help)
-            s->help = 0;
-        else
-            go_to_view(s, s->view != s->before ? s->before : PP_VIEW_OVERVIEW);
+    case PP_DO_BACK: /* from the help to the view that it covers */
+        go_to_view(s, s->help ? s->view : s->view != s->before ? s->before : PP_VIEW_OVERVIEW);
         break;
     case PP_DO_NEXT_VIEW: go_to_view(s, (enum pp_view)((s->view + 1) % PP_VIEW_COUNT)); break;
     case PP_DO_VIEW: go_to_view(s, (enum pp_view)k->arg); break;
-    case PP_DO_MOVE: move(s, k->arg); break;
-    case PP_DO_PAGE: move(s, k->arg * s->page_rows); break;
+    case PP_DO_MOVE:
+    case PP_DO_PAGE: {
+        int *row = s->help ? &s->help_row : &s->selected[s->view],
+            by = k->action == PP_DO_PAGE ? k->arg * s->page_rows : k->arg;
+        *row = by < 0 && *row < -by ? 0 : *row + by;
+    } break;
     case PP_DO_FIRST: s->selected[s->view] = 0; break;
     case PP_DO_LAST: s->selected[s->view] = 1 << 20; break;
     case PP_DO_DETAIL:
@@ -164,13 +148,13 @@ static void act(struct pp_dash_state *s, const struct pp_key *k, const struct pp
                                                    : s->view);
         break;
     case PP_DO_PAUSE: pause_or_go_on(s, m->snap); break;
-    case PP_DO_STEP: {
+    case PP_DO_STEP:
         if (k->arg < 0 ? m->snap->at_s > m->snap->first_s : m->snap->at_s < m->snap->last_s)
             hold_at(s, k->arg < 0 ? m->snap->at_s - 1 : m->snap->at_s + 1);
         else
             snprintf(s->message, sizeof(s->message),
                      k->arg < 0 ? "this is the first second" : "this is the newest complete second");
-    } break;
+        break;
     case PP_DO_STALL: {
         uint64_t at = k->arg < 0 ? m->snap->stall_before_s : m->snap->stall_after_s;
         if (at != m->snap->at_s)
@@ -186,13 +170,14 @@ static void act(struct pp_dash_state *s, const struct pp_key *k, const struct pp
         snprintf(s->message, sizeof(s->message), "replay speed %gx", pp_speeds[s->speed]);
     } break;
     case PP_DO_FOLLOW: s->mode = PP_MODE_FOLLOW; break;
-    case PP_DO_SEEK: begin_input(s, PP_INPUT_SEEK); break;
     case PP_DO_WINDOW: s->window = (s->window + 1) % PP_WINDOWS; break;
     case PP_DO_SORT: s->sort++; break;
     case PP_DO_INVERT: s->invert = !s->invert; break;
-    case PP_DO_SEARCH: begin_input(s, PP_INPUT_SEARCH); break;
+    case PP_DO_INPUT:
+        s->input = (enum pp_input)k->arg;
+        snprintf(s->line, sizeof(s->line), "%s", s->input == PP_INPUT_FILTER ? s->filter : "");
+        break;
     case PP_DO_SEARCH_NEXT: search(s, m); break;
-    case PP_DO_FILTER: begin_input(s, PP_INPUT_FILTER); break;
     case PP_DO_KNOB: turn_knob(s, m, k->arg); break;
     case PP_DO_DUMP: s->dump = 1; break;
     case PP_DO_REDRAW: s->redraw = 1; break;
@@ -264,14 +249,14 @@ const struct pp_key pp_keys[] = {
     {'}', {0}, "}", NULL, PP_DO_STALL, 1, "to the next stall"},
     {'<', {','}, "<", ",", PP_DO_SPEED, -1, "replay slower"},
     {'>', {'.'}, ">", ".", PP_DO_SPEED, 1, "replay faster"},
-    {':', {0}, ":", NULL, PP_DO_SEEK, 0, "go to a time since the start (90, 1m30s)"},
+    {':', {0}, ":", NULL, PP_DO_INPUT, PP_INPUT_SEEK, "go to a time since the start (90, 1m30s)"},
     {'f', {0}, "f", NULL, PP_DO_FOLLOW, 0, "follow the newest second"},
     {'t', {0}, "t", NULL, PP_DO_WINDOW, 0, "window of rates and shares in seconds: 1, 5, 15, 60, 300"},
     {'s', {0}, "s", NULL, PP_DO_SORT, 0, "sort workers by the next column"},
     {'S', {'I'}, "S", "I", PP_DO_INVERT, 0, "reverse the sort order"},
-    {'/', {0}, "/", NULL, PP_DO_SEARCH, 0, "search: go to the next row with this text"},
+    {'/', {0}, "/", NULL, PP_DO_INPUT, PP_INPUT_SEARCH, "search: go to the next row with this text"},
     {'N', {0}, "N", NULL, PP_DO_SEARCH_NEXT, 0, "to the next match"},
-    {'\\', {0}, "\\", NULL, PP_DO_FILTER, 0, "filter: only rows with this text; empty: all"},
+    {'\\', {0}, "\\", NULL, PP_DO_INPUT, PP_INPUT_FILTER, "filter: only rows with this text; empty: all"},
     {'d', {0}, "d", NULL, PP_DO_DUMP, 0, "save the screen and its numbers to files"},
     {'r', {12}, "r", "Ctrl-L", PP_DO_REDRAW, 0, "redraw the screen"},
 };

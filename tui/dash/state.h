@@ -90,15 +90,11 @@ struct pp_dash_state pp_dash_key(struct pp_dash_state s, int key, const struct p
 /* Time goes by: a replay moves on, and follows when it has reached the newest second. */
 struct pp_dash_state pp_dash_tick(struct pp_dash_state s, uint64_t elapsed_ns, const struct pp_dash_model *m);
 
-/* Which second a snapshot is to be taken of; UINT64_MAX: the newest. */
-uint64_t pp_dash_at(const struct pp_dash_state *s);
-
 /* The knobs of the what-if view (report/replay/knobs.h: those with a step): how far each has been moved, as
  * the text that the prediction is asked with. Pure (predict.c). */
 
 /* The i-th of them; NULL after the last. There are PP_DASH_KNOBS at most. */
 const struct pp_knob *pp_dash_knob(int i);
-int pp_dash_knobs(void);
 
 /* Value of knob i after `step` moves, as shown and asked ("4", "0.64"); the recorded one at step 0. */
 const char *pp_knob_text(const struct pp_dash_model *m, int i, int step, char *buf, size_t size);
@@ -154,13 +150,11 @@ enum pp_action {
     PP_DO_STALL,
     PP_DO_SPEED,
     PP_DO_FOLLOW,
-    PP_DO_SEEK,
     PP_DO_WINDOW,
     PP_DO_SORT,
     PP_DO_INVERT,
-    PP_DO_SEARCH,
+    PP_DO_INPUT, /* arg: enum pp_input */
     PP_DO_SEARCH_NEXT,
-    PP_DO_FILTER,
     PP_DO_KNOB, /* arg: steps; 0: back to as recorded */
     PP_DO_DUMP,
     PP_DO_REDRAW

@@ -14,6 +14,7 @@
 struct pp_verdicts {
     char *path;
     double share;
+    int patient;                   /* the share is below PP_VERDICTS_SHARE, and of the whole process */
     uint64_t began_ns, cost_ns;    /* cost: of one; the thread's alone */
     int parts;                     /* builds what is asked for; without, the whole run */
     struct pp_kept_requests *kept; /* the thread's; NULL: read each time */
@@ -28,11 +29,6 @@ struct pp_verdicts {
     struct pp_verdict_part with_caller_of;
 };
 
-static int is_patient(const struct pp_verdicts *v)
-{
-    return v->share < PP_VERDICTS_SHARE;
-}
-
 pp_status pp_verdict_of(const char *path, const struct pp_verdict_part *part, const struct pp_verdicts *v,
                         struct pp_report **out, struct pp_err *err)
 {
@@ -40,7 +36,7 @@ pp_status pp_verdict_of(const char *path, const struct pp_verdict_part *part, co
     pp_status status = part ? pp_source_open_part(path, part->from_ns, part->to_ns, &source, err)
                             : pp_source_open(path, &source, err);
     pp_source_keep_requests(&source, v ? v->kept : NULL);
-    source.glance = v && is_patient(v) ? PP_GLANCE_SHORT : 1;
+    source.glance = v && v->patient ? PP_GLANCE_SHORT : 1;
     *out = NULL;
     if (status == PP_OK)
         status = pp_report_from(&source, out, err);
@@ -65,8 +61,8 @@ static void *build_main(void *arg)
         }
         /* One that is patient begins when all that its process has taken, and what it is going to take, is
          * within the share. */
-        uint64_t paid = is_patient(v) ? pp_pace_until(v->began_ns, pp_process_cpu_ns() + v->cost_ns, v->share)
-                                      : 0;
+        uint64_t paid = v->patient ? pp_pace_until(v->began_ns, pp_process_cpu_ns() + v->cost_ns, v->share)
+                                   : 0;
         if (pp_now_ns() < paid) {
             pp_cond_wait_until(&v->wake, &v->lock, paid < UINT64_MAX - SLACK_NS ? paid + SLACK_NS : paid);
             continue;
@@ -85,7 +81,7 @@ static void *build_main(void *arg)
         } else {
             int final = !v->parts && strcmp(report->outcome, "unfinished") != 0;
             uint64_t cost = pp_thread_cpu_ns() - cpu, at = pp_pace_until(began, cost, v->share),
-                     least = began + (is_patient(v) ? PATIENT_PAUSE_NS : LEAST_PAUSE_NS);
+                     least = began + (v->patient ? PATIENT_PAUSE_NS : LEAST_PAUSE_NS);
             v->cost_ns = final ? v->cost_ns : cost;
             until = final ? UINT64_MAX : at > least ? at : least;
         }
@@ -113,6 +109,7 @@ struct pp_verdicts *pp_verdicts_start(const char *path, double share, int parts)
     v->parts = parts;
     v->kept = pp_kept_requests_new();
     v->share = share;
+    v->patient = share < PP_VERDICTS_SHARE;
     v->cost_ns = USUAL_COST_NS;
     v->began_ns = pp_now_ns();
     pthread_mutex_init(&v->lock, NULL);
@@ -136,12 +133,6 @@ void pp_verdicts_ask(struct pp_verdicts *v, uint64_t from_ns, uint64_t to_ns, in
     if (!nothing_to_do(v))
         pthread_cond_signal(&v->wake);
     pthread_mutex_unlock(&v->lock);
-}
-
-void pp_verdicts_part(const struct pp_verdicts *v, uint64_t *from_ns, uint64_t *to_ns)
-{
-    *from_ns = v ? v->with_caller_of.from_ns : 0;
-    *to_ns = v ? v->with_caller_of.to_ns : 0;
 }
 
 void pp_verdicts_wake(struct pp_verdicts *v)
@@ -172,8 +163,10 @@ void pp_verdicts_stop(struct pp_verdicts *v)
     free(v);
 }
 
-const struct pp_report *pp_verdicts_newest(struct pp_verdicts *v)
+const struct pp_report *pp_verdicts_newest(struct pp_verdicts *v, struct pp_verdict_part *of)
 {
+    if (of)
+        *of = (struct pp_verdict_part){0, 0};
     if (!v)
         return NULL;
     pthread_mutex_lock(&v->lock);
@@ -184,5 +177,7 @@ const struct pp_report *pp_verdicts_newest(struct pp_verdicts *v)
         v->built = NULL;
     }
     pthread_mutex_unlock(&v->lock);
+    if (of)
+        *of = v->with_caller_of;
     return v->with_caller;
 }

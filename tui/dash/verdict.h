@@ -18,16 +18,12 @@ struct pp_verdicts;
  */
 struct pp_verdicts *pp_verdicts_start(const char *path, double share, int parts);
 void pp_verdicts_stop(struct pp_verdicts *v);
-/* The newest report, or NULL; stays valid until the next call. Only the thread that started it calls this. */
-const struct pp_report *pp_verdicts_newest(struct pp_verdicts *v);
 /* The file has ended or changed: build at the next opportunity, without waiting out the pause. */
 void pp_verdicts_wake(struct pp_verdicts *v);
 
 /* The part that began in [from_ns, to_ns). hurry: without waiting out the pause. Asking for the same part
  * again costs nothing. */
 void pp_verdicts_ask(struct pp_verdicts *v, uint64_t from_ns, uint64_t to_ns, int hurry);
-/* The part that the report which pp_verdicts_newest returned is of. */
-void pp_verdicts_part(const struct pp_verdicts *v, uint64_t *from_ns, uint64_t *to_ns);
 
 /* The same on the calling thread, part NULL: of all of the run. v: whose requests are kept for it, NULL:
  * nobody's. What is built is for a glance (report/source/source.h): no intervals, no series. */
@@ -36,3 +32,7 @@ struct pp_verdict_part {
 };
 pp_status pp_verdict_of(const char *path, const struct pp_verdict_part *part, const struct pp_verdicts *v,
                         struct pp_report **out, struct pp_err *err);
+
+/* The newest report, or NULL; stays valid until the next call. of: the part that it is of; NULL: not asked.
+ * Only the thread that started it calls this. */
+const struct pp_report *pp_verdicts_newest(struct pp_verdicts *v, struct pp_verdict_part *of);

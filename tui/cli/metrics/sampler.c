@@ -62,7 +62,7 @@ static void read_newest(struct metrics_sampler *s)
                  from_s = n->last_s + 1 - n->first_s > part_s ? n->last_s + 1 - part_s : n->first_s;
         pp_verdicts_ask(s->verdicts, from_s * SECOND_NS, (n->last_s + 1) * SECOND_NS, 0);
     }
-    s->newest = s->report ? s->report : pp_verdicts_newest(s->verdicts);
+    s->newest = s->report ? s->report : pp_verdicts_newest(s->verdicts, NULL);
     s->sender.cpu_s = (double)pp_process_cpu_ns() / 1e9;
     uint64_t paid = pp_pace_until(now, pp_thread_cpu_ns() - cpu, LOOK_SHARE), latest = now + s->interval_ns,
              at = paid < latest ? paid : latest;

@@ -281,7 +281,7 @@ static void test_a_knob_is_one_row(void **state)
     assert_int_equal(pp_knobs_set(&k, &costs, "test_dept=7", &err), PP_E_USAGE);
     assert_non_null(strstr(err.text, "did you mean test_depth?"));
     assert_string_equal(pp_knob_option("test_depth=7", ' ', buf), "--prefetch 7");
-    for (int i = 0; i < pp_dash_knobs(); i++)
+    for (int i = 0; i < PP_DASH_KNOBS; i++)
         in_dash |= pp_dash_knob(i) == knob;
     assert_true(in_dash);
 }

@@ -38,7 +38,7 @@ static void test_threads_beside(void **state)
     assert_true(v && p);
     for (int i = 0; i < 600 && (!r || strcmp(answer.set, "num_workers=4") != 0); i++) {
         pp_predictor_ask(p, i < 3 ? "workers=2" : "num_workers=4", &answer);
-        r = pp_verdicts_newest(v);
+        r = pp_verdicts_newest(v, NULL);
         usleep(50000);
     }
     assert_non_null(r);
@@ -60,22 +60,22 @@ static void test_threads_beside(void **state)
         const char *level;
     } parts[] = {{1030, 1035, "highly"}, {1010, 1025, "not"}, {1030, 1035, "highly"}};
     v = pp_verdicts_start(dash_run->path, PP_VERDICTS_SHARE, 1);
-    assert_null(pp_verdicts_newest(v));
+    assert_null(pp_verdicts_newest(v, NULL));
     for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++) {
-        uint64_t from = parts[k].from_s * MADE_S, to = parts[k].to_s * MADE_S, of_from = 0, of_to = 0;
-        for (int i = 0; i < 600 && (of_from != from || of_to != to); i++) {
+        uint64_t from = parts[k].from_s * MADE_S, to = parts[k].to_s * MADE_S;
+        struct pp_verdict_part of = {0, 0};
+        for (int i = 0; i < 600 && (of.from_ns != from || of.to_ns != to); i++) {
             pp_verdicts_ask(v, from, to, 1);
-            r = pp_verdicts_newest(v);
-            pp_verdicts_part(v, &of_from, &of_to);
+            r = pp_verdicts_newest(v, &of);
             usleep(20000);
         }
-        assert_true(r && of_from == from && of_to == to);
+        assert_true(r && of.from_ns == from && of.to_ns == to);
         assert_string_equal(r->verdict.level, parts[k].level);
     }
     pp_verdicts_stop(v);
     /* a file that is not there gives no verdict, and stopping does not wait for one */
     v = pp_verdicts_start("/tmp/there/is/no/such.sqlite", PP_VERDICTS_SHARE, 0);
-    assert_null(pp_verdicts_newest(v));
+    assert_null(pp_verdicts_newest(v, NULL));
     pp_verdicts_stop(v);
 }
 
@@ -90,8 +90,8 @@ static void test_a_patient_one_is_paid_for_first(void **state)
         pp_verdicts_wake(v);
         pp_verdicts_ask(parts, 1010 * MADE_S, (1025 + (uint64_t)i) * MADE_S, i % 2);
         usleep(20000);
-        assert_null(pp_verdicts_newest(v));
-        assert_null(pp_verdicts_newest(parts));
+        assert_null(pp_verdicts_newest(v, NULL));
+        assert_null(pp_verdicts_newest(parts, NULL));
     }
     pp_verdicts_stop(v);
     pp_verdicts_stop(parts);
