@@ -31,20 +31,6 @@ static const struct pp_opt opts[] = {
 };
 /* clang-format on */
 
-/* Runs check i if --only names it, or names none, and fills f. Returns 0, with f unchanged, if it does not
- * run. */
-static int run_wanted(const struct options *o, size_t i, struct pp_finding *f)
-{
-    const char *name = pp_checks[i].collector ? pp_checks[i].collector->name : pp_checks[i].name;
-    size_t n = strlen(name);
-    int wanted = !o->only;
-    for (const char *at = o->only; at && !wanted; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-        wanted = strncmp(at, name, n) == 0 && (at[n] == '\0' || at[n] == ',');
-    if (wanted)
-        pp_check_run(&pp_checks[i], f);
-    return wanted;
-}
-
 static void put_text(const struct options *o)
 {
     static const char *const word[] = {[PP_NO] = "no", [PP_YES] = "yes", [PP_CANNOT_TELL] = "?"};
@@ -60,13 +46,14 @@ static void put_text(const struct options *o)
     for (size_t i = 0; i < pp_checks_n || next.name;) {
         f = next.name ? next : (struct pp_finding){.name = NULL};
         next.name = NULL;
-        if (!f.name && !run_wanted(o, i++, &f))
+        if (!f.name && !pp_check_run(&pp_checks[i++], o->only, &f))
             continue;
         int n = snprintf(lead, sizeof(lead), "%-4s %-20s ", word[f.answer], f.name);
         snprintf(text, sizeof(text), "%s: %s", f.value, f.meaning);
         /* What has the same cause is one sentence. */
         while (!next.name && f.answer != PP_YES && i < pp_checks_n)
-            if (run_wanted(o, i++, &next) && next.answer == f.answer && strcmp(next.value, f.value) == 0) {
+            if (pp_check_run(&pp_checks[i++], o->only, &next) && next.answer == f.answer &&
+                strcmp(next.value, f.value) == 0) {
                 pp_text_add(text, sizeof(text), "; %s: %s", next.name, next.meaning);
                 next.name = NULL;
             }
@@ -104,7 +91,7 @@ static void put_json(const struct options *o)
     pp_json_put_array(&j, "checks");
     for (size_t i = 0; i < pp_checks_n; i++) {
         struct pp_finding f;
-        if (!run_wanted(o, i, &f))
+        if (!pp_check_run(&pp_checks[i], o->only, &f))
             continue;
         pp_json_object(&j);
         pp_json_put_str(&j, "name", f.name);
@@ -147,7 +134,7 @@ static pp_status act(void *fields, const char **operands, int n, int *code, stru
     if (n > 1)
         pp_fail(err, PP_E_USAGE, "takes one PYTHON, but '%s' was given too", operands[1]);
     else if (n == 1)
-        pp_doctor_of_python(operands[0]);
+        pp_doctor_python = operands[0];
     for (size_t i = 0; i < pp_checks_n && i < 63; i++)
         names[i] = pp_checks[i].collector ? pp_checks[i].collector->name : pp_checks[i].name;
     for (const char *at = o->only; err->code == PP_OK && at;
@@ -255,17 +242,13 @@ void pp_look_nvjpeg(struct pp_finding *f)
                  n.version % 1000, pp_nvjpeg_backend_name(c->backend), c->passed_over);
 }
 
-enum pp_answer pp_answer_of_reach(int yes)
-{
-    return yes > 0 ? PP_YES : yes == 0 ? PP_NO : PP_CANNOT_TELL;
-}
-
 void pp_look_container(struct pp_finding *f)
 {
     struct pp_reach_root here = pp_reach_here();
     struct pp_nvjpeg_found n;
     struct pp_err err;
-    f->answer = pp_answer_of_reach(pp_reach_capabilities(&here, f->value, sizeof(f->value)));
+    int yes = pp_reach_capabilities(&here, f->value, sizeof(f->value));
+    f->answer = yes > 0 ? PP_YES : yes == 0 ? PP_NO : PP_CANNOT_TELL;
     /* A machine may give its containers the whole driver, whatever they name. */
     if (f->answer == PP_NO && pp_nvjpeg_look(1, &n, &err) == PP_OK && n.choice.engines) {
         f->answer = PP_YES;

@@ -44,23 +44,13 @@ static void found(struct pp_finding *f, enum pp_answer answer, const char *fmt, 
 
 /* ---- this build ---- */
 
-static void look_jpeg(struct pp_finding *f)
-{
 #if defined(WITH_SIMD)
-    int simd = 1;
+#define SIMD "SIMD"
+enum { HAS_SIMD = 1 };
 #else
-    int simd = 0;
+#define SIMD "built without SIMD"
+enum { HAS_SIMD = 0 };
 #endif
-    found(f, simd ? PP_YES : PP_NO, "libjpeg-turbo %s, %s", TEXT(LIBJPEG_TURBO_VERSION),
-          simd ? "SIMD" : "built without SIMD");
-}
-
-static void look_webp(struct pp_finding *f)
-{
-    found(f, PP_HAVE_WEBP ? PP_YES : PP_NO, "%s",
-          PP_HAVE_WEBP ? "with libwebp"
-                       : "built without libwebp; apt-get install libwebp-dev and build again");
-}
 
 static void look_sqlite(struct pp_finding *f)
 {
@@ -86,7 +76,7 @@ static void look_hooks(struct pp_finding *f)
     exec_python_prepare(&p, "python3", 1);
     exec_python_free(&p); /* the paths are what is asked for */
     if (*p.hooks) {
-        pp_look_hooks_fit(f);
+        pp_look_python(PP_PYTHON_HOOKS, f);
         pp_text_add(f->value, sizeof(f->value), " (in %.150s)", p.hooks);
     } else {
         found(f, PP_NO, "%s",
@@ -164,24 +154,14 @@ static void look_memlock(struct pp_finding *f)
         found(f, PP_NO, "ulimit -l is %s", pp_text_bytes(text, sizeof(text), (double)limit.rlim_cur));
 }
 
-/* The first line of path into line; when there is none, why, and 0. */
-static int first_line(const char *path, char *line, size_t size)
-{
-    errno = 0;
-    int ok = pp_io_line(line, size, path);
-    if (!ok)
-        snprintf(line, size, "%s", errno ? strerror(errno) : "empty");
-    return ok;
-}
-
 static void look_tsc(struct pp_finding *f)
 {
 #if defined(__x86_64__) || defined(__i386__)
     unsigned a, b, c, d = 0;
     char source[64];
     int invariant = __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8));
-    int known = first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
-                           sizeof(source));
+    int known = pp_io_line(source, sizeof(source),
+                           "/sys/devices/system/clocksource/clocksource0/current_clocksource");
     found(f, invariant ? PP_YES : PP_NO, "%s; the kernel's clock source is %s",
           invariant ? "invariant" : "not declared invariant", known ? source : "unknown");
 #else
@@ -195,8 +175,12 @@ static void look_schedstat(struct pp_finding *f)
 {
     const char *path = "/proc/thread-self/schedstat";
     char line[128];
-    int ok = first_line(path, line, sizeof(line));
-    found(f, ok ? PP_YES : PP_NO, "%s%s%s", path, ok ? " is readable" : ": ", ok ? "" : line);
+    errno = 0;
+    int ok = pp_io_line(line, sizeof(line), path);
+    found(f, ok ? PP_YES : PP_NO, "%s%s%s", path, ok ? " is readable" : ": ",
+          ok      ? ""
+          : errno ? strerror(errno)
+                  : "empty");
 }
 
 /* Reads back a page just written, which the cache must hold, in an unnamed file of the current directory. */
@@ -274,27 +258,33 @@ static void look_kernels(struct pp_finding *f)
     { \
         .name = called, .kind = function, .with = yes, .without = no \
     }
+#define BUILT(called, enough, what, yes, no) \
+    { \
+        .name = called, .built = what, .has = (enough) ? PP_YES : PP_NO, .with = yes, .without = no \
+    }
 #define SINK(called, of, needs, yes, no) \
     { \
         .name = called, .sink = of, .library = needs, .with = yes, .without = no \
     }
 const struct pp_check pp_checks[] = {
-    CHECK("Python", look, pp_look_python, "pipeprobe exec -- python3 train.py starts it",
+    CHECK("Python", of_python, PP_PYTHON_STARTS, "pipeprobe exec -- python3 train.py starts it",
           "activate the job's environment, or name its Python: pipeprobe doctor PYTHON"),
-    CHECK("PyTorch", look, pp_look_torch, "imported by this Python",
+    CHECK("PyTorch", of_python, PP_PYTHON_TORCH, "imported by this Python",
           "activate the job's environment, or name its Python: pipeprobe doctor PYTHON"),
     CHECK("PyTorch hooks", look, look_hooks, "exec records unmodified PyTorch jobs",
           "this part of a job, or all of it, is not recorded"),
-    CHECK("reads timed", look, pp_look_reads, "slow storage and slow decoding are measured separately",
+    CHECK("reads timed", of_python, PP_PYTHON_READS, "slow storage and slow decoding are measured separately",
           "reading counts as decoding"),
-    CHECK("attach", look, pp_look_attach, "attach PID records a running job",
+    CHECK("attach", of_python, PP_PYTHON_ATTACH, "attach PID records a running job",
           "attach PID looks from outside: no gains"),
     CHECK("idle machine", look, look_idle, "what is measured now is about your job",
           "what is measured now is about these processes too"),
-    CHECK("JPEG decoding", look, look_jpeg, "decoding runs at full speed",
-          "decoding is several times slower"),
-    CHECK("WebP decoding", look, look_webp, "WebP images are decoded",
-          "WebP images are errors of their samples"),
+    BUILT("JPEG decoding", HAS_SIMD, "libjpeg-turbo " TEXT(LIBJPEG_TURBO_VERSION) ", " SIMD,
+          "decoding runs at full speed", "decoding is several times slower"),
+    BUILT("WebP decoding", PP_HAVE_WEBP,
+          PP_HAVE_WEBP ? "with libwebp"
+                       : "built without libwebp; apt-get install libwebp-dev and build again",
+          "WebP images are decoded", "WebP images are errors of their samples"),
     CHECK("recordings", look, look_sqlite, "recordings are read and written",
           "STRICT tables need SQLite 3.37: recordings cannot be written"),
     CHECK("remote data", available, pp_http_available,
@@ -345,25 +335,37 @@ const struct pp_check pp_checks[] = {
 };
 const size_t pp_checks_n = sizeof(pp_checks) / sizeof(pp_checks[0]);
 
-void pp_check_run(const struct pp_check *c, struct pp_finding *f)
+int pp_check_run(const struct pp_check *c, const char *only, struct pp_finding *f)
 {
     const struct pp_collector *row = c->collector;
-    const char *missing = c->sink ? c->sink->missing() : NULL;
-    *f = (struct pp_finding){.name = row ? row->name : c->name};
+    const char *missing = c->sink ? c->sink->missing() : NULL, *name = row ? row->name : c->name;
+    size_t n = strlen(name);
+    int wanted = !only;
+    for (const char *at = only; at && !wanted; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        wanted = strncmp(at, name, n) == 0 && (at[n] == '\0' || at[n] == ',');
+    if (!wanted)
+        return 0;
+    *f = (struct pp_finding){.name = name};
     if (row && !row->available)
         snprintf(f->value, sizeof(f->value), "%s", row->found);
     if (row)
         f->answer = !row->available || row->available(f->value, sizeof(f->value)) ? PP_YES : PP_NO;
+    else if (c->of_python != PP_PYTHON_NONE)
+        pp_look_python(c->of_python, f);
+    else if (c->built)
+        found(f, c->has, "%s", c->built);
     else if (c->available)
         f->answer = c->available(f->value, sizeof(f->value)) ? PP_YES : PP_NO;
     else if (c->sink)
         found(f, missing ? PP_NO : PP_YES, "%s", missing ? missing : c->library);
     else if (c->reach) {
         struct pp_reach_root here = pp_reach_here();
-        f->answer = pp_answer_of_reach(c->reach(&here, f->value, sizeof(f->value)));
+        int yes = c->reach(&here, f->value, sizeof(f->value));
+        f->answer = yes > 0 ? PP_YES : yes == 0 ? PP_NO : PP_CANNOT_TELL;
     } else
         c->look(f);
     f->meaning = f->answer == PP_YES  ? row ? row->with : c->with
                  : f->answer == PP_NO ? row ? row->without : c->without
                                       : "unknown";
+    return 1;
 }

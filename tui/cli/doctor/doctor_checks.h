@@ -20,14 +20,28 @@ struct pp_finding {
     const char *meaning; /* of this answer */
 };
 
+/* What is looked for in a Python (doctor_exec.c). */
+enum pp_python_look {
+    PP_PYTHON_NONE,
+    PP_PYTHON_STARTS,
+    PP_PYTHON_TORCH,
+    PP_PYTHON_HOOKS,
+    PP_PYTHON_READS,
+    PP_PYTHON_ATTACH
+};
+
 /* A capability: a check of its own, or that of a collector (collectors/collector.h), which names itself. */
 struct pp_check {
     const struct pp_collector *collector; /* NULL: the other fields hold */
     const char *name;
     void (*look)(struct pp_finding *f);
     const char *with, *without; /* what it means to have it, or not */
-    /* In place of look: whether it is there, and what was found or why not; what of a GPU is within reach,
-     * -1: that cannot be told; or a sink that needs a library. */
+    /* In place of look: what pp_look_python looks for; what this build has, and whether that is enough;
+     * whether it is there, and what was found or why not; what of a GPU is within reach, -1: that cannot be
+     * told; or a sink that needs a library. */
+    enum pp_python_look of_python;
+    const char *built;
+    enum pp_answer has;
     int (*available)(char *text, size_t size);
     int (*reach)(const struct pp_reach_root *root, char *text, size_t size);
     const struct pp_sink_kind *sink;
@@ -41,20 +55,17 @@ void pp_describe_numa(const struct pp_topology *t, struct pp_finding *f);
 void pp_look_numa(struct pp_finding *f);
 void pp_look_nvjpeg(struct pp_finding *f);
 void pp_look_container(struct pp_finding *f);
-enum pp_answer pp_answer_of_reach(int yes); /* -1: it cannot be told */
 
 /* Checks of doctor_exec.c: what `pipeprobe exec -- python3 train.py` needs, found by doing it: a DataLoader
  * of that Python with one worker reads a file, under exec. One probe per process, made when the first row
  * asks; it imports torch, which takes seconds. Nothing is left. One thread. */
-void pp_look_python(struct pp_finding *f);
-void pp_look_torch(struct pp_finding *f);
-void pp_look_hooks_fit(struct pp_finding *f);
-void pp_look_reads(struct pp_finding *f);
-void pp_look_attach(struct pp_finding *f);
-/* A path or a name in PATH, borrowed; before the first row. "python3" else. */
-void pp_doctor_of_python(const char *python);
+void pp_look_python(enum pp_python_look what, struct pp_finding *f);
+/* A path or a name in PATH, borrowed; set before the first row. */
+extern const char *pp_doctor_python;
 
-void pp_check_run(const struct pp_check *c, struct pp_finding *f);
+/* Runs the check if `only` names it (NULL: names none), and fills f; 0, with f unchanged, if it does not run.
+ */
+int pp_check_run(const struct pp_check *c, const char *only, struct pp_finding *f);
 
 /* `doctor --nvjpeg`: how quickly the first CUDA device decodes JPEG, by back end and batch, beside one CPU
  * thread; and how far its pixels are off libjpeg-turbo's. Of images that are made here, as large as a data
@@ -78,6 +89,7 @@ struct pp_decode_rates {
     struct {
         const char *sampling;     /* "4:2:0" */
         struct pp_pixels_off off; /* images 0: not compared */
+        double mean;              /* of off */
     } kind[PP_DECODE_KINDS];
 };
 

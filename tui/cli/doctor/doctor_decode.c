@@ -232,7 +232,9 @@ pp_status pp_decode_rates(struct pp_decode_rates *out, struct pp_err *err)
     for (int k = 0; k < PP_DECODE_KINDS && st == PP_OK; k++) {
         static const enum pp_jpeg_sampling names[] = {PP_JPEG_444, PP_JPEG_422, PP_JPEG_420, PP_JPEG_GRAY};
         out->kind[k].sampling = pp_jpeg_sampling_name(names[k]);
-        st = compare_kind(decoder, &kinds[k], &out->kind[k].off, err);
+        struct pp_pixels_off *off = &out->kind[k].off;
+        st = compare_kind(decoder, &kinds[k], off, err);
+        out->kind[k].mean = off->values ? (double)off->sum / (double)off->values : 0;
     }
     for (int i = 0; i < IMAGES; i++)
         free(image[i].data);
@@ -241,11 +243,6 @@ pp_status pp_decode_rates(struct pp_decode_rates *out, struct pp_err *err)
 }
 
 /* ---- shown ---- */
-
-static double mean_of(const struct pp_pixels_off *off)
-{
-    return off->values ? (double)off->sum / (double)off->values : 0;
-}
 
 void pp_decode_rates_text(FILE *out)
 {
@@ -279,7 +276,7 @@ void pp_decode_rates_text(FILE *out)
     fprintf(out, "Pixels against libjpeg-turbo's, of 255 (%s)\n", r->usual);
     for (int k = 0; k < PP_DECODE_KINDS; k++)
         if (r->kind[k].off.images)
-            fprintf(out, "  %-22s  mean %.2f, largest %d\n", r->kind[k].sampling, mean_of(&r->kind[k].off),
+            fprintf(out, "  %-22s  mean %.2f, largest %d\n", r->kind[k].sampling, r->kind[k].mean,
                     r->kind[k].off.largest);
         else
             fprintf(out, "  %-22s  not decoded by it\n", r->kind[k].sampling);
@@ -329,7 +326,7 @@ void pp_decode_rates_json(struct pp_json *j)
         pp_json_object(j);
         pp_json_put_str(j, "sampling", r->kind[k].sampling);
         pp_json_put_uint(j, "images", off->images);
-        pp_json_put_num(j, "mean", mean_of(off));
+        pp_json_put_num(j, "mean", r->kind[k].mean);
         pp_json_put_int(j, "max", off->largest);
         pp_json_object_end(j);
     }

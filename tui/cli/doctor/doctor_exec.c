@@ -36,19 +36,15 @@ static const char job[] =
     "    pass\n"
     "tell('done')\n";
 
+const char *pp_doctor_python = "python3";
+
 static struct probe {
-    const char *python;
     int made;
     char version[32], path[200], torch[32], torch_path[200], missing[200];
     int done;                 /* all batches came */
     char why[240], note[240]; /* why there are no hooks; what a hook could not be put into */
     int recorded, timed;      /* spans of the worker; its reads among them */
-} probe = {.python = "python3"};
-
-void pp_doctor_of_python(const char *python)
-{
-    probe.python = python;
-}
+} probe;
 
 static void read_word(char *to, size_t size, char **at)
 {
@@ -81,7 +77,7 @@ static void run_job(const char *file, const char *words)
         return;
     struct again a = {.in = AGAIN_NULL, .out = ends[1], .group = AGAIN_OWN_SESSION};
     a.errors = open(words, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    again_add(&a, "pipeprobe", "exec", "-o", file, "--", probe.python, "-c", job, NULL);
+    again_add(&a, "pipeprobe", "exec", "-o", file, "--", pp_doctor_python, "-c", job, NULL);
     int failed = a.errors < 0 || again_start(&a, &pid) != 0;
     if (a.errors >= 0)
         close(a.errors);
@@ -92,7 +88,7 @@ static void run_job(const char *file, const char *words)
     if (pid > 0) {
         kill(-pid, SIGKILL);
         again_wait(pid);
-        snprintf(probe.why, sizeof(probe.why), "%.150s did not end within a minute", probe.python);
+        snprintf(probe.why, sizeof(probe.why), "%.150s did not end within a minute", pp_doctor_python);
     }
     FILE *in = fdopen(ends[0], "r");
     if (in) {
@@ -146,65 +142,59 @@ static void probe_python(void)
     rmdir(dir);
 }
 
-void pp_look_python(struct pp_finding *f)
+void pp_look_python(enum pp_python_look what, struct pp_finding *f)
 {
-    probe_python();
-    f->answer = *probe.version ? PP_YES : PP_NO;
-    if (*probe.version)
-        snprintf(f->value, sizeof(f->value), "%s, %s", probe.version, probe.path);
-    else
-        snprintf(f->value, sizeof(f->value), "%.100s does not start", probe.python);
-}
-
-void pp_look_torch(struct pp_finding *f)
-{
-    probe_python();
-    f->answer = *probe.torch ? PP_YES : PP_NO;
-    if (*probe.torch)
-        snprintf(f->value, sizeof(f->value), "%s, %s", probe.torch, probe.torch_path);
-    else
-        snprintf(f->value, sizeof(f->value), "%s",
-                 *probe.missing ? probe.missing : "not found: no Python was started");
-}
-
-void pp_look_hooks_fit(struct pp_finding *f)
-{
-    probe_python();
-    f->answer = !*probe.torch ? PP_CANNOT_TELL : probe.recorded && !*probe.note ? PP_YES : PP_NO;
-    snprintf(f->value, sizeof(f->value), "%s",
-             f->answer == PP_CANNOT_TELL ? "not tried: this Python has no torch"
-             : f->answer == PP_YES       ? "a DataLoader with a worker was recorded"
-             : *probe.note               ? probe.note
-                                         : probe.why);
-}
-
-void pp_look_reads(struct pp_finding *f)
-{
-    probe_python();
-    f->answer = !probe.recorded ? PP_CANNOT_TELL : probe.timed ? PP_YES : PP_NO;
-    snprintf(f->value, sizeof(f->value), "%s",
-             f->answer == PP_CANNOT_TELL ? "not tried: no DataLoader was recorded"
-             : f->answer == PP_YES       ? "a worker's reads were timed"
-                                   : "libpipeprobe_reads.so is not in the worker (missing, or LD_PRELOAD "
-                                     "is not taken)");
-}
-
-void pp_look_attach(struct pp_finding *f)
-{
+    const char *said = NULL; /* what is found; NULL: in f already */
     char line[16];
-    int minor = 0,
-        scope = pp_io_line(line, sizeof(line), "/proc/sys/kernel/yama/ptrace_scope") ? atoi(line) : 0,
-        allowed = geteuid() == 0 ? scope < 3 : scope < 1;
+    int minor = 0, scope = 0;
     probe_python();
-    int known = sscanf(probe.version, "3.%d", &minor) == 1, takes = known && minor >= 14;
-    f->answer = !known ? PP_CANNOT_TELL : takes && allowed ? PP_YES : PP_NO;
-    if (!known)
-        snprintf(f->value, sizeof(f->value), "no Python was started");
-    else if (!takes)
-        snprintf(f->value, sizeof(f->value), "Python 3.%d takes no hooks while it runs; 3.14 does", minor);
-    else if (!allowed)
-        snprintf(f->value, sizeof(f->value), "kernel.yama.ptrace_scope is %d%s", scope,
-                 scope < 3 ? ": only root may" : "");
-    else
-        snprintf(f->value, sizeof(f->value), "Python 3.%d takes hooks while it runs", minor);
+    switch (what) {
+    case PP_PYTHON_NONE: break;
+    case PP_PYTHON_STARTS:
+        f->answer = *probe.version ? PP_YES : PP_NO;
+        if (*probe.version)
+            snprintf(f->value, sizeof(f->value), "%s, %s", probe.version, probe.path);
+        else
+            snprintf(f->value, sizeof(f->value), "%.100s does not start", pp_doctor_python);
+        break;
+    case PP_PYTHON_TORCH:
+        f->answer = *probe.torch ? PP_YES : PP_NO;
+        if (*probe.torch)
+            snprintf(f->value, sizeof(f->value), "%s, %s", probe.torch, probe.torch_path);
+        else
+            said = *probe.missing ? probe.missing : "not found: no Python was started";
+        break;
+    case PP_PYTHON_HOOKS:
+        f->answer = !*probe.torch ? PP_CANNOT_TELL : probe.recorded && !*probe.note ? PP_YES : PP_NO;
+        said = f->answer == PP_CANNOT_TELL ? "not tried: this Python has no torch"
+               : f->answer == PP_YES       ? "a DataLoader with a worker was recorded"
+               : *probe.note               ? probe.note
+                                           : probe.why;
+        break;
+    case PP_PYTHON_READS:
+        f->answer = !probe.recorded ? PP_CANNOT_TELL : probe.timed ? PP_YES : PP_NO;
+        said = f->answer == PP_CANNOT_TELL ? "not tried: no DataLoader was recorded"
+               : f->answer == PP_YES       ? "a worker's reads were timed"
+                                           : "libpipeprobe_reads.so is not in the worker (missing, or "
+                                             "LD_PRELOAD is not taken)";
+        break;
+    case PP_PYTHON_ATTACH:
+        scope = pp_io_line(line, sizeof(line), "/proc/sys/kernel/yama/ptrace_scope") ? atoi(line) : 0;
+        int known = sscanf(probe.version, "3.%d", &minor) == 1, takes = known && minor >= 14,
+            allowed = geteuid() == 0 ? scope < 3 : scope < 1;
+        f->answer = !known ? PP_CANNOT_TELL : takes && allowed ? PP_YES : PP_NO;
+        if (!known)
+            said = "no Python was started";
+        else if (!takes)
+            snprintf(f->value, sizeof(f->value), "Python 3.%d takes no hooks while it runs; 3.14 does",
+                     minor);
+        else if (!allowed)
+            snprintf(f->value, sizeof(f->value), "kernel.yama.ptrace_scope is %d%s", scope,
+                     scope < 3 ? ": only root may" : "");
+        else
+            snprintf(f->value, sizeof(f->value), "Python 3.%d takes hooks while it runs", minor);
+        break;
+    }
+    if (said)
+        snprintf(f->value, sizeof(f->value), "%s", said);
 }
