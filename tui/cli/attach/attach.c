@@ -340,7 +340,7 @@ static pp_status act(void *fields, const char **operands, int n, int *code, stru
     pp_cpus_read(&cpus);
     machine.usable_cpus = cpus.usable;
     int has_machine = pp_io_machine_ticks(&busy[0], &all[0]);
-    exec_words_speak_as("attach");
+    exec_speaker = "attach";
     if (!o->outside) {
         sigset_t signals = block_signals();
         enter->tune = (enum exec_tune_mode)o->tune;

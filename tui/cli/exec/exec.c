@@ -399,24 +399,22 @@ static void end_recording(const struct options *o, char *const *program, struct 
     struct pp_err err;
     pp_err_clear(&err);
     const char *outcome = signalled ? "interrupted" : exit_code > 0 ? "failed" : "finished";
-    exec_ranks_stop(s->ranks);
-    exec_tune_stop(s->tuner, exec_ranks_count(s->ranks) != 0);
+    const struct exec_ranks_made ranks = exec_ranks_stop(s->ranks);
+    exec_tune_stop(s->tuner, ranks.n != 0);
     rec->interrupted_by = signalled;
-    if (exec_ranks_count(s->ranks)) {
+    if (ranks.n) {
         uint64_t own = exec_record_stop(rec);
-        /* Those that got a recording of their own. What the launcher itself recorded, mostly nothing, is in
-         * exec's.
-         */
-        for (size_t i = 0; i < exec_ranks_count(s->ranks); i++)
-            if (exec_record_end(exec_ranks_record(s->ranks, i), -1, outcome, &err) != PP_OK)
+        /* What the launcher itself recorded, mostly nothing, is in exec's. */
+        for (size_t i = 0; i < ranks.n; i++)
+            if (exec_record_end(ranks.rank[i], -1, outcome, &err) != PP_OK)
                 pp_cli_fail(&pp_cmd_exec, &err);
         if (s->top) /* until the user has left the dashboard: then the terminal is ours again */
             again_wait(s->top);
         s->top = 0;
-        if (!o->quiet && exec_ranks_trouble(s->ranks))
-            exec_say("a rank got no recording of its own: %s", exec_ranks_trouble(s->ranks));
+        if (!o->quiet && ranks.trouble)
+            exec_say("a rank got no recording of its own: %s", ranks.trouble);
         if (!o->quiet)
-            exec_words_job(s->ranks);
+            exec_words_job(&ranks);
         if (!own) { /* all that there is is the ranks' */
             metrics_beside_end(&s->metrics);
             exec_record_abandon(rec);

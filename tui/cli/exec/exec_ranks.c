@@ -145,16 +145,17 @@ struct exec_ranks *exec_ranks_start(const struct exec_ranks_opts *opts)
     return x;
 }
 
-void exec_ranks_stop(struct exec_ranks *x)
+struct exec_ranks_made exec_ranks_stop(struct exec_ranks *x)
 {
-    if (!x || !x->runs)
-        return;
-    (void)!write(x->end, &(uint64_t){1}, sizeof(uint64_t));
-    pthread_join(x->thread, NULL);
-    x->runs = 0;
+    int ran = x && x->runs;
+    if (ran) {
+        (void)!write(x->end, &(uint64_t){1}, sizeof(uint64_t));
+        pthread_join(x->thread, NULL);
+        x->runs = 0;
+    }
     /* A process that is still there ends later than now. */
     uint64_t now = pp_now_ns();
-    for (size_t i = 0; i < x->n; i++) {
+    for (size_t i = 0; ran && i < x->n; i++) {
         uint64_t next = 0;
         int first = x->ended_ns[i] != 0;
         for (size_t k = 0; k < x->n && first; k++) {
@@ -167,21 +168,10 @@ void exec_ranks_stop(struct exec_ranks *x)
         }
         x->rank[i]->first_by_ns = first && next ? next - x->ended_ns[i] : 0;
     }
-}
-
-size_t exec_ranks_count(const struct exec_ranks *x)
-{
-    return x ? x->n : 0;
-}
-
-struct exec_record *exec_ranks_record(struct exec_ranks *x, size_t i)
-{
-    return x->rank[i];
-}
-
-const char *exec_ranks_trouble(const struct exec_ranks *x)
-{
-    return x && x->trouble.code != PP_OK ? x->trouble.text : NULL;
+    struct exec_ranks_made made = {.n = 0};
+    if (x)
+        made = (struct exec_ranks_made){x->rank, x->n, x->trouble.code != PP_OK ? x->trouble.text : NULL};
+    return made;
 }
 
 void exec_ranks_free(struct exec_ranks *x)

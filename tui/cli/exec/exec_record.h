@@ -75,14 +75,15 @@ struct exec_ranks;
 /* Before the program starts, where signals are blocked. NULL: no memory or no thread, and all record into one
  * file. */
 struct exec_ranks *exec_ranks_start(const struct exec_ranks_opts *opts);
+struct exec_ranks_made {
+    struct exec_record *const *rank; /* in the order in which they were made; until exec_ranks_free */
+    size_t n;
+    const char *trouble; /* why a rank got no recording of its own; NULL: each got it */
+};
+
 /* Answers no more. Where the end of all ranks of a job was seen, the record of the one whose process ended
  * first says so (first_by_ns): the launcher ends the others, and its exit code tells nothing of them. */
-void exec_ranks_stop(struct exec_ranks *x); /* NULL is fine */
-size_t exec_ranks_count(const struct exec_ranks *x);
-/* Of the rank that was made i-th. */
-struct exec_record *exec_ranks_record(struct exec_ranks *x, size_t i);
-/* Why a rank got no recording of its own; NULL: each got it. */
-const char *exec_ranks_trouble(const struct exec_ranks *x);
+struct exec_ranks_made exec_ranks_stop(struct exec_ranks *x); /* NULL is fine */
 void exec_ranks_free(struct exec_ranks *x);
 
 /* Ends a job after so much of its steady state (exec --duration), as Ctrl-C would: SIGINT to the program and

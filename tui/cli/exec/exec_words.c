@@ -8,12 +8,7 @@
 #include "tui/cli/rank_files.h"
 #include <stdarg.h>
 
-static const char *speaker = "exec"; /* the command that the sentences begin with */
-
-void exec_words_speak_as(const char *command)
-{
-    speaker = command;
-}
+const char *exec_speaker = "exec";
 
 void exec_say(const char *fmt, ...)
 {
@@ -22,7 +17,7 @@ void exec_say(const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    pp_cli_say(stderr, "pipeprobe %s: %s", speaker, text);
+    pp_cli_say(stderr, "pipeprobe %s: %s", exec_speaker, text);
 }
 
 /* ---- programs that are Python ---- */
@@ -257,20 +252,20 @@ void exec_words_ranks(const struct exec_record *r)
 
 /* ---- the ranks under one exec ---- */
 
-void exec_words_job(struct exec_ranks *x)
+void exec_words_job(const struct exec_ranks_made *x)
 {
-    size_t n = exec_ranks_count(x);
+    size_t n = x->n;
     double spans = 0, dropped = 0;
     int64_t attempt = -1;
     for (size_t i = 0; i < n; i++) {
-        const struct exec_record *r = exec_ranks_record(x, i);
+        const struct exec_record *r = x->rank[i];
         spans += (double)r->totals.spans;
         dropped += (double)r->totals.dropped;
         attempt = r->rank.attempt > attempt ? r->rank.attempt : attempt;
     }
     char text[32], where[PATH_MAX];
     /* As operands of `pipeprobe ranks`: their directory, or its files that are of this job and attempt. */
-    const char *first = exec_ranks_record(x, 0)->path, *slash = strrchr(first, '/'), *base = basename(first),
+    const char *first = x->rank[0]->path, *slash = strrchr(first, '/'), *base = basename(first),
                *number = base;
     for (const char *at = base; (at = strstr(at, "rank")); at++)
         number = at;
@@ -294,9 +289,9 @@ void exec_words_job(struct exec_ranks *x)
     int here = 0;
     pp_err_clear(&err);
     for (size_t i = 0; paths && i < n; i++)
-        if (exec_ranks_record(x, i)->rank.attempt == attempt && exec_ranks_record(x, i)->totals.spans)
-            paths[here++] = exec_ranks_record(x, i)->path;
-    if (here && here == exec_ranks_record(x, 0)->rank.world_size &&
+        if (x->rank[i]->rank.attempt == attempt && x->rank[i]->totals.spans)
+            paths[here++] = x->rank[i]->path;
+    if (here && here == x->rank[0]->rank.world_size &&
         pp_rank_files_read(paths, here, NULL, &all, &err) == PP_OK &&
         pp_ranks_judge(&all, &ranks, &err) == PP_OK)
         exec_say("%s", ranks.sentence);
@@ -304,7 +299,7 @@ void exec_words_job(struct exec_ranks *x)
     pp_digest_free(&all);
     free(paths);
     for (size_t i = 0; i < n; i++) {
-        const struct exec_record *r = exec_ranks_record(x, i);
+        const struct exec_record *r = x->rank[i];
         if (r->first_by_ns && r->rank.attempt == attempt)
             exec_say("the job failed, and rank %lld ended first, %s before the next one",
                      (long long)r->rank.rank, pp_text_duration(text, sizeof(text), (double)r->first_by_ns));

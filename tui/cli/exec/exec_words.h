@@ -4,8 +4,8 @@
 
 #include "tui/cli/exec/exec_record.h"
 
-/* "pipeprobe exec: " and the sentence. Another command that uses these words gives its name first. */
-void exec_words_speak_as(const char *command);
+/* "pipeprobe exec: " and the sentence. Another command that uses these words sets its name first. */
+extern const char *exec_speaker;
 void exec_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* An interpreter called python..., torchrun, or a script called *.py. */
@@ -22,7 +22,7 @@ void exec_words_ranks(const struct exec_record *r);
 
 /* Of the ranks that recorded under one exec: how many, where, and which one the others wait for, where all
  * ranks of the job are here. */
-void exec_words_job(struct exec_ranks *x);
+void exec_words_job(const struct exec_ranks_made *x);
 
 /* How a job that no Python reported from would be started so that one does, into text, quoted for a shell:
  * pipeprobe behind what drops the environment, and the interpreter without -I, -E, -S. *why says which of
