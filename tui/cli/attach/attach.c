@@ -263,10 +263,7 @@ static void print_answer(const struct attach_rows *r, const struct attach_enter 
     const char *from = e->state == ATTACH_INSIDE ? "recorded and watched" : "watched from outside";
     printf("process %lld, %s for %s (%u looks)%s\n\n", (long long)r->pid, from,
            pp_text_duration(took, sizeof(took), 1e9 * r->watched_s), r->looks, there ? "" : "; it has ended");
-    attach_print_table(r, stdout);
-    putchar('\n');
-    if (gpu->looks)
-        attach_print_gpu(gpu, &page);
+    attach_print_table(r, gpu, &page);
     if (e->state == ATTACH_INSIDE) {
         const struct exec_record *record = &e->record;
         attach_print_inside(r, e, &page);

@@ -189,19 +189,18 @@ static int has_answered(struct attach_enter *e, struct attach_asked *a)
     return a->answered;
 }
 
-static int have_answered(struct attach_enter *e, size_t n)
-{
-    size_t answered = 0;
-    for (size_t i = 0; i < n; i++)
-        answered += has_answered(e, &e->asked[i]) != 0;
-    return answered == n;
-}
-
+/* Until all of the first n have, or for so long; 0: looks once. */
 static void await_answers(struct attach_enter *e, size_t n, unsigned wait_ms)
 {
     uint64_t until = pp_now_ns() + wait_ms * 1000000ull;
-    while (!have_answered(e, n) && pp_now_ns() < until)
+    for (;;) {
+        size_t answered = 0;
+        for (size_t i = 0; i < n; i++)
+            answered += has_answered(e, &e->asked[i]) != 0;
+        if (answered == n || pp_now_ns() >= until)
+            return;
         nanosleep(&(struct timespec){.tv_nsec = NAP_MS * 1000000L}, NULL);
+    }
 }
 
 static struct attach_asked *ask_one(struct attach_enter *e, int64_t pid, struct pp_err *err)
@@ -281,7 +280,7 @@ pp_status attach_enter_begin(struct attach_enter *e, const struct attach_rows *r
 void attach_enter_look(struct attach_enter *e, const struct attach_rows *r)
 {
     if (e->state == ATTACH_INSIDE)
-        (void)have_answered(e, e->n_asked);
+        await_answers(e, e->n_asked, 0);
     if (e->state != ATTACH_ASKED || !has_answered(e, &e->asked[0]))
         return;
     if (e->asked[0].took_hooks) {

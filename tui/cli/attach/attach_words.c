@@ -19,8 +19,9 @@ static const char *share(char *buf, size_t size, double part_s, double s)
     return buf;
 }
 
-void attach_print_table(const struct attach_rows *r, FILE *out)
+void attach_print_table(const struct attach_rows *r, const struct attach_gpu *gpu, const struct pp_page *page)
 {
+    FILE *out = page->out;
     char name[40], pid[32], states[96], cpu[24], delay[24], read[32], storage[32];
     fprintf(out, "%-16s %8s %7s %10s %10s %10s  %s\n", "process", "pid", "CPU", "CPU wait", "read/s",
             "storage/s", "states");
@@ -58,6 +59,20 @@ void attach_print_table(const struct attach_rows *r, FILE *out)
     }
     if (r->left_out)
         fprintf(out, "%u more children are not listed\n", r->left_out);
+    fputc('\n', out);
+    if (!gpu->looks)
+        return;
+    char text[300], memory[32];
+    double busy = gpu->busy_percent / gpu->looks;
+    int n = snprintf(
+        text, sizeof(text),
+        "idle %.0f %% of the time, running kernels %.0f %% (NVML, the machine's first GPU, all its "
+        "programs)",
+        100 - busy, busy);
+    if (!isnan(gpu->memory_bytes))
+        snprintf(text + n, sizeof(text) - (size_t)n, "; %s of its memory are in use",
+                 pp_text_bytes(memory, sizeof(memory), gpu->memory_bytes));
+    pp_page_text(page, PP_TONE_PLAIN, "GPU:", ATTACH_INDENT, 0, text);
 }
 
 /* ---- the hint ---- */
@@ -206,21 +221,6 @@ int attach_print_looks(const struct pp_looks *seen, const struct attach_rows *r,
 }
 
 /* ---- what cannot be known ---- */
-
-void attach_print_gpu(const struct attach_gpu *gpu, const struct pp_page *page)
-{
-    char text[300], memory[32];
-    double busy = gpu->busy_percent / gpu->looks;
-    int n = snprintf(
-        text, sizeof(text),
-        "idle %.0f %% of the time, running kernels %.0f %% (NVML, the machine's first GPU, all its "
-        "programs)",
-        100 - busy, busy);
-    if (!isnan(gpu->memory_bytes))
-        snprintf(text + n, sizeof(text) - (size_t)n, "; %s of its memory are in use",
-                 pp_text_bytes(memory, sizeof(memory), gpu->memory_bytes));
-    pp_page_text(page, PP_TONE_PLAIN, "GPU:", ATTACH_INDENT, 0, text);
-}
 
 void attach_print_rest(const struct attach_rows *r, const struct attach_gpu *gpu, int has_verdict,
                        const char *why, const struct pp_page *page)

@@ -127,15 +127,15 @@ struct attach_gpu {
     double memory_bytes; /* in use; NAN: not told */
 };
 
-void attach_print_table(const struct attach_rows *r, FILE *out);
+/* And the GPU, where it was looked at. */
+void attach_print_table(const struct attach_rows *r, const struct attach_gpu *gpu,
+                        const struct pp_page *page);
 /* What its stacks tell (report/rules/looks_rules.h). 0: not even how long the training waits; why not is
  * printed. */
 int attach_print_looks(const struct pp_looks *seen, const struct attach_rows *r,
                        const struct attach_machine *m, const struct pp_page *page);
 /* One sentence into text. */
 char *attach_hint(const struct attach_workers *w, const struct attach_machine *m, char *text, size_t size);
-/* Of a GPU that was looked at. */
-void attach_print_gpu(const struct attach_gpu *gpu, const struct pp_page *page);
 /* What is not known this way, and the command that would tell: the job's own, under pipeprobe exec. why: what
  * keeps the hooks out of it; NULL: they were not wanted. */
 void attach_print_rest(const struct attach_rows *r, const struct attach_gpu *gpu, int has_verdict,
