@@ -29,27 +29,22 @@ struct code {
     char name[NAME]; /* "storage/latency", "first-batch" */
 };
 
-static void add_code(struct code *codes, size_t *n, const char *l1, const char *l2, const char *meaning,
-                     const char *symptom)
-{
-    if (*n == CODES || !l1)
-        return;
-    struct code *c = &codes[(*n)++];
-    *c = (struct code){.l1 = l1, .l2 = l2, .meaning = meaning, .symptom = symptom};
-    snprintf(c->name, sizeof(c->name), "%s%s%s", l1, l2 ? "/" : "", l2 ? l2 : "");
-}
-
+/* The labels of verdicts, then the rules of each set. */
 static size_t list_codes(struct code codes[CODES])
 {
     size_t n = 0, n_sets;
     const struct pp_rule_set *sets = pp_rule_sets(&n_sets);
-    for (size_t i = 0; i < pp_labels_n; i++)
-        add_code(codes, &n, pp_labels[i].l1, pp_labels[i].l2, pp_labels[i].meaning, pp_labels[i].symptom);
-    for (size_t s = 0; s < n_sets; s++)
-        for (size_t i = 0; i < sets[s].n_rules; i++)
-            if (sets[s].rules[i].meaning)
-                add_code(codes, &n, sets[s].rules[i].l1, sets[s].rules[i].l2, sets[s].rules[i].meaning,
-                         sets[s].rules[i].symptom);
+    for (size_t s = 0; s <= n_sets; s++)
+        for (size_t i = 0; i < (s ? sets[s - 1].n_rules : pp_labels_n) && n < CODES; i++) {
+            const struct pp_rule *rule = s ? &sets[s - 1].rules[i] : NULL;
+            struct code c = rule ? (struct code){rule->l1, rule->l2, rule->meaning, rule->symptom, ""}
+                                 : (struct code){pp_labels[i].l1, pp_labels[i].l2, pp_labels[i].meaning,
+                                                 pp_labels[i].symptom, ""};
+            if (!c.l1 || (rule && !rule->meaning))
+                continue;
+            snprintf(c.name, sizeof(c.name), "%s%s%s", c.l1, c.l2 ? "/" : "", c.l2 ? c.l2 : "");
+            codes[n++] = c;
+        }
     return n;
 }
 

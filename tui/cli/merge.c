@@ -81,12 +81,6 @@ static pp_status add_file(void *ctx, const char *path, int named, struct pp_err 
 
 /* ---- a look ---- */
 
-static void leave_out(struct file *f, const struct pp_err *err)
-{
-    pp_cli_note("left out", err->text);
-    f->apart = 1;
-}
-
 /* What is there by now. A file that cannot be read at the moment keeps what was read before. complete: it is
  * the last look, which has time for a whole report. */
 static pp_status read_files(struct follow *g, int complete, struct pp_err *err)
@@ -118,8 +112,10 @@ static pp_status read_files(struct follow *g, int complete, struct pp_err *err)
         int unwritten = complete || f->ended || !f->follow;
         f->strange_since_ns = !unwritten ? 0 : f->strange_since_ns ? f->strange_since_ns : now;
         f->ended = complete || (unwritten && now - f->strange_since_ns >= BEGINS_WITHIN_NS);
-        if (f->ended && (st == PP_E_USAGE || !f->last.n_rows))
-            leave_out(f, err);
+        if (f->ended && (st == PP_E_USAGE || !f->last.n_rows)) {
+            pp_cli_note("left out", err->text);
+            f->apart = 1;
+        }
     }
     return PP_OK;
 }
@@ -163,7 +159,8 @@ static pp_status write_out(struct follow *g, struct pp_err *err)
                 continue;
             st = pp_digest_merge(&all, &g->file[i].last, err);
             if (st == PP_E_USAGE) {
-                leave_out(&g->file[i], err);
+                pp_cli_note("left out", err->text);
+                g->file[i].apart = 1;
                 st = PP_OK;
             }
         }

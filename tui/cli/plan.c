@@ -238,34 +238,32 @@ static void print_samples(struct plan *p, const struct plan_opts *o)
 
 enum { CELL = 32 };
 
-static void print_shuffle_json(const struct pp_shuffle_setup *s, const struct pp_shuffle_quality *q,
-                               double bytes)
-{
-    struct pp_json j;
-    pp_json_begin(&j, stdout, 2);
-    pp_json_object(&j);
-    pp_json_put_str(&j, "schema", "pipeprobe.shuffle/1");
-    pp_json_put_num(&j, "samples", s->samples);
-    pp_json_put_num(&j, "shards", s->shards);
-    pp_json_put_num(&j, "batch_size", s->batch);
-    pp_json_put_num(&j, "shuffle_buffer", s->buffer);
-    pp_json_put_num(&j, "most_places", q->most_places);
-    pp_json_put_num(&j, "mean_places", q->spread_places);
-    pp_json_put_num(&j, "own_shard_samples", q->own_shard);
-    pp_json_put_num(&j, "own_shard_samples_full", q->full_own_shard);
-    pp_json_put_num(&j, "class_run", q->class_run);
-    pp_json_put_num(&j, "class_run_full", q->full_class_run);
-    pp_json_put_num(&j, "buffer_bytes", fmin(s->buffer, s->samples) * bytes);
-    pp_json_put_num(&j, "enough_buffer", q->enough_buffer);
-    pp_json_put_num(&j, "enough_buffer_bytes", q->enough_buffer * bytes);
-    pp_json_object_end(&j);
-    pp_json_end(&j);
-}
-
-static void print_shuffle_text(const struct pp_shuffle_setup *s, const struct pp_shuffle_quality *q,
-                               double bytes)
+static void print_quality(const struct plan_opts *o, const struct pp_shuffle_setup *s,
+                          const struct pp_shuffle_quality *q, double bytes)
 {
     char a[CELL], b[CELL], c[CELL], d[CELL];
+    struct pp_json j;
+    if (o->json) {
+        pp_json_begin(&j, stdout, 2);
+        pp_json_object(&j);
+        pp_json_put_str(&j, "schema", "pipeprobe.shuffle/1");
+        pp_json_put_num(&j, "samples", s->samples);
+        pp_json_put_num(&j, "shards", s->shards);
+        pp_json_put_num(&j, "batch_size", s->batch);
+        pp_json_put_num(&j, "shuffle_buffer", s->buffer);
+        pp_json_put_num(&j, "most_places", q->most_places);
+        pp_json_put_num(&j, "mean_places", q->spread_places);
+        pp_json_put_num(&j, "own_shard_samples", q->own_shard);
+        pp_json_put_num(&j, "own_shard_samples_full", q->full_own_shard);
+        pp_json_put_num(&j, "class_run", q->class_run);
+        pp_json_put_num(&j, "class_run_full", q->full_class_run);
+        pp_json_put_num(&j, "buffer_bytes", fmin(s->buffer, s->samples) * bytes);
+        pp_json_put_num(&j, "enough_buffer", q->enough_buffer);
+        pp_json_put_num(&j, "enough_buffer_bytes", q->enough_buffer * bytes);
+        pp_json_object_end(&j);
+        pp_json_end(&j);
+        return;
+    }
     printf("%s in %s per rank, a shuffle buffer of %s, batches of %s\n\n",
            pp_text_counted(a, CELL, s->samples, "sample", "samples"),
            pp_text_counted(b, CELL, s->shards, "shard", "shards"), pp_text_count(c, CELL, s->buffer),
@@ -290,6 +288,8 @@ static void print_shuffle_text(const struct pp_shuffle_setup *s, const struct pp
             "\nA buffer of %s samples is enough (%s, read before the first batch): less than one other sample of "
             "the\nown shard more than a full shuffle. Without --stream, the order is a full shuffle.\n",
             pp_text_count(a, CELL, q->enough_buffer), pp_text_bytes(b, CELL, q->enough_buffer * bytes));
+    if (!o->formats.shards.shuffle_shards)
+        printf("The shards come in the same order in every epoch (--no-shuffle-shards).\n");
 }
 
 /* How good the shuffle of a streamed epoch will be, before anything is read. */
@@ -338,9 +338,7 @@ static pp_status print_shuffle(const struct plan *p, const struct plan_opts *o, 
     for (uint64_t i = 0; i < pp_shards_of(d)->n; i++)
         bytes += stat(pp_shards_of(d)->path[i], &info) == 0 ? (double)info.st_size : NAN;
     errno = 0;
-    (o->json ? print_shuffle_json : print_shuffle_text)(&s, &q, bytes / (double)pp_dataset_len(d));
-    if (!o->json && !o->formats.shards.shuffle_shards)
-        printf("The shards come in the same order in every epoch (--no-shuffle-shards).\n");
+    print_quality(o, &s, &q, bytes / (double)pp_dataset_len(d));
     return fflush(stdout) == 0 || errno == EPIPE
                ? PP_OK
                : pp_fail_errno(err, errno ? errno : EIO, "writing to stdout failed");

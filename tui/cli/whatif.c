@@ -146,11 +146,6 @@ static void put_prediction(struct asked *a, const char *what, const struct pp_pr
     pp_json_object_end(&a->json);
 }
 
-static const char *words_of(const struct pp_report_loader *l)
-{
-    return l->at ? l->at : l->dataset ? l->dataset : l->row;
-}
-
 /* Which of several DataLoaders all of this is about, and where the training thread waits longer. */
 static void put_loader(struct asked *a)
 {
@@ -172,10 +167,14 @@ static void put_loader(struct asked *a)
     }
     if (a->o->json || !judged || !other)
         return;
-    printf("  of the DataLoader at %s, which the training thread waited %s for", words_of(judged),
+    const struct pp_report_loader *const both[] = {judged, other};
+    const char *words[2];
+    for (int i = 0; i < 2; i++)
+        words[i] = both[i]->at ? both[i]->at : both[i]->dataset ? both[i]->dataset : both[i]->row;
+    printf("  of the DataLoader at %s, which the training thread waited %s for", words[0],
            pp_text_duration(own, sizeof(own), judged->data_wait_s * 1e9));
     if (other->data_wait_s > judged->data_wait_s / 2)
-        printf("; for the one at %s %s: --loader %s", words_of(other),
+        printf("; for the one at %s %s: --loader %s", words[1],
                pp_text_duration(theirs, sizeof(theirs), other->data_wait_s * 1e9),
                other->name    ? other->name
                : other->place ? other->place
@@ -257,20 +256,6 @@ static void put_estimate(const struct pp_estimate *e)
 
 /* ---- what was asked ---- */
 
-/* Every --set of the command line, also where nothing else is asked: a knob that does not exist is said
- * before anything is printed. */
-static pp_status read_sets(struct asked *a, struct pp_err *err)
-{
-    pp_status st = PP_OK;
-    a->knobs = pp_knobs_none();
-    for (int i = 0; i < a->o->set.n && st == PP_OK; i++) {
-        size_t at = strlen(a->what);
-        snprintf(a->what + at, sizeof(a->what) - at, "%s%s", i ? " " : "", a->o->set.item[i]);
-        st = pp_knobs_set(&a->knobs, &a->costs, a->o->set.item[i], err);
-    }
-    return st;
-}
-
 static pp_status point_of(struct asked *a, long v, char *text, size_t size, struct pp_knobs *k,
                           struct pp_err *err)
 {
@@ -279,13 +264,22 @@ static pp_status point_of(struct asked *a, long v, char *text, size_t size, stru
     return pp_knobs_set(k, &a->costs, text, err);
 }
 
-static pp_status read_sweep(struct asked *a, struct pp_err *err)
+/* Every --set of the command line, also where nothing else is asked, and --sweep: a knob that does not exist
+ * is said before anything is printed. */
+static pp_status read_asked(struct asked *a, struct pp_err *err)
 {
     struct pp_knobs k;
     char text[80];
     int used = 0;
-    if (!a->o->sweep)
-        return PP_OK;
+    pp_status st = PP_OK;
+    a->knobs = pp_knobs_none();
+    for (int i = 0; i < a->o->set.n && st == PP_OK; i++) {
+        size_t at = strlen(a->what);
+        snprintf(a->what + at, sizeof(a->what) - at, "%s%s", i ? " " : "", a->o->set.item[i]);
+        st = pp_knobs_set(&a->knobs, &a->costs, a->o->set.item[i], err);
+    }
+    if (st != PP_OK || !a->o->sweep)
+        return st;
     if (sscanf(a->o->sweep, "%39[^=]=%ld..%ld%n", a->sweep.knob, &a->sweep.from, &a->sweep.to, &used) != 3 ||
         a->o->sweep[used] || a->sweep.from < 0 || a->sweep.to < a->sweep.from ||
         a->sweep.to - a->sweep.from >= SWEEP_MOST)
@@ -293,7 +287,7 @@ static pp_status read_sweep(struct asked *a, struct pp_err *err)
             err, PP_E_USAGE,
             "--sweep %s: it takes KNOB=A..B with whole numbers from 1 on, at most %d of them, for example num_workers=1..32",
             a->o->sweep, SWEEP_MOST);
-    pp_status st = point_of(a, a->sweep.from, text, sizeof(text), &k, err);
+    st = point_of(a, a->sweep.from, text, sizeof(text), &k, err);
     return st == PP_OK ? point_of(a, a->sweep.to, text, sizeof(text), &k, err) : st;
 }
 
@@ -385,9 +379,7 @@ static void put_json_end(struct asked *a, const struct pp_estimate *e)
 static pp_status answer(struct asked *a, const char *path, struct pp_err *err)
 {
     struct pp_estimate e = {0};
-    pp_status st = read_sets(a, err);
-    if (st == PP_OK)
-        st = read_sweep(a, err);
+    pp_status st = read_asked(a, err);
     if (st == PP_OK && a->o->estimate_ms > 0)
         st = pp_estimate(&a->costs, &a->knobs, a->o->estimate_ms * 1e6, &e, err);
     if (st != PP_OK)
@@ -440,9 +432,7 @@ static pp_status act(void *fields, const char **operands, int n, int *code, stru
     if (st == PP_OK) {
         /* A knob that does not exist is a mistake of the command line, whatever the recording holds. */
         struct asked trial = {.o = a.o};
-        st = read_sets(&trial, err);
-        if (st == PP_OK)
-            st = read_sweep(&trial, err);
+        st = read_asked(&trial, err);
         st = st == PP_E_USAGE ? st : PP_OK;
     }
     if (st == PP_OK)

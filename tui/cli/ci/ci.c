@@ -211,15 +211,6 @@ static pp_status run_child(const struct command *cmd, const char *path, const ch
     return *status < 0 ? pp_fail_errno(err, e, "waiting for a run failed") : PP_OK;
 }
 
-/* logs/NAME.log in the same directory, so that no pattern for recordings matches it. 0, or -1: too long. */
-static int log_path(const char *path, char *log, size_t size)
-{
-    const char *slash = strrchr(path, '/');
-    int dir = slash ? (int)(slash - path) : 1,
-        n = snprintf(log, size, "%.*s/logs/%s.log", dir, slash ? path : ".", slash ? slash + 1 : path);
-    return n > 0 && (size_t)n < size ? 0 : -1;
-}
-
 /* Makes one run into path and loads it. A run that fails, or does not finish, is PP_E_SYSTEM with the end of
  * what it said; PP_E_USAGE when it refused its options; PP_E_INTERRUPTED: the run in hand is ended, and
  * nothing is left behind.
@@ -230,7 +221,11 @@ static pp_status make_run(const struct command *cmd, const char *path, struct pp
     char log[PATH_MAX];
     const char *operand = path;
     int status = 0;
-    if (log_path(path, log, sizeof(log)) != 0)
+    /* logs/NAME.log in the same directory, so that no pattern for recordings matches it. */
+    const char *slash = strrchr(path, '/');
+    int n = snprintf(log, sizeof(log), "%.*s/logs/%s.log", slash ? (int)(slash - path) : 1,
+                     slash ? path : ".", slash ? slash + 1 : path);
+    if (n <= 0 || (size_t)n >= sizeof(log))
         return pp_fail(err, PP_E_USAGE, "the path %s is too long", path);
     *strrchr(log, '/') = '\0';
     mkdir(log, 0777); /* where it cannot be, opening the log says why */
@@ -322,14 +317,6 @@ static pp_status make_runs(struct job *j, size_t runs, struct pp_err *err)
     return st;
 }
 
-static pp_status compare_sides(struct job *j, struct pp_err *err)
-{
-    struct pp_compare_side base = side_of(j, PP_CI_BASE), head = side_of(j, PP_CI_HEAD);
-    pp_progress_clear(&j->progress);
-    pp_compare_free(&j->result);
-    return pp_compare_build(&base, &head, &j->settings, &j->result, err);
-}
-
 /* ---- the job ---- */
 
 static pp_status prepare(struct job *j, char **run_argv, int run_argc, struct pp_err *err)
@@ -394,7 +381,7 @@ static pp_status measure(struct job *j, struct pp_err *err)
 {
     size_t runs = (size_t)j->o->runs, max = j->o->max_runs < 0 ? 2 * runs : (size_t)j->o->max_runs;
     struct pp_runs ignored = {0};
-    char path[PATH_MAX], log[PATH_MAX];
+    char path[PATH_MAX];
     pp_status st = PP_OK;
     /* Fills the page cache and wakes the machine up; thrown away. */
     for (int64_t i = 0; i < j->o->warmup_runs && st == PP_OK; i++) {
@@ -403,25 +390,30 @@ static pp_status measure(struct job *j, struct pp_err *err)
         snprintf(path, sizeof(path), "%s/warm-up.sqlite", j->dir);
         st = make_run(&j->command[PP_CI_HEAD], path, &ignored, err);
         unlink(path);
-        if (st == PP_OK &&
-            log_path(path, log, sizeof(log)) == 0) /* of one that failed the sentence names it */
-            unlink(log);
+        snprintf(path, sizeof(path), "%s/logs/warm-up.sqlite.log", j->dir);
+        if (st == PP_OK) /* of one that failed the sentence names it */
+            unlink(path);
     }
     pp_runs_free(&ignored);
     j->settings.paired = j->two_sided;
-    j->settings.look_share = pp_ci_look_share(runs, max, 0);
-    if (st == PP_OK)
-        st = make_runs(j, runs, err);
-    if (st == PP_OK && j->has_base)
-        st = compare_sides(j, err);
-    if (st != PP_OK || !j->has_base || max == runs || !pp_compare_more_runs_help(&j->result))
-        return st;
-    if (!j->o->quiet)
-        fprintf(stderr, "pipeprobe ci: inconclusive after %zu runs a side; continuing to %zu (--max-runs)\n",
-                runs, max);
-    j->settings.look_share = pp_ci_look_share(runs, max, 1);
-    st = make_runs(j, max, err);
-    return st == PP_OK ? compare_sides(j, err) : st;
+    for (int look = 0; look < 2; look++) {
+        j->settings.look_share = pp_ci_look_share(runs, max, look);
+        if (st == PP_OK)
+            st = make_runs(j, look ? max : runs, err);
+        if (st == PP_OK && j->has_base) {
+            struct pp_compare_side base = side_of(j, PP_CI_BASE), head = side_of(j, PP_CI_HEAD);
+            pp_progress_clear(&j->progress);
+            pp_compare_free(&j->result);
+            st = pp_compare_build(&base, &head, &j->settings, &j->result, err);
+        }
+        if (look || st != PP_OK || !j->has_base || max == runs || !pp_compare_more_runs_help(&j->result))
+            break;
+        if (!j->o->quiet)
+            fprintf(stderr,
+                    "pipeprobe ci: inconclusive after %zu runs a side; continuing to %zu (--max-runs)\n",
+                    runs, max);
+    }
+    return st;
 }
 
 /* run_argv: the words after --: options of run, or exec and a command line. Returns the exit code. */

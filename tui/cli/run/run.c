@@ -356,9 +356,10 @@ static int measure(struct run *r)
     }
     const char *outcome = st != PP_OK ? "failed" : interrupt_asked() ? "interrupted" : "finished";
     pp_progress_clear(&r->events.progress);
-    if (r->asked.o.record && st != PP_OK && !r->result.start_ns && r->asked.o.loader != RUN_LOADER_PYTORCH)
-        run_record_abandon(&r->rec);
-    else if (r->asked.o.record)
+    if (r->asked.o.record && st != PP_OK && !r->result.start_ns && r->asked.o.loader != RUN_LOADER_PYTORCH) {
+        pp_recording_abandon(r->rec.recording);
+        r->rec.recording = NULL;
+    } else if (r->asked.o.record)
         ended = run_record_end(&r->rec, &r->result, outcome, &end_err);
     if (r->rec.recording && !pp_recording_lost(r->rec.recording) && r->asked.o.loader != RUN_LOADER_PYTORCH)
         run_record_name_slow(r->rec.path, r->parts.dataset);
@@ -512,8 +513,10 @@ static int run_main(int argc, char **argv)
     if (code >= 0)
         goto out;
     code = prepare(&r, &err) == PP_OK ? measure(&r) : -1;
-    if (code < 0)
-        run_record_abandon(&r.rec);
+    if (code < 0) {
+        pp_recording_abandon(r.rec.recording);
+        r.rec.recording = NULL;
+    }
     code = code < 0 ? pp_cli_fail(&pp_cmd_run, &err) : report(&r, code);
 out:
     metrics_beside_end(&r.metrics);

@@ -260,12 +260,6 @@ pp_status run_record_end(struct run_record *r, const struct pp_loader_result *re
     return pp_recording_finish(r->recording, outcome, 0, err);
 }
 
-void run_record_abandon(struct run_record *r)
-{
-    pp_recording_abandon(r->recording);
-    r->recording = NULL;
-}
-
 void run_record_name_slow(const char *path, const struct pp_dataset *data)
 {
     enum { NAME = 300 };
