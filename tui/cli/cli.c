@@ -279,12 +279,6 @@ int pp_cli_use_color(enum pp_color when, FILE *out)
 
 enum { NARROWEST = 40, WIDEST = 400, USUAL = 80 };
 
-/* By a person: a log and what is searched with grep keep a line whole. */
-static int is_read(FILE *out)
-{
-    return isatty(fileno(out)) || getenv("COLUMNS");
-}
-
 /* POSIX's COLUMNS stands in where there is no terminal to ask: a log viewer's width, a pager's. */
 int pp_cli_columns(FILE *out)
 {
@@ -305,6 +299,7 @@ int pp_cli_help_columns(FILE *out)
 
 /* ---- lines ---- */
 
+/* Broken for a person who reads it: a log and what is searched with grep keep a line whole. */
 void pp_cli_say(FILE *out, const char *fmt, ...)
 {
     char *text = NULL, lead[64];
@@ -316,7 +311,7 @@ void pp_cli_say(FILE *out, const char *fmt, ...)
     char *plain = text ? pp_text_plain(text) : NULL;
     const char *line = plain ? plain : "no memory for a message";
     int begin = (int)strspn(line, " "), width = pp_page_width(line, strlen(line)),
-        columns = is_read(out) ? pp_cli_columns(out) : width;
+        columns = isatty(fileno(out)) || getenv("COLUMNS") ? pp_cli_columns(out) : width;
     size_t word = (size_t)begin + strcspn(line + begin, " ");
     const struct pp_page page = {.out = out, .columns = columns};
     snprintf(lead, sizeof(lead), "%.*s ", (int)word, line);
@@ -355,7 +350,9 @@ int pp_cli_run_lines(const struct pp_command *cmd, int argc, char **argv)
 {
     char *text = NULL;
     size_t size = 0;
-    FILE *out = stdout, *kept = is_read(out) ? open_memstream(&text, &size) : NULL;
+    FILE *out = stdout, *kept = NULL;
+    if (isatty(fileno(out)) || getenv("COLUMNS"))
+        kept = open_memstream(&text, &size);
     if (kept)
         stdout = kept;
     int code = pp_cli_run(cmd, argc, argv);

@@ -92,7 +92,9 @@ static pp_status choose_format(const struct options *o, struct target *to, struc
     else if (o->output && (is_url(o->output) || pp_ends_in(o->output, OTLP_SUFFIX)))
         to->traces = 1;
     else if (o->output && !(to->spans = pp_exporter_by_suffix(o->output)))
-        to->metrics = metrics_export_by_suffix(o->output);
+        for (int i = 0; i < m && !to->metrics; i++)
+            if (pp_ends_in(o->output, metrics_export_formats[i].suffix))
+                to->metrics = &metrics_export_formats[i];
     if (to->spans || to->metrics || to->traces)
         return PP_OK;
     return o->output

@@ -56,11 +56,6 @@ struct sending {
     char host[256];
 };
 
-static char *fetch(void *ctx, enum pp_sink_format format, size_t *n)
-{
-    return metrics_sampler_text(ctx, format, n);
-}
-
 static const char *label_or(const struct metrics_opts *o, const char *name, const char *otherwise)
 {
     size_t n = strlen(name);
@@ -82,7 +77,7 @@ static void open_sinks(struct sending *s)
             .target = metrics_opts_target(m, k),
             .content_types = {pp_metrics_content_type[PP_METRICS_TEXT],
                               pp_metrics_content_type[PP_METRICS_OPENMETRICS]},
-            .fetch = fetch,
+            .fetch = metrics_sampler_text,
             .ctx = s->sampler,
             .job = label_or(m, "job", "pipeprobe"),
             .instance = label_or(m, "instance", s->host),

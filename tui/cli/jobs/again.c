@@ -40,16 +40,6 @@ void again_add(struct again *a, ...)
     va_end(words);
 }
 
-/* What we changed for ourselves. */
-static void signals_to_restore(sigset_t *set)
-{
-    sigemptyset(set);
-    if (pp_io_ignores_file_size_signal())
-        sigaddset(set, SIGXFSZ);
-    if (interrupt_ignores_pipe())
-        sigaddset(set, SIGPIPE);
-}
-
 /* posix_spawn cannot ask for a signal at our end: it is asked for by the child itself. */
 static pid_t fork_session(const struct again *a, const int stream[3], char *const *environment)
 {
@@ -57,7 +47,7 @@ static pid_t fork_session(const struct again *a, const int stream[3], char *cons
     if (pid != 0)
         return pid;
     sigset_t restore, none;
-    signals_to_restore(&restore);
+    interrupt_restores(&restore);
     sigemptyset(&none);
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -80,7 +70,7 @@ static int spawn(const struct again *a, const int stream[3], char *const *enviro
     sigset_t restore, none;
     if (posix_spawnattr_init(&attr) != 0)
         return ENOMEM;
-    signals_to_restore(&restore);
+    interrupt_restores(&restore);
     sigemptyset(&none);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
                                         (a->group == AGAIN_OWN_GROUP ? POSIX_SPAWN_SETPGROUP : 0));

@@ -1,5 +1,6 @@
 #include "tui/cli/jobs/interrupt.h"
 #include "probe/base/err.h"
+#include "probe/base/io.h"
 #include <signal.h>
 #include <stdatomic.h>
 
@@ -85,7 +86,11 @@ void interrupt_ignore_pipe(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-int interrupt_ignores_pipe(void)
+void interrupt_restores(sigset_t *set)
 {
-    return pipe_ignored;
+    sigemptyset(set);
+    if (pp_io_ignores_file_size_signal())
+        sigaddset(set, SIGXFSZ);
+    if (pipe_ignored)
+        sigaddset(set, SIGPIPE);
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <pipeprobe/status.h>
+#include <signal.h>
 #include <sys/types.h>
 
 enum {
@@ -34,5 +35,5 @@ void interrupt_passes_no_more(void);
 
 /* Writing to what nobody reads is an error from now on, and no end. */
 void interrupt_ignore_pipe(void);
-/* Whether we ignore SIGPIPE and were not started so: a child is to have it as we found it. */
-int interrupt_ignores_pipe(void);
+/* What we ignore for ourselves and were not started to ignore: a child is to have it as we found it. */
+void interrupt_restores(sigset_t *set);

@@ -132,8 +132,9 @@ void metrics_sampler_close(struct metrics_sampler *s)
     free(s);
 }
 
-char *metrics_sampler_text(struct metrics_sampler *s, enum pp_sink_format format, size_t *n)
+char *metrics_sampler_text(void *sampler, enum pp_sink_format format, size_t *n)
 {
+    struct metrics_sampler *s = sampler;
     char *text = NULL;
     if (format == PP_SINK_PAGE) {
         /* The report as it is shown by `report`: what a look brings has no intervals and no series. */
@@ -230,14 +231,6 @@ static int write_moment(void *ctx, const struct pp_metrics_view *view, double ut
 const struct metrics_export_format metrics_export_formats[] = {
     METRICS_EXPORT_FORMATS(ROW){NULL, NULL, METRICS_AT_THE_END}};
 #undef ROW
-
-const struct metrics_export_format *metrics_export_by_suffix(const char *path)
-{
-    for (const struct metrics_export_format *f = metrics_export_formats; f->name; f++)
-        if (strlen(path) > strlen(f->suffix) && pp_text_ends_in(path, f->suffix))
-            return f;
-    return NULL;
-}
 
 /* name: of the file, for events. */
 static pp_status make_text(const char *recording, enum metrics_export_kind kind, char name[NAME_MAX],

@@ -13,8 +13,9 @@ pp_status metrics_sampler_open(const char *path, const struct metrics_opts *o, i
                                struct metrics_sampler **out, struct pp_err *err);
 void metrics_sampler_close(struct metrics_sampler *s);
 
-/* The text of now, of a second ago at most; the caller frees. NULL: no memory. Any thread. */
-char *metrics_sampler_text(struct metrics_sampler *s, enum pp_sink_format format, size_t *n);
+/* The text of now, of a second ago at most; the caller frees. NULL: no memory. Any thread. It is what a sink
+ * fetches with (struct pp_sink_opts), the sampler being its ctx. */
+char *metrics_sampler_text(void *sampler, enum pp_sink_format format, size_t *n);
 /* The run has ended: reads the rest, and makes the verdict on all of it. By the thread that opened. */
 void metrics_sampler_complete(struct metrics_sampler *s);
 /* As of the last text. */
@@ -42,9 +43,6 @@ struct metrics_export_format {
 };
 extern const struct metrics_export_format
     metrics_export_formats[]; /* in the order of the list; ends with NULL */
-
-/* NULL when there is none. */
-const struct metrics_export_format *metrics_export_by_suffix(const char *path);
 
 /* out: a file, or "-" for standard output; for events the directory of the file, whose name the recording
  * decides. PP_E_EXISTS unless force. */

@@ -249,8 +249,14 @@ static pp_status run_resume(struct session *s, size_t i, size_t *from, int *agai
     *from += saved;
     size_t more = *again ? resume_plan_again(a, *from) : 0;
     struct resume_ask ask = {0};
-    *(more ? &ask.kill_at : &ask.enough_at) = resume_plan_done(
-        a, *from, more ? *from + more : resume_plan_until(a, *from, (size_t)s->o->job.after), s->lag);
+    /* Else until it has enough: so many batches behind the next end of an epoch; beyond a's batches where a
+     * does not go so far. */
+    size_t to = more ? *from + more : SIZE_MAX;
+    if (!more && *from < a->n) {
+        size_t epoch = a->batch[*from].iteration;
+        to = a->iteration[epoch].first + a->iteration[epoch].n + (size_t)s->o->job.after + 1;
+    }
+    *(more ? &ask.kill_at : &ask.enough_at) = resume_plan_done(a, *from, to, s->lag);
     pp_status st = run_start(s, i, ask, &d, err);
     *again &= d.end == RESUME_END_KILLED;
     return st;

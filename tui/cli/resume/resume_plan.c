@@ -84,11 +84,6 @@ struct resume_done_so_far resume_plan_done(const struct pp_resume_run *a, size_t
     return d;
 }
 
-size_t resume_plan_until(const struct pp_resume_run *a, size_t from, size_t after)
-{
-    return from < a->n ? epoch_end(a, a->batch[from].iteration) + after + 1 : SIZE_MAX;
-}
-
 size_t resume_plan_again(const struct pp_resume_run *a, size_t from)
 {
     if (from >= a->n)

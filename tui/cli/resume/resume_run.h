@@ -33,8 +33,6 @@ size_t resume_plan(const struct pp_resume_run *a, const uint64_t *kill_at, size_
 /* Of a process that goes on behind `from` batches of a, when it has done those up to `to`. lag: of a. */
 struct resume_done_so_far resume_plan_done(const struct pp_resume_run *a, size_t from, size_t to,
                                            uint32_t lag);
-/* Then it has enough: so many batches behind the next end of an epoch. Beyond a's: a does not go so far. */
-size_t resume_plan_until(const struct pp_resume_run *a, size_t from, size_t after);
 /* Where a resumed run is killed in the same epoch, behind another save: batches that it has trained on then.
  * 0: there is none. */
 size_t resume_plan_again(const struct pp_resume_run *a, size_t from);

@@ -415,7 +415,8 @@ static int run_own(const struct run *torch, const char *path)
     pp_recording_free(r->rec.recording);
     if (!r->result.given_up)
         run_parts_free(&r->parts);
-    run_events_free(&r->events);
+    free(r->events.deliveries);
+    free(r->events.indexes);
     free(r);
     return code;
 }
@@ -525,7 +526,8 @@ out:
     pp_recording_free(r.rec.recording);
     if (!r.result.given_up) /* else threads are still reading with them */
         run_parts_free(&r.parts);
-    run_events_free(&r.events);
+    free(r.events.deliveries);
+    free(r.events.indexes);
     free(r.asked.command_line);
     free(r.asked.operands);
     return code;

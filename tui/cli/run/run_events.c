@@ -175,9 +175,3 @@ pp_status run_events_list(const struct run_events *ev, size_t n, const char *pat
         return pp_fail(err, PP_E_NO_MEMORY, "--list-delivered: memory ran out; %s is incomplete", path);
     return PP_OK;
 }
-
-void run_events_free(struct run_events *ev)
-{
-    free(ev->deliveries);
-    free(ev->indexes);
-}

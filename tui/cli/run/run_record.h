@@ -73,4 +73,3 @@ void run_events_connect(struct run_events *ev, struct pp_loader_events *out);
 uint64_t run_events_digest(struct run_events *ev, size_t n);
 /* Writes batch<TAB>index lines of the first n deliveries, in delivery order. */
 pp_status run_events_list(const struct run_events *ev, size_t n, const char *path, struct pp_err *err);
-void run_events_free(struct run_events *ev);
