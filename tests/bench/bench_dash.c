@@ -89,7 +89,7 @@ struct watched {
 
 static void frame(struct watched *w, const char *path, int looks)
 {
-    struct pp_dash_state state = pp_dash_start();
+    struct pp_dash_state state = pp_dash_start;
     struct pp_dash_model model = {.path = path, .snap = &w->snap};
     uint64_t wall = pp_now_ns(), cpu = pp_thread_cpu_ns();
     if (looks)

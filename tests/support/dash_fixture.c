@@ -73,7 +73,7 @@ int dash_setup(void **state)
     made_finish(dash_run);
     assert_int_equal(pp_live_open(dash_run->path, &dash_live, NULL), PP_OK);
     dash_model.facts = pp_live_facts(dash_live, &dash_model.n_facts);
-    struct pp_dash_state s = pp_dash_start();
+    struct pp_dash_state s = pp_dash_start;
     dash_look(&s);
     return 0;
 }

@@ -70,11 +70,6 @@ static int on_progress(void *ctx, uint64_t done, uint64_t total)
 
 /* ---- what to export, as what, to where ---- */
 
-static int is_url(const char *out)
-{
-    return out && (strstr(out, "://") || strcmp(out, "env") == 0);
-}
-
 static pp_status choose_format(const struct options *o, struct target *to, struct pp_err *err)
 {
     int n = 0, m = 0;
@@ -89,7 +84,8 @@ static pp_status choose_format(const struct options *o, struct target *to, struc
         to->metrics = &metrics_export_formats[o->to - 1 - n];
     else if (o->to)
         to->spans = pp_exporters[o->to - 1];
-    else if (o->output && (is_url(o->output) || pp_ends_in(o->output, OTLP_SUFFIX)))
+    else if (o->output && (strstr(o->output, "://") || strcmp(o->output, "env") == 0 ||
+                           pp_ends_in(o->output, OTLP_SUFFIX)))
         to->traces = 1;
     else if (o->output && !(to->spans = pp_exporter_by_suffix(o->output)))
         for (int i = 0; i < m && !to->metrics; i++)
@@ -333,7 +329,7 @@ static pp_status export_traces(const char *input, const char *out, const struct 
     struct sending s = {.o = o, .out = out};
     struct pp_otlp_traces_result r;
     struct pp_otlp_traces_opts to = {.max_bytes = o->max_bytes, .is_json = 1};
-    int to_url = is_url(out);
+    int to_url = strstr(out, "://") || strcmp(out, "env") == 0;
     pp_status st = pp_source_open_threads(input, &source, err);
     if (st == PP_OK && to_url) {
         st = pp_otlp_settings_read(out, "traces", &s.settings, err);

@@ -31,12 +31,6 @@ static int of_many(const struct pp_identity *rank)
     return rank && rank->launcher && rank->world_size > 1;
 }
 
-static int ends_in_slash(const char *path)
-{
-    size_t n = strlen(path);
-    return n && path[n - 1] == '/';
-}
-
 static pp_status make_directory(const char *dir, struct pp_err *err)
 {
     return mkdir(dir, 0777) == 0 || errno == EEXIST
@@ -47,7 +41,8 @@ static pp_status make_directory(const char *dir, struct pp_err *err)
 /* Whether the name is our own choice, and another may be taken where it exists. */
 static int chosen_by_us(const char *output, const struct pp_identity *rank)
 {
-    return !output || ends_in_slash(output) || (of_many(rank) && pp_is_directory(output));
+    size_t n = output ? strlen(output) : 0;
+    return !output || (n && output[n - 1] == '/') || (of_many(rank) && pp_is_directory(output));
 }
 
 /* A file per rank: in a directory of the job, in the one that output names, or FILE with the rank in it. */
@@ -121,7 +116,7 @@ pp_status pp_recording_name(const char *output, const struct pp_identity *rank, 
     if (of_many(rank)) {
         if (ranked_name(output, rank, path, size, err) != PP_OK)
             return err->code;
-    } else if (output && !ends_in_slash(output)) {
+    } else if (!ours) {
         snprintf(path, size, "%s", output);
     } else { /* in the directory that output is; NULL: here */
         char stamp[32], stem[3072];

@@ -58,7 +58,7 @@ static int moment_of(const struct dash *d, uint64_t *from_ns, uint64_t *to_ns)
 
 static pp_status open_dash(struct dash *d, const struct pp_dash_opts *o, struct pp_err *err)
 {
-    *d = (struct dash){.o = o, .state = pp_dash_start()};
+    *d = (struct dash){.o = o, .state = pp_dash_start};
     d->model = (struct pp_dash_model){.path = o->path, .snap = &d->snap};
     d->state.window = o->window;
     d->state.view = d->state.before = (enum pp_view)o->view;

@@ -382,10 +382,8 @@ static int live_on(struct view *v, struct pp_screen *screen, pp_status *st, stru
         const struct pp_key *k = pp_key_find(key);
         if (k && k->action == PP_DO_MOVE)
             move(v, v->selected + k->arg);
-        else if (k && k->action == PP_DO_FIRST)
-            move(v, 0);
-        else if (k && k->action == PP_DO_LAST)
-            move(v, PP_JOB_RANKS);
+        else if (k && k->action == PP_DO_ROW)
+            move(v, k->arg);
         quit = k && k->action == PP_DO_QUIT;
     } while (*st == PP_OK && v->o->interrupted(NULL) == PP_OK && !quit);
     return 0;

@@ -164,11 +164,6 @@ int pp_knob_move(const struct pp_dash_model *m, int i, int step, int by)
                                    : step; /* false for NAN: what was not recorded cannot be moved */
 }
 
-int pp_knob_is_recorded(const struct pp_dash_model *m, int i)
-{
-    return !isnan(value_of(m, i, 0));
-}
-
 const char *pp_knob_text(const struct pp_dash_model *m, int i, int step, char *buf, size_t size)
 {
     double v = value_of(m, i, step);

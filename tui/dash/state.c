@@ -11,13 +11,10 @@ const unsigned pp_windows[PP_WINDOWS] = {1, 5, 15, 60, 300};
 const char *const pp_view_names[PP_VIEW_COUNT] = {"overview", "stages", "workers",     "batch",  "lines",
                                                   "errors",   "events", "environment", "what-if"};
 
-struct pp_dash_state pp_dash_start(void)
-{
-    return (struct pp_dash_state){.page_rows = 10,
-                                  .speed = PP_SPEED_ONE,
-                                  .window = PP_WINDOW_FIVE,
-                                  .resume = PP_MODE_FOLLOW};
-}
+const struct pp_dash_state pp_dash_start = {.page_rows = 10,
+                                            .speed = PP_SPEED_ONE,
+                                            .window = PP_WINDOW_FIVE,
+                                            .resume = PP_MODE_FOLLOW};
 
 static void go_to_view(struct pp_dash_state *s, enum pp_view v)
 {
@@ -107,6 +104,7 @@ static void turn_knob(struct pp_dash_state *s, const struct pp_dash_model *m, in
 {
     struct pp_rows rows;
     pp_rows_of(s, m, &rows);
+    char recorded[PP_KNOB_TEXT];
     int selected = s->selected[s->view];
     if (s->view != PP_VIEW_WHATIF || selected >= rows.n) {
         snprintf(s->message, sizeof(s->message), "knobs are in the what-if view (W)");
@@ -115,8 +113,9 @@ static void turn_knob(struct pp_dash_state *s, const struct pp_dash_model *m, in
     int i = rows.index[selected], moved = by ? pp_knob_move(m, i, s->knob[i], by) : 0;
     if (by && moved == s->knob[i])
         snprintf(s->message, sizeof(s->message),
-                 pp_knob_is_recorded(m, i) ? "%s is at its limit"
-                                           : "%s was not recorded: it cannot be changed",
+                 strcmp(pp_knob_text(m, i, 0, recorded, sizeof(recorded)), "-") == 0
+                     ? "%s was not recorded: it cannot be changed"
+                     : "%s is at its limit",
                  pp_dash_knob(i)->name);
     s->knob[i] = moved;
 }
@@ -138,8 +137,7 @@ static void act(struct pp_dash_state *s, const struct pp_key *k, const struct pp
             by = k->action == PP_DO_PAGE ? k->arg * s->page_rows : k->arg;
         *row = by < 0 && *row < -by ? 0 : *row + by;
     } break;
-    case PP_DO_FIRST: s->selected[s->view] = 0; break;
-    case PP_DO_LAST: s->selected[s->view] = 1 << 20; break;
+    case PP_DO_ROW: s->selected[s->view] = k->arg; break;
     case PP_DO_DETAIL:
         if (s->view == PP_VIEW_OVERVIEW)
             s->selected[PP_VIEW_WORKERS] = s->selected[PP_VIEW_OVERVIEW];
@@ -239,8 +237,8 @@ const struct pp_key pp_keys[] = {
     {'j', {PP_KEY_DOWN, PP_KEY_WHEEL_DOWN}, "j", "Down, wheel", PP_DO_MOVE, 1, "down"},
     {'K', {PP_KEY_PAGE_UP}, "K", "PgUp", PP_DO_PAGE, -1, "page up"},
     {'J', {PP_KEY_PAGE_DOWN}, "J", "PgDn", PP_DO_PAGE, 1, "page down"},
-    {'H', {PP_KEY_HOME}, "H", "Home", PP_DO_FIRST, 0, "first row"},
-    {'L', {PP_KEY_END}, "L", "End", PP_DO_LAST, 0, "last row"},
+    {'H', {PP_KEY_HOME}, "H", "Home", PP_DO_ROW, 0, "first row"},
+    {'L', {PP_KEY_END}, "L", "End", PP_DO_ROW, 1 << 20, "last row"},
     {'z', {PP_KEY_ENTER}, "z", "Enter", PP_DO_DETAIL, 0, "zoom in: workers, then their events"},
     {'p', {' '}, "p", "Space", PP_DO_PAUSE, 0, "pause and resume the display; the recording continues"},
     {'[', {'h', PP_KEY_LEFT}, "[", "h, Left", PP_DO_STEP, -1, "a second back"},

@@ -85,7 +85,7 @@ extern const double pp_speeds[];    /* seconds of the run per second */
 extern const unsigned pp_windows[]; /* seconds */
 enum { PP_SPEEDS = 7, PP_SPEED_ONE = 2, PP_WINDOWS = 5, PP_WINDOW_FIVE = 1 };
 
-struct pp_dash_state pp_dash_start(void);
+extern const struct pp_dash_state pp_dash_start;
 struct pp_dash_state pp_dash_key(struct pp_dash_state s, int key, const struct pp_dash_model *m);
 /* Time goes by: a replay moves on, and follows when it has reached the newest second. */
 struct pp_dash_state pp_dash_tick(struct pp_dash_state s, uint64_t elapsed_ns, const struct pp_dash_model *m);
@@ -96,12 +96,11 @@ struct pp_dash_state pp_dash_tick(struct pp_dash_state s, uint64_t elapsed_ns, c
 /* The i-th of them; NULL after the last. There are PP_DASH_KNOBS at most. */
 const struct pp_knob *pp_dash_knob(int i);
 
-/* Value of knob i after `step` moves, as shown and asked ("4", "0.64"); the recorded one at step 0. */
+/* Value of knob i after `step` moves, as shown and asked ("4", "0.64"); the recorded one at step 0; "-": the
+ * recording does not say what it was (another program's run), so it cannot be turned. */
 const char *pp_knob_text(const struct pp_dash_model *m, int i, int step, char *buf, size_t size);
 /* Moves a step, and stays where the value would leave its range. */
 int pp_knob_move(const struct pp_dash_model *m, int i, int step, int by);
-/* 0: the recording does not say what it was (another program's run), so it cannot be turned. */
-int pp_knob_is_recorded(const struct pp_dash_model *m, int i);
 /* "num_workers=4 decode=0.8" of the knobs that were moved; "" for none. */
 const char *pp_knobs_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf,
                           size_t size);
@@ -142,8 +141,7 @@ enum pp_action {
     PP_DO_VIEW, /* arg: enum pp_view */
     PP_DO_MOVE, /* arg: rows */
     PP_DO_PAGE,
-    PP_DO_FIRST,
-    PP_DO_LAST,
+    PP_DO_ROW, /* arg: which, or the last one where there are fewer */
     PP_DO_DETAIL,
     PP_DO_PAUSE,
     PP_DO_STEP,

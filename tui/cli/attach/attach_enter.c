@@ -29,15 +29,6 @@ static void as_root(const struct attach_enter *e, int on)
         (void)syscall(SYS_setresuid, (uid_t)-1, on ? 0 : e->user, (uid_t)-1);
 }
 
-static pp_status ask_python(const struct attach_enter *e, const struct pp_python *p, const char *script,
-                            struct pp_err *err)
-{
-    as_root(e, 1);
-    pp_status st = pp_python_ask(p, script, err);
-    as_root(e, 0);
-    return st;
-}
-
 /* ---- the scripts ---- */
 
 /* Any path as a literal of Python. */
@@ -99,16 +90,22 @@ static int take_answer(const struct attach_enter *e, int64_t pid, char *text, si
 /* ---- making the recording ---- */
 
 /* A container or a chroot shows the job other files under these names, or none. */
-static int sees(int64_t pid, const char *path)
+static pp_status check_sees(int64_t pid, const char *path, struct pp_err *err)
 {
     char inside[PATH_MAX + 64];
     struct stat here, there;
     snprintf(inside, sizeof(inside), "/proc/%lld/root", (long long)pid);
     if (stat(inside, &there) != 0)
-        return 1; /* not to be told */
+        return PP_OK; /* not to be told */
     snprintf(inside, sizeof(inside), "/proc/%lld/root%s", (long long)pid, path);
-    return stat(path, &here) == 0 && stat(inside, &there) == 0 && here.st_dev == there.st_dev &&
-           here.st_ino == there.st_ino;
+    if (stat(path, &here) == 0 && stat(inside, &there) == 0 && here.st_dev == there.st_dev &&
+        here.st_ino == there.st_ino)
+        return PP_OK;
+    return pp_fail(
+        err, PP_E_UNSUPPORTED,
+        "process %lld does not see %s: it runs in a container or a chroot; run pipeprobe attach in "
+        "there",
+        (long long)pid, path);
 }
 
 static pp_status make_recording(struct attach_enter *e, const struct attach_rows *r,
@@ -122,12 +119,8 @@ static pp_status make_recording(struct attach_enter *e, const struct attach_rows
         return st;
     if (!realpath(pp_recording_rings_dir(e->record.recording), e->session))
         return pp_fail_errno(err, errno, "the session of %s was removed", e->record.path);
-    if (!sees(r->pid, e->session))
-        return pp_fail(
-            err, PP_E_UNSUPPORTED,
-            "process %lld does not see %s: it runs in a container or a chroot; run pipeprobe attach in "
-            "there",
-            (long long)r->pid, e->session);
+    if ((st = check_sees(r->pid, e->session, err)) != PP_OK)
+        return st;
     if ((size_t)snprintf(e->script, sizeof(e->script), "%s/" PP_ENTER_FILE_NAME, e->session) >=
             sizeof(e->script) ||
         (size_t)snprintf(e->leave_script, sizeof(e->leave_script), "%s/" PP_LEAVE_FILE_NAME, e->session) >=
@@ -208,13 +201,14 @@ static struct attach_asked *ask_one(struct attach_enter *e, int64_t pid, struct 
     struct attach_asked *a = &e->asked[e->n_asked];
     if (e->n_asked == sizeof(e->asked) / sizeof(e->asked[0]))
         return NULL;
+    uid_t user = geteuid();
     as_root(e, 1);
     pp_status st = pp_python_find(pid, &a->python, err);
-    as_root(e, 0);
-    if (st == PP_OK && a->python.user != (int64_t)geteuid())
+    if (st == PP_OK && a->python.user != (int64_t)user)
         st = pp_fail(err, PP_E_ACCESS, "process %lld is another user's by now", (long long)pid);
     if (st == PP_OK)
-        st = ask_python(e, &a->python, e->script, err);
+        st = pp_python_ask(&a->python, e->script, err);
+    as_root(e, 0);
     a->answered = a->is_worker = a->took_hooks = 0;
     if (st != PP_OK) {
         pp_python_close(&a->python);
@@ -251,12 +245,8 @@ pp_status attach_enter_begin(struct attach_enter *e, const struct attach_rows *r
                      "process %lld has another number in its own PID namespace: it runs in a container; run "
                      "pipeprobe attach in there",
                      (long long)r->pid);
-    if (st == PP_OK && !sees(r->pid, e->hooks.hooks))
-        st = pp_fail(
-            err, PP_E_UNSUPPORTED,
-            "process %lld does not see %s: it runs in a container or a chroot; run pipeprobe attach in "
-            "there",
-            (long long)r->pid, e->hooks.hooks);
+    if (st == PP_OK)
+        st = check_sees(r->pid, e->hooks.hooks, err);
     snprintf(path, sizeof(path), "/proc/%lld", (long long)r->pid);
     if (st == PP_OK && geteuid() == 0 && stat(path, &owner) == 0 && owner.st_uid != 0) { /* become it */
         const struct passwd *user = getpwuid(owner.st_uid);
@@ -355,8 +345,10 @@ void attach_enter_end(struct attach_enter *e, const struct attach_rows *r, int t
     for (size_t i = 0; i < e->n_asked; i++)
         e->entered += e->asked[i].is_worker && e->asked[i].took_hooks;
     if (there && write_script(e, e->leave_script, 0, &err) == PP_OK) {
+        as_root(e, 1);
         for (size_t i = 0; i < e->n_asked; i++)
-            e->asked[i].answered = ask_python(e, &e->asked[i].python, e->leave_script, &err) != PP_OK;
+            e->asked[i].answered = pp_python_ask(&e->asked[i].python, e->leave_script, &err) != PP_OK;
+        as_root(e, 0);
         await_answers(e, 1, LEAVE_MS);
         await_answers(e, e->n_asked, OTHERS_MS);
         take_back(e);

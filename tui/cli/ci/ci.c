@@ -167,11 +167,6 @@ static int begins_with(const struct command *cmd, const char *name)
     return !cmd->shell && cmd->argc > 0 && strcmp(cmd->argv[0], name) == 0;
 }
 
-static int takes_words(const char *shell)
-{
-    return strstr(shell, "$@") != NULL || strstr(shell, "${@}") != NULL;
-}
-
 /* "run" WORDS... "-o" PATH "--quiet" "--force"; "exec" with the same before its words, for behind "--" they
  * would be the program's; or the shell with the same as its parameters. Its output goes to log. *status as
  * waitpid(2) gives it. */
@@ -183,8 +178,9 @@ static pp_status run_child(const struct command *cmd, const char *path, const ch
     struct again a = {.in = AGAIN_NULL};
     pid_t pid = 0;
     if (cmd->shell) {
+        int takes_words = strstr(cmd->shell, "$@") != NULL || strstr(cmd->shell, "${@}") != NULL;
         a.program = "/bin/sh";
-        if (asprintf(&script, "%s%s", cmd->shell, takes_words(cmd->shell) ? "" : " \"$@\"") < 0)
+        if (asprintf(&script, "%s%s", cmd->shell, takes_words ? "" : " \"$@\"") < 0)
             return pp_fail(err, PP_E_NO_MEMORY, "no memory to start a run");
         again_add(&a, a.program, "-c", script, "sh", NULL);
     } else {
@@ -337,7 +333,8 @@ static pp_status prepare(struct job *j, char **run_argv, int run_argc, struct pp
                        (long long)o->runs);
     j->command[PP_CI_HEAD] = (struct command){.argv = run_argv, .argc = run_argc};
     j->command[PP_CI_BASE] = j->command[PP_CI_HEAD];
-    if (o->ab && !takes_words(o->ab) && strstr(o->ab, " exec ") && strstr(o->ab, " -- "))
+    if (o->ab && !strstr(o->ab, "$@") && !strstr(o->ab, "${@}") && strstr(o->ab, " exec ") &&
+        strstr(o->ab, " -- "))
         return pp_fail(
             err, PP_E_USAGE,
             "--ab: what follows -- belongs to the program; write \"$@\" where exec's own options go: 'pipeprobe exec "

@@ -235,13 +235,6 @@ static void read_told(struct exec_tune *t)
 
 /* ---- what is asked ---- */
 
-/* The number that a change of this one argument sets; 0: it sets another. */
-static int set_of(const struct pp_report_fix *f, const char *name)
-{
-    size_t n = strlen(name);
-    return f->set && strncmp(f->set, name, n) == 0 && f->set[n] == '=' ? atoi(f->set + n + 1) : 0;
-}
-
 /* Of the newest part that was recorded under the setting there is. */
 static size_t replay(struct exec_tune *t, struct candidate out[CANDIDATES])
 {
@@ -261,8 +254,9 @@ static size_t replay(struct exec_tune *t, struct candidate out[CANDIDATES])
         }
         for (size_t i = 0; enough && i < report->verdict.n_fixes && n < CANDIDATES; i++) {
             const struct pp_report_fix *f = &report->verdict.fixes[i];
-            struct candidate c = {set_of(f, "num_workers"), set_of(f, "prefetch_factor"), f->gain, f->low,
-                                  f->high};
+            struct candidate c = {.gain = f->gain, .low = f->low, .high = f->high};
+            if (f->set && sscanf(f->set, "num_workers=%d", &c.workers) != 1)
+                sscanf(f->set, "prefetch_factor=%d", &c.prefetch);
             if ((c.workers || c.prefetch) && f->advice != PP_ADVICE_NO && f->gain > LEAST_GAIN)
                 out[n++] = c;
         }

@@ -325,7 +325,10 @@ static void connect(struct run *r)
     ev->keep_digests = o->digest;
     ev->keep_indexes = o->list_delivered != NULL;
     ev->row_bytes = r->parts.row_bytes;
-    run_events_connect(ev, &r->parts.loader.events);
+    r->parts.loader.events = run_events_hooks;
+    r->parts.loader.events.ctx = ev;
+    if (!ev->keep_digests && !ev->keep_indexes)
+        r->parts.loader.events.deliver = NULL;
 }
 
 /* From the first sample to the finished file. Returns the exit code so far, after a message for each failure.

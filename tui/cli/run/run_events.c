@@ -133,14 +133,10 @@ static void on_deliver(void *ctx, const struct pp_loader_delivery *got)
     ev->n_indexes += n;
 }
 
-void run_events_connect(struct run_events *ev, struct pp_loader_events *out)
-{
-    *out = (struct pp_loader_events){.ctx = ev,
-                                     .error = on_error,
-                                     .tick = on_tick,
-                                     .note = on_note,
-                                     .deliver = ev->keep_digests || ev->keep_indexes ? on_deliver : NULL};
-}
+const struct pp_loader_events run_events_hooks = {.error = on_error,
+                                                  .tick = on_tick,
+                                                  .note = on_note,
+                                                  .deliver = on_deliver};
 
 PP_BY(by_batch, struct run_delivery, batch)
 

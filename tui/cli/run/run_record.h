@@ -67,8 +67,8 @@ struct run_events {
     int out_of_memory;
 };
 
-/* Fills the loader's event table with functions that work on ev. */
-void run_events_connect(struct run_events *ev, struct pp_loader_events *out);
+/* The loader's event table; its ctx is a struct run_events. */
+extern const struct pp_loader_events run_events_hooks;
 /* Digest of the first n deliveries in batch order: equal for any number of workers. */
 uint64_t run_events_digest(struct run_events *ev, size_t n);
 /* Writes batch<TAB>index lines of the first n deliveries, in delivery order. */

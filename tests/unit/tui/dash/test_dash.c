@@ -38,7 +38,7 @@ static void test_golden_sizes(void **state)
     static const char typed[PP_VIEW_COUNT + 1] = "ogwbceviW?";
     struct pp_predicted answer = predicted_by_four_workers();
     for (int view = 0; view <= PP_VIEW_COUNT; view++) {
-        struct pp_dash_state s = dash_press(dash_press(pp_dash_start(), ":33\n"),
+        struct pp_dash_state s = dash_press(dash_press(pp_dash_start, ":33\n"),
                                             (char[]){typed[view], typed[view] == 'W' ? '+' : 'j', '\0'});
         char name[80], *all = NULL;
         size_t size;
@@ -74,7 +74,7 @@ static void test_golden_views(void **state)
         {"sorted", "wssS"},
     };
     for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++) {
-        struct pp_dash_state s = dash_press(dash_press(pp_dash_start(), ":42\n"), views[i].typed);
+        struct pp_dash_state s = dash_press(dash_press(pp_dash_start, ":42\n"), views[i].typed);
         char *text = dash_print(24, 80, PP_GLYPHS_ASCII, 0, &s);
         compare(views[i].name, text);
         free(text);
@@ -93,7 +93,7 @@ static void test_golden_views(void **state)
             .cause = "the 3 workers are busy with decode",
             .sentence =
                 "Training runs at 180 samples/s and waits for data 31 % of the time. Cause: the 3 workers are busy with decode. [LOADER-BOUND, likely]"}};
-    struct pp_dash_state at33 = dash_press(pp_dash_start(), ":33\n");
+    struct pp_dash_state at33 = dash_press(pp_dash_start, ":33\n");
     dash_model.moment = &moment;
     dash_model.moment_from_ns = MADE_T0 + 19 * MADE_S;
     dash_model.moment_to_ns = MADE_T0 + 34 * MADE_S;
@@ -108,7 +108,7 @@ static void test_golden_views(void **state)
     compare("stalled", told);
     free(told);
     dash_model.moment = NULL;
-    struct pp_dash_state s = dash_press(pp_dash_start(), ":42\n");
+    struct pp_dash_state s = dash_press(pp_dash_start, ":42\n");
     char *text = dash_print(30, 100, PP_GLYPHS_BRAILLE, 0, &s);
     compare("braille", text);
     free(text);
@@ -120,7 +120,7 @@ static void test_golden_views(void **state)
 static void test_verdict_has_the_reports_words(void **state)
 {
     struct pp_report before = dash_report;
-    struct pp_dash_state s = pp_dash_start();
+    struct pp_dash_state s = pp_dash_start;
     dash_report.data_wait_share = 0.087;
     dash_report.starved_s = 3;
     dash_report.verdict.exposed_share = 0.66;
@@ -158,7 +158,7 @@ static void test_workers_of_several_loaders(void **state)
     struct pp_report_worker workers[2] = {{.thread = dash_snap.workers[0].thread, .loader = "train_loader"},
                                           {.thread = dash_snap.workers[1].thread, .loader = "val_loader"}};
     const char *names[] = {dash_snap.workers[0].name, dash_snap.workers[1].name};
-    struct pp_dash_state s = pp_dash_start();
+    struct pp_dash_state s = pp_dash_start;
     dash_report.loaders = loaders, dash_report.n_loaders = 2;
     dash_report.workers = workers, dash_report.n_workers = 2;
     dash_snap.workers[0].name = dash_snap.workers[1].name = "worker 0";
@@ -184,7 +184,7 @@ static void test_status_names_its_subject(void **state)
         {PP_SUBJECT_JOB, "the job train.py", " job train.py  "},
         {PP_SUBJECT_PROGRAM, "the program x (libpipeprobe)", " program x  "},
     };
-    struct pp_dash_state s = dash_press(pp_dash_start(), ":33\n");
+    struct pp_dash_state s = dash_press(pp_dash_start, ":33\n");
     struct pp_report before = dash_report;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         dash_report.subject_kind = rows[i].kind;
@@ -284,7 +284,7 @@ static void test_pictures(void **state)
     dash_model.moment_from_ns = MADE_T0 + 20 * MADE_S;
     dash_model.moment_to_ns = MADE_T0 + 35 * MADE_S;
     for (size_t i = 0; i < sizeof(pictures) / sizeof(*pictures); i++) {
-        struct pp_dash_state s = dash_press(dash_press(pp_dash_start(), ":34\n"), pictures[i].typed);
+        struct pp_dash_state s = dash_press(dash_press(pp_dash_start, ":34\n"), pictures[i].typed);
         while (s.view == PP_VIEW_WHATIF && !(pp_predictor_ask(p, "", &answer) && answer.set[0] == '\0'))
             usleep(10000);
         dash_model.predicted = &answer;

@@ -65,7 +65,7 @@ static void test_views(void **state)
         {'g', PP_VIEW_STAGES}, {'w', PP_VIEW_WORKERS}, {'b', PP_VIEW_BATCH},       {'c', PP_VIEW_LINES},
         {'e', PP_VIEW_ERRORS}, {'v', PP_VIEW_EVENTS},  {'i', PP_VIEW_ENVIRONMENT}, {'o', PP_VIEW_OVERVIEW},
     };
-    struct pp_dash_state s = pp_dash_start();
+    struct pp_dash_state s = pp_dash_start;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         s = pp_dash_key(s, rows[i].key, &dash_model);
         assert_int_equal(s.view, rows[i].view);
@@ -73,7 +73,7 @@ static void test_views(void **state)
     for (int i = 0; i < PP_VIEW_COUNT; i++)
         s = pp_dash_key(s, PP_KEY_TAB, &dash_model);
     assert_int_equal(s.view, PP_VIEW_OVERVIEW); /* once around */
-    s = dash_press(pp_dash_start(), "g?");
+    s = dash_press(pp_dash_start, "g?");
     assert_true(s.help);
     s = pp_dash_key(s, PP_KEY_ESC, &dash_model);
     assert_false(s.help);
@@ -86,7 +86,7 @@ static void test_views(void **state)
 
 static void test_pause_step_and_replay(void **state)
 {
-    struct pp_dash_state s = pp_dash_start();
+    struct pp_dash_state s = pp_dash_start;
     dash_look(&s);
     uint64_t last = dash_snap.last_s;
     s = dash_press(s, "[");
@@ -131,7 +131,7 @@ static void test_pause_step_and_replay(void **state)
 
 static void test_pause_of_a_live_run_goes_on_live(void **state)
 {
-    struct pp_dash_state s = pp_dash_start();
+    struct pp_dash_state s = pp_dash_start;
     dash_look(&s);
     dash_snap.state = PP_LIVE_RUNNING;
     s = pp_dash_key(s, ' ', &dash_model);
@@ -145,7 +145,7 @@ static void test_pause_of_a_live_run_goes_on_live(void **state)
 static void test_sort_filter_search(void **state)
 {
     struct pp_rows rows;
-    struct pp_dash_state s = dash_press(pp_dash_start(), "w:40s\n");
+    struct pp_dash_state s = dash_press(pp_dash_start, "w:40s\n");
     pp_rows_of(&s, &dash_model, &rows);
     assert_int_equal(rows.n, 3);
     for (int i = 0; i < 3; i++)
@@ -183,7 +183,7 @@ static void test_sort_filter_search(void **state)
 static void test_knobs(void **state)
 {
     char set[256];
-    struct pp_dash_state s = dash_press(pp_dash_start(), "+");
+    struct pp_dash_state s = dash_press(pp_dash_start, "+");
     assert_non_null(strstr(s.message, "what-if view"));
     s = dash_press(s, "W++j-");
     assert_string_equal(pp_knobs_text(&s, &dash_model, set, sizeof(set)), "num_workers=5 prefetch_factor=1");
@@ -219,7 +219,7 @@ static struct pp_dash_state click_on(struct pp_dash_state s, int rows, int cols,
 
 static void test_clicks(void **state)
 {
-    struct pp_dash_state s = dash_press(pp_dash_start(), ":40\n");
+    struct pp_dash_state s = dash_press(pp_dash_start, ":40\n");
     s = click_on(s, 30, 120, "pp-worker-2", 3);
     assert_int_equal(s.selected[PP_VIEW_OVERVIEW], 2);
     s = click_on(s, 30, 120, "Workers by", 0); /* a heading chooses nothing */
@@ -253,7 +253,7 @@ static void test_clicks(void **state)
 /* Wherever the click is, at any size, the state stays one that can be drawn. */
 static void test_clicks_everywhere(void **state)
 {
-    struct pp_dash_state s = dash_press(pp_dash_start(), ":42\n");
+    struct pp_dash_state s = dash_press(pp_dash_start, ":42\n");
     struct pp_grid g = {0};
     struct pp_rows rows;
     for (int view = 0; view <= PP_VIEW_COUNT; view++)
@@ -276,7 +276,7 @@ static void test_clicks_everywhere(void **state)
 /* Whatever is typed, the state stays one that can be drawn. */
 static void test_random_keys(void **state)
 {
-    struct pp_dash_state s = pp_dash_start();
+    struct pp_dash_state s = pp_dash_start;
     struct pp_grid g = {0};
     uint64_t x = 88172645463325252u;
     dash_look(&s);
@@ -295,7 +295,7 @@ static void test_random_keys(void **state)
         pp_draw(&g, (enum pp_glyph_set)(x >> 24 & 1), &s, &dash_model);
     }
     pp_grid_free(&g);
-    s = pp_dash_start();
+    s = pp_dash_start;
     dash_look(&s);
 }
 
@@ -304,7 +304,7 @@ static void test_random_keys(void **state)
 static void test_state_in_words(void **state)
 {
     char text[1024];
-    struct pp_dash_state s = pp_dash_start();
+    struct pp_dash_state s = pp_dash_start;
     dash_look(&s);
     assert_string_equal(pp_state_text(&s, &dash_model, text, sizeof(text)), "ENDED finished");
     dash_snap.state = PP_LIVE_KILLED;
@@ -327,7 +327,7 @@ static void test_state_in_words(void **state)
 
 static void test_json(void **state)
 {
-    dash_press(pp_dash_start(), ":42\n");
+    dash_press(pp_dash_start, ":42\n");
     char *out = NULL;
     size_t size;
     FILE *f = open_memstream(&out, &size);

@@ -75,7 +75,7 @@ static void check_drawn(const struct pp_grid *g, const struct pp_dash_state *s)
  * sanitizer's to find. PP_TEST_EVERY=1: every view at every size (minutes). */
 static void test_draws_inside_at_every_size(void **state)
 {
-    struct pp_dash_state s = dash_press(pp_dash_start(), ":42\n");
+    struct pp_dash_state s = dash_press(pp_dash_start, ":42\n");
     struct pp_grid g = {0};
     int every = getenv("PP_TEST_EVERY") != NULL;
     for (int rows = 1; rows <= 100; rows++)
