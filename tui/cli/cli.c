@@ -145,7 +145,8 @@ void pp_help_command(const struct pp_command *cmd, FILE *out, int all)
     if (second)
         fprintf(out, "   or: pipeprobe %s\n", second + sizeof(either) - 1);
     fprintf(out, "%c%s.\n\n", toupper((unsigned char)cmd->summary[0]), cmd->summary + 1);
-    int left_out = pp_opts_help(cmd->opts, out, pp_cli_help_columns(out), all);
+    int columns = pp_cli_columns(out),
+        left_out = pp_opts_help(cmd->opts, out, columns < PP_HELP_COLUMNS ? columns : PP_HELP_COLUMNS, all);
     if (left_out)
         fprintf(out, "%d more options: pipeprobe %s --help-all\n", left_out, cmd->name);
     if (cmd->notes)
@@ -288,13 +289,6 @@ int pp_cli_columns(FILE *out)
     if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         return size.ws_col;
     return columns && pp_parse_int(columns, &n) == PP_OK && n >= NARROWEST && n <= WIDEST ? (int)n : USUAL;
-}
-
-/* Longer lines are no easier to read. */
-int pp_cli_help_columns(FILE *out)
-{
-    int columns = pp_cli_columns(out);
-    return columns < USUAL ? columns : USUAL;
 }
 
 /* ---- lines ---- */

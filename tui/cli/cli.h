@@ -132,8 +132,8 @@ pp_status pp_cli_classes(const char *path, const struct pp_dataset *d, uint64_t 
 /* The words of --color. */
 extern const struct pp_opt_choice pp_cli_colors[];
 int pp_cli_use_color(enum pp_color when, FILE *out);
-int pp_cli_columns(FILE *out);      /* terminal width; when it is none, that of COLUMNS, and without it 80 */
-int pp_cli_help_columns(FILE *out); /* at most 80 */
+int pp_cli_columns(FILE *out); /* terminal width; when it is none, that of COLUMNS, and without it 80 */
+enum { PP_HELP_COLUMNS = 80 }; /* of a page, at most: longer lines are no easier to read */
 
 /* One line on stderr that is rewritten in place, only when stderr is a terminal and quiet is off. */
 struct pp_progress {

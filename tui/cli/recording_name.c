@@ -9,12 +9,7 @@
 #include <unistd.h>
 
 #define SUFFIX ".sqlite"
-
-static void stamp_of(time_t t, char *buf, size_t size)
-{
-    struct tm tm;
-    strftime(buf, size, "%Y%m%d-%H%M%S", localtime_r(&t, &tm));
-}
+#define STAMP "%Y%m%d-%H%M%S"
 
 /* STEM.sqlite, or STEM-2.sqlite, ... where that is taken. */
 static void free_name(const char *stem, char *buf, size_t size)
@@ -78,9 +73,10 @@ static pp_status ranked_name(const char *output, const struct pp_identity *rank,
             sscanf(line, "btime %llu", &boot);
         if (in)
             fclose(in);
-        int known = ticks && boot;
-        stamp_of(known ? (time_t)(boot + ticks / (unsigned long long)sysconf(_SC_CLK_TCK)) : time(NULL), job,
-                 sizeof(job));
+        time_t began = ticks && boot ? (time_t)(boot + ticks / (unsigned long long)sysconf(_SC_CLK_TCK))
+                                     : time(NULL);
+        struct tm tm;
+        strftime(job, sizeof(job), STAMP, localtime_r(&began, &tm));
     }
     for (char *c = job; *c;
          c++) /* what a launcher calls a job may be anything; it is part of a file name here */
@@ -122,7 +118,9 @@ pp_status pp_recording_name(const char *output, const struct pp_identity *rank, 
         char stamp[32], stem[3072];
         if (output && make_directory(output, err) != PP_OK)
             return err->code;
-        stamp_of(time(NULL), stamp, sizeof(stamp));
+        time_t now = time(NULL);
+        struct tm tm;
+        strftime(stamp, sizeof(stamp), STAMP, localtime_r(&now, &tm));
         snprintf(stem, sizeof(stem), "%spipeprobe-%s", output ? output : "", stamp);
         free_name(stem, path, size);
     }

@@ -28,54 +28,43 @@ static const char *const files[] = {"SKILL.md", "references/causes.md", "referen
 
 enum { FILE_MOST = 1 << 20 };
 
-static pp_status read_file(const char *file, struct pp_io_file *f, struct pp_err *err)
-{
-    char path[PATH_MAX];
-    pp_status st = pp_shipped_find("skill", NULL, &skills, file, path, err);
-    f->limit = FILE_MOST;
-    return st == PP_OK ? pp_io_read_file(AT_FDCWD, path, f, err) : st;
-}
-
 static pp_status act(void *fields, const char **operands, int n, int *code, struct pp_err *err)
 {
     const struct options *o = fields;
-    struct pp_io_file f = {0};
     char folder[2][PATH_MAX], path[PATH_MAX];
+    pp_status st = PP_OK;
     if (n)
         return pp_fail(err, PP_E_USAGE, "skill takes no %s; --install DIR copies the folder", operands[0]);
-    if (!o->install) {
-        pp_status st = read_file(files[0], &f, err);
-        if (st == PP_OK && (fwrite(f.buf, 1, f.size, stdout) != f.size || fflush(stdout) != 0))
-            st = pp_fail_errno(err, errno, "cannot write to standard output");
-        free(f.buf);
-        return st;
-    }
-    if ((size_t)snprintf(folder[0], PATH_MAX, "%s/pipeprobe", o->install) >= PATH_MAX ||
-        (size_t)snprintf(folder[1], PATH_MAX, "%s/references", folder[0]) >= PATH_MAX)
+    if (o->install && ((size_t)snprintf(folder[0], PATH_MAX, "%s/pipeprobe", o->install) >= PATH_MAX ||
+                       (size_t)snprintf(folder[1], PATH_MAX, "%s/references", folder[0]) >= PATH_MAX))
         return pp_fail(err, PP_E_USAGE, "--install: the path is too long");
-    pp_status st = access(o->install, F_OK) == 0
-                       ? PP_OK
-                       : pp_fail(err, PP_E_NOT_FOUND,
-                                 "--install %s: there is no such directory; make it first", o->install);
-    for (int i = 0; st == PP_OK && i < 2; i++)
+    if (o->install && access(o->install, F_OK) != 0)
+        st = pp_fail(err, PP_E_NOT_FOUND, "--install %s: there is no such directory; make it first",
+                     o->install);
+    for (int i = 0; st == PP_OK && o->install && i < 2; i++)
         if (mkdir(folder[i], 0777) != 0 && errno != EEXIST)
             st = pp_fail_errno(err, errno, "cannot make %s", folder[i]);
-    for (size_t i = 0; st == PP_OK && i < sizeof(files) / sizeof(*files); i++) {
-        f = (struct pp_io_file){0};
-        st = read_file(files[i], &f, err);
-        if (st == PP_OK && (size_t)snprintf(path, sizeof(path), "%s/%s", folder[0], files[i]) >= sizeof(path))
+    for (size_t i = 0; st == PP_OK && i < (o->install ? sizeof(files) / sizeof(*files) : 1); i++) {
+        struct pp_io_file f = {.limit = FILE_MOST};
+        int fd = -1;
+        st = pp_shipped_find("skill", NULL, &skills, files[i], path, err);
+        if (st == PP_OK)
+            st = pp_io_read_file(AT_FDCWD, path, &f, err);
+        if (st == PP_OK && !o->install && (fwrite(f.buf, 1, f.size, stdout) != f.size || fflush(stdout) != 0))
+            st = pp_fail_errno(err, errno, "cannot write to standard output");
+        int copies = st == PP_OK && o->install;
+        if (copies && (size_t)snprintf(path, sizeof(path), "%s/%s", folder[0], files[i]) >= sizeof(path))
             st = pp_fail(err, PP_E_USAGE, "--install: the path is too long");
-        int fd = st == PP_OK
-                     ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (o->force ? O_TRUNC : O_EXCL), 0666)
-                     : -1;
-        if (st == PP_OK && fd < 0)
+        else if (copies)
+            fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (o->force ? O_TRUNC : O_EXCL), 0666);
+        if (copies && st == PP_OK && fd < 0)
             st = errno == EEXIST ? pp_fail(err, PP_E_EXISTS, "%s exists; --force replaces it", path)
                                  : pp_fail_errno(err, errno, "cannot write %s", path);
         if (fd >= 0 && (write(fd, f.buf, f.size) != (ssize_t)f.size || close(fd) != 0))
             st = pp_fail_errno(err, errno, "cannot write %s", path);
         free(f.buf);
     }
-    if (st == PP_OK)
+    if (st == PP_OK && o->install)
         pp_cli_note("installed", folder[0]);
     return st;
 }

@@ -136,8 +136,9 @@ pp_status pp_topic_print(const char *name, FILE *out, struct pp_err *err)
     if (st == PP_OK && !(text = strndup(file.size ? (const char *)file.buf : "", file.size)))
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for a page");
     if (st == PP_OK) {
+        int columns = pp_cli_columns(out);
         p->page = (struct pp_page){.out = out,
-                                   .columns = pp_cli_help_columns(out),
+                                   .columns = columns < PP_HELP_COLUMNS ? columns : PP_HELP_COLUMNS,
                                    .color = pp_cli_use_color(PP_COLOR_AUTO, out)};
         p->lead = "";
         for (char *at = text, *next; at && *at; at = next) {

@@ -34,19 +34,13 @@ struct pp_job {
 
 /* ---- the files ---- */
 
-static const char *fact(const struct pp_live *l, const char *section, const char *key)
-{
-    size_t n;
-    const struct pp_live_fact *all = pp_live_facts(l, &n), *f = pp_live_fact_of(all, n, section, key);
-    return f ? f->value : NULL;
-}
-
 /* As its launcher said, or the options of `run`; -1: neither. */
 static int64_t rank_fact(const struct pp_live *l, const char *key)
 {
-    const char *text = fact(l, "rank", key);
-    text = text ? text : fact(l, "config", key);
-    return text && *text >= '0' && *text <= '9' ? strtoll(text, NULL, 10) : -1;
+    size_t n;
+    const struct pp_live_fact *all = pp_live_facts(l, &n), *f = pp_live_fact_of(all, n, "rank", key);
+    f = f ? f : pp_live_fact_of(all, n, "config", key);
+    return f && *f->value >= '0' && *f->value <= '9' ? strtoll(f->value, NULL, 10) : -1;
 }
 
 static void look_for_files(struct pp_job *j)
@@ -77,8 +71,9 @@ static void look_for_files(struct pp_job *j)
                     pp_live_close(f.live);
                     free(f.row.path);
                 } else {
-                    const char *host = fact(f.live, "environment", "hostname");
-                    char *plain = pp_text_plain(host ? host : "");
+                    const struct pp_live_fact *all = pp_live_facts(f.live, &n),
+                                              *host = pp_live_fact_of(all, n, "environment", "hostname");
+                    char *plain = pp_text_plain(host ? host->value : "");
                     snprintf(f.row.host, sizeof(f.row.host), "%s", plain ? plain : "");
                     free(plain);
                     j->file[j->n++] = f;

@@ -99,11 +99,6 @@ static size_t epochs_over(const struct progress *p, int whole, uint64_t *newest)
     return n;
 }
 
-static int has_done(const struct resume_done_so_far *d, const struct resume_done_so_far *asked)
-{
-    return asked->trained ? d->trained >= asked->trained : asked->taken && d->taken >= asked->taken;
-}
-
 /* ---- starting ---- */
 
 static void name_out(const struct resume_job *job, const char *chain, char path[PATH_MAX])
@@ -158,11 +153,17 @@ static enum resume_end what_is_due(const struct resume_job *job, const struct re
     if (pp_now_ns() - started_ns >= job->limit_ns)
         return RESUME_END_LIMIT;
     look(d->recordings, 0, &p);
-    if (has_done(&p.done, &ask->kill_at))
+    int done[2];
+    for (int i = 0; i < 2; i++) {
+        const struct resume_done_so_far *asked = i ? &ask->enough_at : &ask->kill_at;
+        done[i] = asked->trained ? p.done.trained >= asked->trained
+                                 : asked->taken && p.done.taken >= asked->taken;
+    }
+    if (done[0])
         return RESUME_END_KILLED;
     /* Behind an end of its own, too: what goes on too early, or with fewer ranks, comes to it later. */
     size_t over = epochs_over(&p, 0, &newest);
-    if (has_done(&p.done, &ask->enough_at) && (over > 1 || (over == 1 && newest > after)))
+    if (done[1] && (over > 1 || (over == 1 && newest > after)))
         return RESUME_END_ENOUGH;
     /* Two epochs, and some of the next. */
     over = epochs_over(&p, 1, &newest);

@@ -222,30 +222,6 @@ static pp_status print_report(const struct run_opts *o, const char *path, int *e
     return st;
 }
 
-/* What the user asked to have besides the report. */
-static pp_status write_extras(const struct run_opts *o, const struct run_parts *p, struct run_events *ev,
-                              const struct pp_loader_result *r, struct pp_err *err)
-{
-    size_t n = r->batches < ev->n_batches ? r->batches : ev->n_batches;
-    /* A loader that never began stands nowhere: a state saved before stays as it is. */
-    pp_status st = PP_OK;
-    if (o->save_state && r->start_ns) {
-        struct pp_loader_state s = p->state;
-        s.epoch = r->epoch;
-        s.consumed = r->position;
-        s.shard = r->cursor.shard;
-        s.offset = r->cursor.offset;
-        s.number = r->cursor.number;
-        st = pp_state_save(o->save_state, &s, err);
-    }
-    if (st == PP_OK && o->list_delivered)
-        st = run_events_list(ev, n, o->list_delivered, err);
-    if (st == PP_OK && o->digest)
-        fprintf(o->json ? stderr : stdout, "digest %016llx of %zu batches\n",
-                (unsigned long long)run_events_digest(ev, n), n);
-    return st;
-}
-
 enum { COULD_NOT_MEASURE = 4 };
 
 /* A failure in mid-run is no usage error, whatever its cause: a sample that is "not found" must not look like
@@ -490,7 +466,7 @@ static int report(struct run *r, int code)
     if (interrupt_asked())
         code = 130;
     if (st == PP_OK)
-        st = write_extras(o, &r->parts, &r->events, &r->result, &err);
+        st = run_events_write(&r->events, o, &r->parts, &r->result, &err);
     return st == PP_OK ? code : could_not_measure(&err);
 }
 

@@ -140,34 +140,47 @@ const struct pp_loader_events run_events_hooks = {.error = on_error,
 
 PP_BY(by_batch, struct run_delivery, batch)
 
-uint64_t run_events_digest(struct run_events *ev, size_t n)
+pp_status run_events_write(struct run_events *ev, const struct run_opts *o, const struct run_parts *p,
+                           const struct pp_loader_result *r, struct pp_err *err)
 {
+    size_t n = r->batches < ev->n_batches ? r->batches : ev->n_batches;
+    pp_status st = PP_OK;
+    /* A loader that never began stands nowhere: a state saved before stays as it is. */
+    if (o->save_state && r->start_ns) {
+        struct pp_loader_state s = p->state;
+        s.epoch = r->epoch;
+        s.consumed = r->position;
+        s.shard = r->cursor.shard;
+        s.offset = r->cursor.offset;
+        s.number = r->cursor.number;
+        st = pp_state_save(o->save_state, &s, err);
+    }
+    FILE *list = NULL;
+    if (st == PP_OK && o->list_delivered && !(list = fopen(o->list_delivered, "w")))
+        st = pp_fail_errno(err, errno, "--list-delivered: opening %s failed", o->list_delivered);
+    for (size_t i = 0; list && i < n; i++)
+        for (size_t k = 0; k < ev->deliveries[i].samples; k++)
+            fprintf(list, "%llu\t%llu\n", (unsigned long long)ev->deliveries[i].batch,
+                    (unsigned long long)ev->indexes[ev->deliveries[i].first_index + k]);
+    int failed = list && ferror(list);
+    if (list && (fclose(list) != 0 || failed))
+        st = pp_fail_errno(err, errno, "--list-delivered: writing %s failed", o->list_delivered);
+    else if (list && ev->out_of_memory)
+        st = pp_fail(err, PP_E_NO_MEMORY, "--list-delivered: memory ran out; %s is incomplete",
+                     o->list_delivered);
+    if (st != PP_OK || !o->digest)
+        return st;
+    /* In the order of the batches: equal for any number of workers. */
     XXH3_state_t *state = XXH3_createState();
     uint64_t digest = 0;
-    if (!state)
-        return 0;
-    XXH3_64bits_reset(state);
-    qsort(ev->deliveries, n, sizeof(*ev->deliveries), by_batch);
-    for (size_t i = 0; i < n; i++)
-        XXH3_64bits_update(state, &ev->deliveries[i].digest, sizeof(ev->deliveries[i].digest));
-    digest = XXH3_64bits_digest(state);
-    XXH3_freeState(state);
-    return digest;
-}
-
-pp_status run_events_list(const struct run_events *ev, size_t n, const char *path, struct pp_err *err)
-{
-    FILE *f = fopen(path, "w");
-    if (!f)
-        return pp_fail_errno(err, errno, "--list-delivered: opening %s failed", path);
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < ev->deliveries[i].samples; k++)
-            fprintf(f, "%llu\t%llu\n", (unsigned long long)ev->deliveries[i].batch,
-                    (unsigned long long)ev->indexes[ev->deliveries[i].first_index + k]);
-    int failed = ferror(f);
-    if (fclose(f) != 0 || failed)
-        return pp_fail_errno(err, errno, "--list-delivered: writing %s failed", path);
-    if (ev->out_of_memory)
-        return pp_fail(err, PP_E_NO_MEMORY, "--list-delivered: memory ran out; %s is incomplete", path);
+    if (state) {
+        XXH3_64bits_reset(state);
+        qsort(ev->deliveries, n, sizeof(*ev->deliveries), by_batch);
+        for (size_t i = 0; i < n; i++)
+            XXH3_64bits_update(state, &ev->deliveries[i].digest, sizeof(ev->deliveries[i].digest));
+        digest = XXH3_64bits_digest(state);
+        XXH3_freeState(state);
+    }
+    fprintf(o->json ? stderr : stdout, "digest %016llx of %zu batches\n", (unsigned long long)digest, n);
     return PP_OK;
 }

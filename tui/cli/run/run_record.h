@@ -69,7 +69,7 @@ struct run_events {
 
 /* The loader's event table; its ctx is a struct run_events. */
 extern const struct pp_loader_events run_events_hooks;
-/* Digest of the first n deliveries in batch order: equal for any number of workers. */
-uint64_t run_events_digest(struct run_events *ev, size_t n);
-/* Writes batch<TAB>index lines of the first n deliveries, in delivery order. */
-pp_status run_events_list(const struct run_events *ev, size_t n, const char *path, struct pp_err *err);
+/* What the user asked to have besides the report: the state to go on from; batch<TAB>index lines of the
+ * deliveries, in their order; a digest of them. */
+pp_status run_events_write(struct run_events *ev, const struct run_opts *o, const struct run_parts *p,
+                           const struct pp_loader_result *r, struct pp_err *err);

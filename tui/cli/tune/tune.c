@@ -80,6 +80,8 @@ pp_status tune_check_job(char *const *program, struct pp_err *err)
     char words[1024];
     const char *why;
     struct pp_identity rank;
+    if (pp_launch_find(program[0], err) != 0)
+        return err->code;
     if (pp_identity_read(&rank) && rank.world_size > 1)
         return pp_fail(err, PP_E_USAGE, TUNE_ONE_PROCESS);
     if (exec_words_advice(program, words, sizeof(words), &why) == EXEC_ISOLATED)
@@ -247,8 +249,6 @@ static int tune_main(int argc, char **argv)
     pp_status st = s ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory");
     for (int i = 0; i < o->tries.n && st == PP_OK; i++)
         st = tune_set_parse(o->tries.item[i], &ignored, &err);
-    if (st == PP_OK && pp_launch_find(program[0], &err) != 0)
-        st = err.code;
     if (st == PP_OK)
         st = tune_check_job(program, &err);
     if (st == PP_OK)

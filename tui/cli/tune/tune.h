@@ -179,7 +179,7 @@ struct tune_session {
 
 /* ---- tune.c: what `verify` shares ---- */
 
-/* What could not be measured, and is known before it is run. */
+/* What could not be started, or not be measured, and is known before it is run. */
 pp_status tune_check_job(char *const *program, struct pp_err *err);
 void tune_add_run(struct tune_sample *sample, const struct tune_run *r);
 

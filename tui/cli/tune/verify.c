@@ -1,7 +1,6 @@
 /* `pipeprobe verify`: whether the edited job is faster than it was, and still does the same work. The job as
  * it was is the edited one with the recording's arguments put back by its hooks, or another command. */
 #include "tui/cli/tune/tune.h"
-#include "collectors/attach/launch.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/json.h"
@@ -336,8 +335,6 @@ static pp_status prepare(struct verify *v, char *const *program, char *dir, size
     if (st == PP_OK && !verify_loader_of(v->recorded))
         st = pp_fail(err, PP_E_UNSUPPORTED,
                      "%s has no DataLoader: verify works on recordings of PyTorch jobs", v->recording);
-    if (st == PP_OK && pp_launch_find(program[0], err) != 0)
-        st = err->code;
     if (st == PP_OK)
         st = tune_check_job(program, err);
     if (st == PP_OK)
