@@ -56,21 +56,21 @@ struct sending {
     char host[256];
 };
 
-static const char *label_or(const struct metrics_opts *o, const char *name, const char *otherwise)
-{
-    size_t n = strlen(name);
-    for (int i = 0; i < o->labels.n; i++)
-        if (strncmp(o->labels.item[i], name, n) == 0 && o->labels.item[i][n] == '=' &&
-            o->labels.item[i][n + 1])
-            return o->labels.item[i] + n + 1;
-    return otherwise;
-}
-
 static void open_sinks(struct sending *s)
 {
     const struct metrics_opts *m = &s->o->m;
     if (gethostname(s->host, sizeof(s->host) - 1) != 0 || !s->host[0])
         snprintf(s->host, sizeof(s->host), "localhost");
+    /* Unless a label says it; the first one counts. */
+    static const char *const names[] = {"job", "instance"};
+    const char *named[] = {"pipeprobe", s->host};
+    for (int k = 0; k < 2; k++)
+        for (int i = m->labels.n - 1; i >= 0; i--) {
+            size_t n = strlen(names[k]);
+            const char *label = m->labels.item[i];
+            if (strncmp(label, names[k], n) == 0 && label[n] == '=' && label[n + 1])
+                named[k] = label + n + 1;
+        }
     for (int i = 0; pp_sink_kinds[i]; i++) {
         const struct pp_sink_kind *k = pp_sink_kinds[i];
         struct pp_sink_opts so = {
@@ -79,8 +79,8 @@ static void open_sinks(struct sending *s)
                               pp_metrics_content_type[PP_METRICS_OPENMETRICS]},
             .fetch = metrics_sampler_text,
             .ctx = s->sampler,
-            .job = label_or(m, "job", "pipeprobe"),
-            .instance = label_or(m, "instance", s->host),
+            .job = named[0],
+            .instance = named[1],
             .rank = metrics_sampler_rank(s->sampler),
         };
         struct pp_err err;
