@@ -128,28 +128,24 @@ static pp_status make_stall(const struct stall *s, const struct options *o, stru
 #define MOST_BUSY 0.5 /* too little may be recorded beside them for a verdict */
 #define LOOK_S 0.5    /* how long they are watched */
 
-/* "storage/latency", or the first level where there is no class. */
-static const char *label(char *buf, size_t size, const char *l0, const char *l1, const char *l2)
-{
-    int classed = l1 && *l1;
-    snprintf(buf, size, "%s%s%s", classed ? l1 : l0, classed && l2 && *l2 ? "/" : "",
-             classed && l2 ? l2 : "");
-    return buf;
-}
-
 static void put_line(const struct stall *s, const struct result *r)
 {
-    char expected[80], found[80], share[32];
-    label(expected, sizeof(expected), s->l0, s->l1, s->l2);
+    char text[2][80], share[32];
+    const char *const levels[2][3] = {{s->l0, s->l1, s->l2}, {r->l0, r->l1, r->l2}};
+    for (int side = 0; side < 2; side++) { /* "storage/latency", or the first level where there is no class */
+        const char *const *l = levels[side];
+        int classed = l[1] && *l[1];
+        snprintf(text[side], sizeof(text[side]), "%s%s%s", classed ? l[1] : l[0],
+                 classed && l[2] && *l[2] ? "/" : "", classed && l[2] ? l[2] : "");
+    }
     if (r->err.code != PP_OK)
-        printf("--     %-16s expected %-22s not run: %s\n", s->name, expected, r->err.text);
+        printf("--     %-16s expected %-22s not run: %s\n", s->name, text[0], r->err.text);
     else
         printf("%-6s %-16s expected %-22s found %-22s %s%s\n",
                r->right    ? "right"
                : r->others ? "busy"
                            : "WRONG",
-               s->name, expected, label(found, sizeof(found), r->l0, r->l1, r->l2),
-               r->others ? "not judged: " OTHERS : "data wait ",
+               s->name, text[0], text[1], r->others ? "not judged: " OTHERS : "data wait ",
                r->others ? "" : pp_text_percent(share, sizeof(share), r->wait));
     fflush(stdout);
 }

@@ -212,37 +212,35 @@ int job_stat(pid_t pid, int *parent, int *group)
            state != 'X' && (state != 'Z' || threads > 1);
 }
 
-/* The variable, with the end of its value or of its first line behind it. */
-static int has_mark(pid_t pid, const char *mark)
-{
-    char path[40];
-    size_t n = strlen(mark);
-    struct pp_io_file f = {.limit = ENVIRONMENT_MAX};
-    struct pp_err err;
-    int found = 0;
-    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-    if (pp_io_read_file(AT_FDCWD, path, &f, &err) == PP_OK)
-        for (const char *at = (char *)f.buf, *end = at + f.size; at < end && !found;
-             at += strnlen(at, (size_t)(end - at)) + 1)
-            found = (size_t)(end - at) > n && memcmp(at, mark, n) == 0 && (!at[n] || at[n] == '\n');
-    free(f.buf);
-    return found;
-}
-
 int job_group_visit(const struct job_group *g, enum job_visited which, int sig, pid_t *child)
 {
     int count = 0;
+    size_t length = strlen(g->mark);
     DIR *d = opendir("/proc");
     if (child)
         *child = 0;
     for (struct dirent *e; d && (e = readdir(d)) && !(child && *child);) {
         pid_t pid = isdigit((unsigned char)e->d_name[0]) ? (pid_t)atoi(e->d_name) : 0;
         int parent = 0, group = 0;
-        if (pid <= 0 || pid == g->leader || pid == getpid() || !job_stat(pid, &parent, &group) ||
-            !(group == g->leader || (which != JOB_CHILD && has_mark(pid, g->mark))))
+        if (pid <= 0 || pid == g->leader || pid == getpid() || !job_stat(pid, &parent, &group))
             continue;
         char path[40];
         struct stat theirs, ours;
+        int is_of_job = group == g->leader;
+        if (!is_of_job && which != JOB_CHILD) {
+            /* The variable, with the end of its value or of its first line behind it. */
+            struct pp_io_file f = {.limit = ENVIRONMENT_MAX};
+            struct pp_err err;
+            snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+            pp_status st = pp_io_read_file(AT_FDCWD, path, &f, &err);
+            for (const char *at = (char *)f.buf, *end = st == PP_OK ? at + f.size : at;
+                 at < end && !is_of_job; at += strnlen(at, (size_t)(end - at)) + 1)
+                is_of_job = (size_t)(end - at) > length && memcmp(at, g->mark, length) == 0 &&
+                            (!at[length] || at[length] == '\n');
+            free(f.buf);
+        }
+        if (!is_of_job)
+            continue;
         snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
         if (which == JOB_OTHERS && stat(path, &theirs) == 0 && stat("/proc/self/exe", &ours) == 0 &&
             theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev)

@@ -199,29 +199,6 @@ static int print_unrecorded(const struct run_opts *o, const struct run_parts *p,
     return pp_json_end(&j);
 }
 
-static pp_status print_report(const struct run_opts *o, const char *path, int *exit_code, struct pp_err *err)
-{
-    struct pp_report *report = NULL;
-    int failed = 0;
-    pp_status st = pp_report_build(path, &report, err);
-    if (st != PP_OK)
-        return st;
-    *exit_code = pp_report_exit_code(report);
-    errno = 0;
-    if (o->json && o->loader != RUN_LOADER_PYTORCH) /* else one document, of both loaders: run_beside.h */
-        failed = pp_render_json(report, stdout) != 0;
-    else if (!o->json)
-        failed = (o->quick ? pp_render_brief
-                           : pp_render_short)(report, stdout,
-                                              pp_cli_use_color((enum pp_color)o->color, stdout),
-                                              pp_cli_columns(stdout)) != 0;
-    if (failed && errno != EPIPE) /* a reader that leaves has what it wanted */
-        st = pp_fail(err, PP_E_IO, "printing the report failed; it is in %s: pipeprobe report %s", path,
-                     path);
-    pp_report_free(report);
-    return st;
-}
-
 enum { COULD_NOT_MEASURE = 4 };
 
 /* A failure in mid-run is no usage error, whatever its cause: a sample that is "not found" must not look like
@@ -455,9 +432,25 @@ static int report(struct run *r, int code)
         st = print_unrecorded(o, &r->parts, &r->result) == 0
                  ? PP_OK
                  : pp_fail(&err, PP_E_IO, "writing to stdout failed");
-    else if (r->rec.recording &&
-             !pp_recording_lost(r->rec.recording)) /* else there is nothing to report on, as was said */
-        st = print_report(o, r->rec.path, &verdict, &err);
+    else if (r->rec.recording && !pp_recording_lost(r->rec.recording)) {
+        struct pp_report *recorded = NULL;
+        int failed = 0;
+        st = pp_report_build(r->rec.path, &recorded, &err);
+        if (st == PP_OK)
+            verdict = pp_report_exit_code(recorded);
+        errno = 0;
+        if (st == PP_OK && o->json && o->loader != RUN_LOADER_PYTORCH) /* else one of both: run_beside.h */
+            failed = pp_render_json(recorded, stdout) != 0;
+        else if (st == PP_OK && !o->json)
+            failed = (o->quick ? pp_render_brief
+                               : pp_render_short)(recorded, stdout,
+                                                  pp_cli_use_color((enum pp_color)o->color, stdout),
+                                                  pp_cli_columns(stdout)) != 0;
+        if (failed && errno != EPIPE) /* a reader that leaves has what it wanted */
+            st = pp_fail(&err, PP_E_IO, "printing the report failed; it is in %s: pipeprobe report %s",
+                         r->rec.path, r->rec.path);
+        pp_report_free(recorded);
+    } /* else there is nothing to report on, as was said */
     if (code == 0)
         code = verdict;
     if (st == PP_OK && o->loader == RUN_LOADER_PYTORCH && code != COULD_NOT_MEASURE &&
