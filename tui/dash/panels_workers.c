@@ -54,13 +54,6 @@ static const char *cell_text(const struct pp_live_worker *w, int column, char *t
     return "";
 }
 
-/* The end of column k, or 0 when it does not fit any more; *end is the one before. */
-static int column_end(const struct pp_canvas *c, int k, int end)
-{
-    end += columns[k].width + 1;
-    return end <= c->box.cols - (c->box.cols >= WITH_FILE ? FILE_LEAST : 0) ? end : 0;
-}
-
 void pp_panel_workers(const struct pp_canvas *c)
 {
     struct pp_rows rows;
@@ -69,14 +62,17 @@ void pp_panel_workers(const struct pp_canvas *c)
         top = pp_list_top(selected, rows.n, room);
     pp_heading(c, "Workers by %s: %d%s", pp_sort_names[c->s->sort % PP_SORTS], rows.n,
                rows.n > room ? ", some not shown" : "");
-    int sort = c->s->sort % PP_SORTS, last = NAME;
+    int sort = c->s->sort % PP_SORTS, last = NAME, end[COLUMNS], shown = 0;
+    int most = c->box.cols - (c->box.cols >= WITH_FILE ? FILE_LEAST : 0);
+    for (; shown < COLUMNS && last + columns[shown].width + 1 <= most; shown++) /* those that fit */
+        end[shown] = last = last + columns[shown].width + 1;
     const char *arrow = c->s->invert ? "^" : "v";
     pp_put(c, 1, 0, PP_STYLE_STRONG, "worker%s%s", sort == PP_SORT_NAME ? " " : "",
            sort == PP_SORT_NAME ? arrow : "");
-    for (int k = 0, end = NAME; k < COLUMNS && (end = column_end(c, k, end)); k++, last = end) {
+    for (int k = 0; k < shown; k++) {
         char t[PP_CELL];
         snprintf(t, sizeof(t), "%s%s", columns[k].sort == sort ? arrow : "", columns[k].title);
-        pp_put_right(c, 1, end, PP_STYLE_STRONG, t);
+        pp_put_right(c, 1, end[k], PP_STYLE_STRONG, t);
     }
     if (c->box.cols >= WITH_FILE)
         pp_put(c, 1, last + 2, PP_STYLE_STRONG, "in hand");
@@ -93,8 +89,8 @@ void pp_panel_workers(const struct pp_canvas *c)
                 name = t;
             }
         pp_put(c, row, 0, w->errors ? PP_STYLE_WARN : PP_STYLE_PLAIN, "%.*s", NAME, name);
-        for (int k = 0, end = NAME; k < COLUMNS && (end = column_end(c, k, end)); k++)
-            pp_put_right(c, row, end, PP_STYLE_PLAIN, cell_text(w, k, t));
+        for (int k = 0; k < shown; k++)
+            pp_put_right(c, row, end[k], PP_STYLE_PLAIN, cell_text(w, k, t));
         /* Path of the sample in hand, its end when there is no room for all: that is where the name is. */
         if (w->path)
             snprintf(text, sizeof(text), "%s", w->path);

@@ -101,18 +101,6 @@ static int ended(struct run_torch *t, int *status)
     return 1;
 }
 
-static pp_status fail_ended(const struct run_torch *t, int status, struct pp_err *err)
-{
-    if (WIFSIGNALED(status))
-        return pp_fail(err, PP_E_SYSTEM, "the PyTorch DataLoader in %s was ended by signal %d (%s)%s",
-                       t->python, WTERMSIG(status), strsignal(WTERMSIG(status)),
-                       WTERMSIG(status) == SIGKILL ? ": out of memory, perhaps; try fewer --workers" : "");
-    return pp_fail(
-        err, PP_E_SYSTEM,
-        "the PyTorch DataLoader in %s ended with exit status %d before it was done; its words are above",
-        t->python, WEXITSTATUS(status));
-}
-
 /* A line of its answers into t->answer, without the newline. PP_E_INTERRUPTED: while nothing is measured, an
  * interrupt ends it. */
 static pp_status read_line(struct run_torch *t, int measures, struct pp_err *err)
@@ -126,7 +114,7 @@ static pp_status read_line(struct run_torch *t, int measures, struct pp_err *err
         int n = poll(&p, 1, ANSWER_POLL_MS);
         if (n <= 0) { /* its workers may hold the pipe open for a while when it has gone */
             if (gone)
-                return fail_ended(t, status, err);
+                break;
             gone = ended(t, &status);
             continue;
         }
@@ -143,7 +131,7 @@ static pp_status read_line(struct run_torch *t, int measures, struct pp_err *err
                 status = again_wait(t->pid);
             atomic_store_explicit(&measuring, 0, memory_order_relaxed);
             t->pid = 0;
-            return fail_ended(t, status, err);
+            break;
         }
         t->answer_n += (size_t)got;
         t->answer[t->answer_n] = '\0';
@@ -153,6 +141,14 @@ static pp_status read_line(struct run_torch *t, int measures, struct pp_err *err
             return PP_OK;
         }
     }
+    if (WIFSIGNALED(status))
+        return pp_fail(err, PP_E_SYSTEM, "the PyTorch DataLoader in %s was ended by signal %d (%s)%s",
+                       t->python, WTERMSIG(status), strsignal(WTERMSIG(status)),
+                       WTERMSIG(status) == SIGKILL ? ": out of memory, perhaps; try fewer --workers" : "");
+    return pp_fail(
+        err, PP_E_SYSTEM,
+        "the PyTorch DataLoader in %s ended with exit status %d before it was done; its words are above",
+        t->python, WEXITSTATUS(status));
 }
 
 /* The next answer as JSON; one that holds an error becomes that. *out is the caller's to release. */
