@@ -409,8 +409,6 @@ pp_status pp_report_from(const struct pp_source *source, struct pp_report **out,
     pp_status status = pp_rows_read(source, &o->arena, &o->report, &b.counted_errors, err);
     if (status == PP_OK)
         pp_subject_read(source, &o->arena, &o->report);
-    if (status == PP_OK)
-        status = pp_proof_read(source, &o->arena, &o->report, err);
     if (status == PP_OK && pp_arena_failed(&o->arena))
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the rows of %s", source->path);
     if (status == PP_OK)

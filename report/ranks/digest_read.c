@@ -480,7 +480,9 @@ pp_status pp_digest_follow_look(struct pp_digest_follow *f, uint64_t until_ns, u
         st = digest_pass_begin(&f->pass, &source,
                                err); /* before the spans: what an outcome ends is all there */
     if (st == PP_OK)
-        st = pp_source_open_part(f->path, f->counted_start_ns, until_ns, &part, err);
+        st = pp_source_open_as(
+            f->path, &(struct pp_source_view){.part = 1, .from_ns = f->counted_start_ns, .to_ns = until_ns},
+            &part, err);
     if (st == PP_OK)
         st = read_part(f, &part, err);
     f->source = &source;

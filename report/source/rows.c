@@ -161,13 +161,6 @@ static void on_proof(void *ctx, const struct pp_proof_row *row)
     p->sentence = pp_arena_copy(g->arena, text);
 }
 
-pp_status pp_proof_read(const struct pp_source *source, struct pp_arena *arena, struct pp_report *r,
-                        struct pp_err *err)
-{
-    struct reading g = {.arena = arena, .r = r};
-    return source->each_proof ? source->each_proof(source->ctx, on_proof, &g, err) : PP_OK;
-}
-
 /* ---- rows of all tables ---- */
 
 /* "batch-size" is "batch_size". */
@@ -351,6 +344,8 @@ pp_status pp_rows_read(const struct pp_source *s, struct pp_arena *arena, struct
         status = s->each_error(s->ctx, on_error, &g, err);
     if (status == PP_OK)
         status = s->each_loss(s->ctx, on_loss, &g, err);
+    if (status == PP_OK && s->each_proof)
+        status = s->each_proof(s->ctx, on_proof, &g, err);
     *errors = g.errors.visits;
     free(g.errors.seen);
     return status;

@@ -6,9 +6,9 @@
 #include "report/model/model.h"
 #include "report/source/source.h"
 
-/* Environment, configuration with its notes, queues, error kinds and losses of the source, into r. Texts go
- * to the arena. Also returns, when the source has no total, the errors found by counting rows (those that
- * were not cured by a retry). */
+/* Environment, configuration with its notes, queues, error kinds and losses of the source, and predictions
+ * that were run for real, with a sentence each, into r. Texts go to the arena. Also returns, when the source
+ * has no total, the errors found by counting rows (those that were not cured by a retry). */
 pp_status pp_rows_read(const struct pp_source *source, struct pp_arena *arena, struct pp_report *r,
                        uint64_t *errors, struct pp_err *err);
 
@@ -26,7 +26,3 @@ void pp_rows_add_loss(struct pp_arena *arena, struct pp_report *r, const char *w
 
 /* By its key, in which "batch-size" is "batch_size"; NULL when it is not there. */
 const struct pp_report_pair *pp_rows_find(const struct pp_report_pair *pairs, size_t n, const char *key);
-
-/* The source's proof rows into r: predictions that were run for real, with a sentence each. */
-pp_status pp_proof_read(const struct pp_source *source, struct pp_arena *arena, struct pp_report *r,
-                        struct pp_err *err);

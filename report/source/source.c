@@ -309,12 +309,6 @@ static void clip_error(void *ctx, const struct pp_error_row *row)
         r->fn.error(r->ctx, row);
 }
 
-static pp_status each_error(void *ctx, pp_error_fn *fn, void *fn_ctx, struct pp_err *err)
-{
-    const struct opened *o = ctx;
-    return pp_reader_each_error(o->reader, NULL, clip_error, &(struct rows){o, {.error = fn}, fn_ctx}, err);
-}
-
 static void clip_counter(void *ctx, uint64_t t_ns, const char *name, double value)
 {
     const struct rows *r = ctx;
@@ -322,12 +316,16 @@ static void clip_counter(void *ctx, uint64_t t_ns, const char *name, double valu
         r->fn.counter(r->ctx, t_ns, name, value);
 }
 
-static pp_status each_counter(void *ctx, pp_counter_fn *fn, void *fn_ctx, struct pp_err *err)
-{
-    const struct opened *o = ctx;
-    return pp_reader_each_counter(o->reader, NULL, clip_counter, &(struct rows){o, {.counter = fn}, fn_ctx},
-                                  err);
-}
+#define EACH_CLIPPED(what) \
+    static pp_status each_##what(void *ctx, pp_##what##_fn *fn, void *fn_ctx, struct pp_err *err) \
+    { \
+        const struct opened *o = ctx; \
+        return pp_reader_each_##what(o->reader, NULL, clip_##what, &(struct rows){o, {.what = fn}, fn_ctx}, \
+                                     err); \
+    }
+EACH_CLIPPED(error)
+EACH_CLIPPED(counter)
+#undef EACH_CLIPPED
 
 static pp_status each_order(void *ctx, const struct pp_order_row *only, pp_order_fn *fn, void *fn_ctx,
                             struct pp_err *err)
@@ -415,8 +413,8 @@ static pp_status each_thread_look(void *ctx, const struct pp_thread_walk *to, st
     return pp_reader_each_thread_look(o->reader, to, err);
 }
 
-static pp_status open_source(const char *path, const struct opened *how, struct pp_source *out,
-                             struct pp_err *err)
+pp_status pp_source_open_as(const char *path, const struct pp_source_view *view, struct pp_source *out,
+                            struct pp_err *err)
 {
     struct opened *o = calloc(1, sizeof(*o));
     *out = (struct pp_source){
@@ -448,25 +446,17 @@ static pp_status open_source(const char *path, const struct opened *how, struct 
     };
     if (!o)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
-    *o = *how;
+    *o = (struct opened){.apart = view->apart,
+                         .part = view->part,
+                         .from_ns = view->from_ns,
+                         .to_ns = view->to_ns};
     pp_status st = pp_reader_open(path, &o->reader, err);
     return st == PP_OK ? pp_reader_check(o->reader, err) : st;
 }
 
 pp_status pp_source_open(const char *path, struct pp_source *out, struct pp_err *err)
 {
-    return open_source(path, &(struct opened){.part = 0}, out, err);
-}
-
-pp_status pp_source_open_threads(const char *path, struct pp_source *out, struct pp_err *err)
-{
-    return open_source(path, &(struct opened){.apart = 1}, out, err);
-}
-
-pp_status pp_source_open_part(const char *path, uint64_t from_ns, uint64_t to_ns, struct pp_source *out,
-                              struct pp_err *err)
-{
-    return open_source(path, &(struct opened){.part = 1, .from_ns = from_ns, .to_ns = to_ns}, out, err);
+    return pp_source_open_as(path, &(struct pp_source_view){.apart = 0}, out, err);
 }
 
 void pp_source_keep_requests(struct pp_source *source, struct pp_kept_requests *kept)

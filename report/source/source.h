@@ -56,13 +56,17 @@ struct pp_source {
 /* Opens a recording as a source; close it with pp_source_close, also after a failure. Worker processes that
  * follow each other in one place are one thread of it (source/lanes.h). */
 pp_status pp_source_open(const char *path, struct pp_source *out, struct pp_err *err);
-/* The same with every thread of every process by itself, as it was recorded: for exports. */
-pp_status pp_source_open_threads(const char *path, struct pp_source *out, struct pp_err *err);
-/* The same for what began in [from_ns, to_ns), as if the run had been that: the dashboard's verdict of a
- * moment. What is only known of the whole run (totals, queues, losses) is absent. Reads the chunks of that
- * time alone. */
-pp_status pp_source_open_part(const char *path, uint64_t from_ns, uint64_t to_ns, struct pp_source *out,
-                              struct pp_err *err);
+/* The same of a part, or otherwise than the job was. */
+struct pp_source_view {
+    int apart; /* every thread of every process by itself, as it was recorded: for exports */
+    /* What began in [from_ns, to_ns), as if the run had been that: the dashboard's verdict of a moment. What
+     * is only known of the whole run (totals, queues, losses) is absent. Reads the chunks of that time alone.
+     */
+    int part;
+    uint64_t from_ns, to_ns;
+};
+pp_status pp_source_open_as(const char *path, const struct pp_source_view *view, struct pp_source *out,
+                            struct pp_err *err);
 void pp_source_close(struct pp_source *source);
 
 /* From now on the recording is as if it had chosen another of its DataLoaders to be judged: the one whose

@@ -68,6 +68,8 @@ static int on_progress(void *ctx, uint64_t done, uint64_t total)
     return interrupt_asked();
 }
 
+static const struct pp_source_view by_thread = {.apart = 1};
+
 /* ---- what to export, as what, to where ---- */
 
 static pp_status choose_format(const struct options *o, struct target *to, struct pp_err *err)
@@ -130,7 +132,7 @@ static pp_status open_ranks(const char *const *files, size_t n, int quiet, struc
     r->n = n;
     pp_status st = PP_OK;
     for (size_t i = 0; st == PP_OK && i < n; i++) {
-        st = pp_source_open_threads(files[i], &r->source[i], err);
+        st = pp_source_open_as(files[i], &by_thread, &r->source[i], err);
         r->opened = i + 1; /* closed also after a failure */
         if (st != PP_OK)
             continue;
@@ -207,7 +209,7 @@ static pp_status export_spans(const char *const *inputs, int n, const struct pp_
     struct pp_export_opts eo = {
         .out = out, .force = o->force, .no_flows = n > 1, .progress = on_progress, .progress_ctx = &progress};
     pp_status st = n > 1 ? open_ranks(inputs, (size_t)n, o->quiet, &ranks, &source, err)
-                         : pp_source_open_threads(inputs[0], &source, err);
+                         : pp_source_open_as(inputs[0], &by_thread, &source, err);
     if (st != PP_OK)
         goto out;
     pp_progress_begin(&progress, o->quiet);
@@ -330,7 +332,7 @@ static pp_status export_traces(const char *input, const char *out, const struct 
     struct pp_otlp_traces_result r;
     struct pp_otlp_traces_opts to = {.max_bytes = o->max_bytes, .is_json = 1};
     int to_url = strstr(out, "://") || strcmp(out, "env") == 0;
-    pp_status st = pp_source_open_threads(input, &source, err);
+    pp_status st = pp_source_open_as(input, &by_thread, &source, err);
     if (st == PP_OK && to_url) {
         st = pp_otlp_settings_read(out, "traces", &s.settings, err);
         if (st == PP_OK) {

@@ -33,8 +33,10 @@ pp_status pp_verdict_of(const char *path, const struct pp_verdict_part *part, co
                         struct pp_report **out, struct pp_err *err)
 {
     struct pp_source source;
-    pp_status status = part ? pp_source_open_part(path, part->from_ns, part->to_ns, &source, err)
-                            : pp_source_open(path, &source, err);
+    const struct pp_source_view view = {.part = part != NULL,
+                                        .from_ns = part ? part->from_ns : 0,
+                                        .to_ns = part ? part->to_ns : 0};
+    pp_status status = pp_source_open_as(path, &view, &source, err);
     pp_source_keep_requests(&source, v ? v->kept : NULL);
     source.glance = v && v->patient ? PP_GLANCE_SHORT : 1;
     *out = NULL;

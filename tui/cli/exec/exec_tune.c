@@ -245,7 +245,8 @@ static size_t replay(struct exec_tune *t, struct candidate out[CANDIDATES])
     size_t n = 0;
     if (from < t->since_ns)
         from = t->since_ns;
-    if (pp_source_open_part(t->recording, from, now, &source, &err) == PP_OK) {
+    const struct pp_source_view newest = {.part = 1, .from_ns = from, .to_ns = now};
+    if (pp_source_open_as(t->recording, &newest, &source, &err) == PP_OK) {
         const char *row = source.meta(source.ctx, "config", "dataloader"), *place;
         int known = t->pid != 0, enough = 0;
         if (row && sscanf(row, "%lld.%u", &t->pid, &t->loader) == 2 && known &&
