@@ -388,13 +388,3 @@ int audit_epoch_is_whole(const struct audit_facts *f, size_t epoch)
     }
     return whole > 0 && whole == f->epochs[epoch].world;
 }
-
-void audit_facts_free(struct audit_facts *f)
-{
-    free(f->placed.parts);
-    free(f->placed.spans);
-    free(f->ranks);
-    free(f->epochs);
-    free(f->fact);
-    free(f->taken_over);
-}

@@ -61,10 +61,9 @@ struct audit_facts {
     struct pp_arena *arena; /* of the examples' texts */
 };
 
-/* Feeds everything. Free with audit_facts_free, also after a failure. */
+/* Feeds everything. Its arrays, and those of placed, are the caller's to free, also after a failure. */
 pp_status audit_facts_collect(const struct pp_audit_input *in, struct pp_arena *arena, struct audit_facts *f,
                               struct pp_err *err);
-void audit_facts_free(struct audit_facts *f);
 /* All ranks that the job had in the epoch have it from its start to its end. */
 int audit_epoch_is_whole(const struct audit_facts *f, size_t epoch);
 

@@ -451,7 +451,9 @@ pp_status pp_audit_judge(const struct pp_audit_input *in, struct pp_audit *out, 
     pp_status st = audit_facts_collect(in, &out->arena, &f, err);
     if (st == PP_OK)
         judge_facts(&f, out);
-    audit_facts_free(&f);
+    void *const owned[] = {f.placed.parts, f.placed.spans, f.ranks, f.epochs, f.fact, f.taken_over};
+    for (size_t i = 0; i < sizeof(owned) / sizeof(*owned); i++)
+        free(owned[i]);
     if (st == PP_OK && pp_arena_failed(&out->arena))
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the audit of %zu recordings", in->n_parts);
     return st;

@@ -129,7 +129,6 @@ void pp_seen_clear(struct pp_seen *s)
         memset(s->number, 0, s->places * sizeof(*s->number));
     s->pages = 0;
     pp_watch_free(&s->watch);
-    s->watch = (struct pp_watch){0};
 }
 
 void pp_seen_free(struct pp_seen *s)

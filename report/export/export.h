@@ -148,8 +148,8 @@ pp_status pp_export_walk(const struct pp_source *source, const struct pp_exporte
 /* The walker's first pass: everything of struct pp_export_run. For those that walk by themselves
  * (otlp_traces.c). */
 pp_status pp_scan(const struct pp_source *source, struct pp_export_run *run, struct pp_err *err);
-/* Index into run->threads; every thread that spans name is there after the scan. */
-size_t pp_scan_thread(const struct pp_export_run *run, uint32_t id);
+/* Of run->threads; every thread that spans name is there after the scan. NULL: there is none. */
+const struct pp_thread_row *pp_scan_thread(const struct pp_export_run *run, uint32_t id);
 void pp_scan_free(struct pp_export_run *run);
 
 /* start + duration, without running over. */

@@ -226,12 +226,6 @@ static void put_number(struct writing *w, const char *key, int known, uint64_t v
         pp_otlp_attribute_number(&w->doc, 9, key, v < INT64_MAX ? (int64_t)v : INT64_MAX);
 }
 
-static const struct pp_thread_row *thread_of(const struct writing *w, uint32_t id)
-{
-    size_t i = pp_scan_thread(&w->run, id);
-    return i < w->run.n_threads ? &w->run.threads[i] : NULL;
-}
-
 static void put_span(struct writing *w, const struct otlp_span *s, const struct otlp_span *finished)
 {
     const struct pp_source *src = w->source;
@@ -244,7 +238,7 @@ static void put_span(struct writing *w, const struct otlp_span *s, const struct 
     uint8_t id[8];
     span_id(w, s, id);
     begin_span(w, s->span.batch, id, name, s->span.start_ns, pp_span_end(&s->span));
-    const struct pp_thread_row *t = thread_of(w, s->thread);
+    const struct pp_thread_row *t = pp_scan_thread(&w->run, s->thread);
     int counts = (s->span.flags & PP_SPAN_COUNT) != 0;
     pp_otlp_list(&w->doc, "attributes");
     if (t) {
@@ -347,7 +341,7 @@ static pp_status deliver(struct writing *w, struct pp_err *err)
         const struct otlp_span *s = &b->span[at], *finished = NULL; /* by a worker */
         uint64_t start = UINT64_MAX, end = 0;
         for (size_t k = 0; k < n; k++) {
-            const struct pp_thread_row *t = thread_of(w, s[k].thread);
+            const struct pp_thread_row *t = pp_scan_thread(&w->run, s[k].thread);
             start = s[k].span.start_ns < start ? s[k].span.start_ns : start;
             end = pp_span_end(&s[k].span) > end ? pp_span_end(&s[k].span) : end;
             if (t && (t->lane == PP_LANE_WORKER || t->lane == PP_LANE_READER) &&

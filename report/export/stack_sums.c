@@ -55,9 +55,9 @@ static pp_status sum_stacks(struct pp_stack_sums *s, struct pp_err *err)
         uint64_t until_last = 0;
         for (n = 1; i + n < s->stacks.n_samples && x[i + n].thread == x[i].thread; n++)
             until_last += weight_of(&x[i + n - 1]);
-        size_t at = pp_scan_thread(s->run, x[i].thread);
+        const struct pp_thread_row *thread = pp_scan_thread(s->run, x[i].thread);
         double each_ns = n > 1 ? (double)(x[i + n - 1].t_ns - x[i].t_ns) / (double)until_last : mean;
-        if (at >= s->run->n_threads) /* it records no spans */
+        if (!thread) /* it records no spans */
             continue;
         for (size_t k = i; k < i + n; k++) {
             seen[x[k].frame]++;
@@ -66,7 +66,7 @@ static pp_status sum_stacks(struct pp_stack_sums *s, struct pp_err *err)
         for (size_t k = i; k < i + n && fine; k++) {
             uint32_t frame = x[k].frame;
             if (seen[frame])
-                fine = add_row(s, (struct pp_stack_sum){&s->run->threads[at], frame, seen[frame],
+                fine = add_row(s, (struct pp_stack_sum){thread, frame, seen[frame],
                                                         (uint64_t)((double)weight[frame] * each_ns)});
             seen[frame] = weight[frame] = 0;
         }

@@ -34,12 +34,12 @@ struct scan {
 
 PP_BY(by_id, struct pp_thread_row, id)
 
-size_t pp_scan_thread(const struct pp_export_run *run, uint32_t id)
+const struct pp_thread_row *pp_scan_thread(const struct pp_export_run *run, uint32_t id)
 {
     if (id < run->n_threads && run->threads[id].id == id) /* threads are numbered from 0 */
-        return id;
+        return &run->threads[id];
     size_t first = PP_BEFORE(run->n_threads, i, run->threads[i].id < id);
-    return first < run->n_threads && run->threads[first].id == id ? first : run->n_threads;
+    return first < run->n_threads && run->threads[first].id == id ? &run->threads[first] : NULL;
 }
 
 static void see(struct pp_export_run *run, uint64_t from_ns, uint64_t to_ns)
@@ -75,8 +75,7 @@ static int scan_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, s
 {
     struct scan *s = ctx;
     struct pp_export_run *run = s->run;
-    if (pp_scan_thread(run, thread) == run->n_threads &&
-        !add_thread(s, (struct pp_thread_row){.id = thread})) {
+    if (!pp_scan_thread(run, thread) && !add_thread(s, (struct pp_thread_row){.id = thread})) {
         s->out_of_memory = 1;
         return 1;
     }
@@ -253,11 +252,11 @@ static int by_start(const void *a, const void *b, void *ctx)
 
 /* ---- delivery ---- */
 
-static pp_status deliver_span(struct walk *w, size_t thread, const struct pp_span *span)
+static pp_status deliver_span(struct walk *w, const struct pp_thread_row *thread, const struct pp_span *span)
 {
     const struct pp_phase_info *info = pp_phase_info(span->phase);
     const char *interned = span->name ? w->source->name(w->source->ctx, span->name) : NULL;
-    struct pp_export_span s = {.span = span, .thread = &w->run.threads[thread], .end_ns = pp_span_end(span)};
+    struct pp_export_span s = {.span = span, .thread = thread, .end_ns = pp_span_end(span)};
     int ok = 1;
     if (span->phase == PP_PHASE_COUNTER) {
         const struct pp_export_counter c = {.thread = s.thread,
@@ -275,7 +274,7 @@ static pp_status deliver_span(struct walk *w, size_t thread, const struct pp_spa
     s.key = interned ? 256u + span->name : span->phase;
     s.waits = info && info->kind == PP_KIND_WAIT;
     s.flow = span->batch != PP_NO_BATCH && !w->opts->no_flows ? w->run.phase_flow[span->phase] : PP_FLOW_NONE;
-    s.track = pp_tracks_place(&w->tracks[thread], span->start_ns, s.end_ns, &ok);
+    s.track = pp_tracks_place(&w->tracks[thread - w->run.threads], span->start_ns, s.end_ns, &ok);
     if (!ok)
         return pp_fail(w->err, PP_E_NO_MEMORY, "exporting %s: out of memory", w->source->path);
     w->done.overlapping += s.track > 0;
@@ -288,9 +287,9 @@ static pp_status deliver_span(struct walk *w, size_t thread, const struct pp_spa
 static int walk_chunk(void *ctx, uint32_t id, const struct pp_span *spans, size_t n)
 {
     struct walk *w = ctx;
-    size_t thread = pp_scan_thread(&w->run, id);
+    const struct pp_thread_row *thread = pp_scan_thread(&w->run, id);
     int sorted = 1;
-    if (thread == w->run.n_threads)
+    if (!thread)
         return 0; /* of a thread that began after the scan: the file is being written */
     if (!pp_grow(&w->order, &w->cap_order, n, sizeof(*w->order))) {
         w->status = pp_fail(w->err, PP_E_NO_MEMORY, "exporting %s: no memory for a chunk of %zu spans",
@@ -314,11 +313,9 @@ static int walk_chunk(void *ctx, uint32_t id, const struct pp_span *spans, size_
 static void walk_error(void *ctx, const struct pp_error_row *e)
 {
     struct walk *w = ctx;
-    size_t thread = pp_scan_thread(&w->run, e->thread);
     w->done.errors++;
     if (w->status == PP_OK && w->to->error)
-        w->status = w->to->error(w->self, e, thread < w->run.n_threads ? &w->run.threads[thread] : NULL,
-                                 w->err);
+        w->status = w->to->error(w->self, e, pp_scan_thread(&w->run, e->thread), w->err);
 }
 
 static void walk_counter(void *ctx, uint64_t t_ns, const char *name, double value)

@@ -326,21 +326,19 @@ static void add_reading(void *ctx, uint64_t t_ns, const char *name, double value
     }
 }
 
-static double mean_reading(const struct readings *r, int i)
-{
-    return r->n[i] ? r->sum[i] / (double)r->n[i] : NAN;
-}
-
 static pp_status read_counters(const struct pp_source *source, uint64_t from_ns, uint64_t to_ns,
                                struct pp_arena *arena, struct pp_report_gpu *g, struct pp_err *err)
 {
     struct readings r = {.from_ns = from_ns, .to_ns = to_ns};
     const char *told = source->meta(source->ctx, "gpu", "counters");
     pp_status st = source->each_counter ? source->each_counter(source->ctx, add_reading, &r, err) : PP_OK;
-    g->utilization_share = mean_reading(&r, UTILIZATION) / 100;
+    double mean[COUNTERS];
+    for (int i = 0; i < COUNTERS; i++)
+        mean[i] = r.n[i] ? r.sum[i] / (double)r.n[i] : NAN;
+    g->utilization_share = mean[UTILIZATION] / 100;
     g->memory_used_bytes = r.n[MEMORY] ? r.most[MEMORY] : NAN;
-    g->pcie_rx_bytes_per_s = mean_reading(&r, RX);
-    g->pcie_tx_bytes_per_s = mean_reading(&r, TX);
+    g->pcie_rx_bytes_per_s = mean[RX];
+    g->pcie_tx_bytes_per_s = mean[TX];
     if (!told)
         g->counters_missing = "NVML was not recorded";
     else if (strncmp(told, "not recorded", 12) == 0)

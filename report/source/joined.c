@@ -227,11 +227,6 @@ EACH(counter)
 EACH(loss)
 #undef EACH
 
-static pp_status each_queue(void *ctx, pp_queue_fn *fn, void *fn_ctx, struct pp_err *err)
-{
-    return PP_OK;
-}
-
 /* ---- values: the first rank's, and the clocks' errors ---- */
 
 static const char *meta(void *ctx, const char *section, const char *key)
@@ -290,7 +285,6 @@ pp_status pp_source_join(const struct pp_join_part *parts, size_t n, struct pp_s
     out->name = name;
     out->each_chunk = each_chunk;
     out->each_error = each_error;
-    out->each_queue = each_queue;
     out->each_counter = each_counter;
     out->each_loss = each_loss;
     return PP_OK;

@@ -8,9 +8,9 @@
 struct opened {
     struct pp_reader *reader;
     int part;
-    uint64_t from_ns, to_ns;
-    int apart;  /* threads as they were recorded: no lane is joined */
-    int looked; /* for lanes to join */
+    uint64_t from_ns, to_ns; /* 0 without */
+    int apart;               /* threads as they were recorded: no lane is joined */
+    int looked;              /* for lanes to join */
     struct lanes {
         struct pp_thread_row *threads; /* our own copy, of a part (without what was lost elsewhere) or with
                                           joined lanes; NULL: the reader's are right */
@@ -358,26 +358,20 @@ static void clip_request(void *ctx, const struct pp_request_row *row)
         r->fn.request(r->ctx, row);
 }
 
-static pp_status requests_of(const struct opened *o, int by_start, pp_request_fn *fn, void *fn_ctx,
-                             struct pp_err *err)
-{
-    struct pp_request_wanted wanted = {.by_start = by_start};
-    if (o->part)
-        wanted.from_ns = o->from_ns, wanted.to_ns = o->to_ns;
-    return pp_reader_each_request(o->reader, &wanted, fn, fn_ctx, err);
-}
-
 static pp_status each_request(void *ctx, pp_request_fn *fn, void *fn_ctx, struct pp_err *err)
 {
     const struct opened *o = ctx;
+    const struct pp_request_wanted wanted = {.from_ns = o->from_ns, .to_ns = o->to_ns};
     return o->kept ? pp_kept_requests_each(o->kept, o->reader, clip_request,
                                            &(struct rows){o, {.request = fn}, fn_ctx}, err)
-                   : requests_of(o, 0, fn, fn_ctx, err);
+                   : pp_reader_each_request(o->reader, &wanted, fn, fn_ctx, err);
 }
 
 static pp_status each_request_by_start(void *ctx, pp_request_fn *fn, void *fn_ctx, struct pp_err *err)
 {
-    return requests_of(ctx, 1, fn, fn_ctx, err);
+    const struct opened *o = ctx;
+    const struct pp_request_wanted wanted = {.from_ns = o->from_ns, .to_ns = o->to_ns, .by_start = 1};
+    return pp_reader_each_request(o->reader, &wanted, fn, fn_ctx, err);
 }
 
 /* Samples of the part, under the thread of their lane. */
@@ -448,8 +442,8 @@ pp_status pp_source_open_as(const char *path, const struct pp_source_view *view,
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
     *o = (struct opened){.apart = view->apart,
                          .part = view->part,
-                         .from_ns = view->from_ns,
-                         .to_ns = view->to_ns};
+                         .from_ns = view->part ? view->from_ns : 0,
+                         .to_ns = view->part ? view->to_ns : 0};
     pp_status st = pp_reader_open(path, &o->reader, err);
     return st == PP_OK ? pp_reader_check(o->reader, err) : st;
 }
