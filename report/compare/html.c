@@ -122,7 +122,7 @@ static void put_pictures(FILE *out, const struct pp_compare *c, const struct pp_
     fputs("</p>\n", out);
     for (int i = 0; i < 2; i++) {
         struct pp_html_view v = {runs[i]->slices, runs[i]->n_slices};
-        double wider = end_s / pp_html_view_end_s(&v); /* than the run's own part of the axis */
+        double wider = end_s / v.slice[v.n - 1].end_s; /* than the run's own part of the axis */
         fprintf(out, "<div class=\"plot\"><div class=\"y\"><span>%s</span></div>", i ? "HEAD" : "BASE");
         pp_svg_begin(out, "tall", PP_HTML_WIDTH * wider, 100, "Trainer time over the run");
         pp_html_stack(out, &v, 100);

@@ -38,7 +38,8 @@ struct pp_otlp_answer {
     char message[161]; /* its words, plain; "": none */
 };
 
-/* sent: how many things were; more cannot be rejected. */
-void pp_otlp_answer_read(const char *body, size_t n, uint64_t sent, struct pp_otlp_answer *out);
-/* The words of a refusal. */
-void pp_otlp_refusal_read(const char *body, size_t n, struct pp_otlp_answer *out);
+enum pp_otlp_said { PP_OTLP_TAKEN, PP_OTLP_REFUSED };
+
+/* sent: how many things were; more cannot be rejected. Of a refusal the words alone. */
+void pp_otlp_answer_read(const char *body, size_t n, enum pp_otlp_said said, uint64_t sent,
+                         struct pp_otlp_answer *out);

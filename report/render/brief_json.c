@@ -200,18 +200,15 @@ static void write_changes(struct answer *a)
         pp_json_object_end(&a->j);
     }
     pp_json_array_end(&a->j);
-}
-
-/* Why there is nothing to set; NULL: there is. */
-static const char *stop_of(const struct pp_report *r)
-{
-    const struct pp_report_verdict *v = &r->verdict;
-    if (!v->l0 || (strcmp(v->l0, "inconclusive") == 0 && !v->ceiling))
-        return "record-again";
+    int settings = 0;
     for (size_t i = 0; i < v->n_fixes; i++)
-        if (v->fixes[i].is_argument && v->fixes[i].advice != PP_ADVICE_NO)
-            return strcmp(v->l0, "not-input-bound") == 0 ? "not-input-bound" : NULL;
-    return strcmp(v->l0, "not-input-bound") == 0 ? "not-input-bound" : "no-setting-helps";
+        settings |= v->fixes[i].is_argument && v->fixes[i].advice != PP_ADVICE_NO;
+    /* Why there is nothing to set; null: there is. */
+    pp_json_put_str(&a->j, "stop",
+                    !v->l0 || (strcmp(v->l0, "inconclusive") == 0 && !v->ceiling) ? "record-again"
+                    : strcmp(v->l0, "not-input-bound") == 0                       ? "not-input-bound"
+                    : settings                                                    ? NULL
+                                                                                  : "no-setting-helps");
 }
 
 /* What the answer rests on, and what another measurement would have to show for it to be wrong. */
@@ -321,7 +318,6 @@ int pp_render_answer(const struct pp_report *r, const char *file, FILE *out)
         write_verdict(&a);
         write_loader(&a);
         write_changes(&a);
-        pp_json_put_str(&a.j, "stop", stop_of(a.r));
         write_evidence(&a);
         write_next(&a);
         pp_json_put_object(&a.j, "untrusted");

@@ -7,15 +7,7 @@ enum { CELL = 40 };
 
 /* ---- words that no field has ---- */
 
-/* The words of a cell, and whether a row is shown (struct pp_section_column, struct pp_section), as one
- * expression: of its row; r is the report. */
-#define WORDS_OF(name, type, words) \
-    static const char *name(const void *any, enum pp_printer in, char *buf) \
-    { \
-        const type *row = any; \
-        (void)row; \
-        return words; \
-    }
+/* Whether a row is shown (struct pp_section), as one expression: of its row; r is the report. */
 #define SHOWN_IF(name, type, condition) \
     static int name(const struct pp_report *r, const void *any, enum pp_printer in) \
     { \
@@ -23,11 +15,8 @@ enum { CELL = 40 };
         return condition; \
     }
 
-static const char *phase_alone(const void *row, enum pp_printer in, char *buf)
-{
-    const struct pp_phase_info *info = pp_phase_info(((const struct pp_report_phase *)row)->phase);
-    return info ? info->name : "?";
-}
+WORDS_OF(phase_alone, struct pp_report_phase,
+         pp_phase_info(row->phase) ? pp_phase_info(row->phase)->name : "?")
 
 static const char *phase_name(const void *row, enum pp_printer in, char *buf)
 {
@@ -45,25 +34,16 @@ static const char *phase_title(const void *row)
     return info ? info->text : "";
 }
 
-static const char *supports(const void *row, enum pp_printer in, char *buf)
-{
-    int s = ((const struct pp_report_evidence *)row)->supports;
-    if (in == PP_IN_TEXT)
-        return s > 0 ? "+" : s < 0 ? "-" : "";
-    if (in == PP_IN_MD)
-        return s > 0 ? "supports" : s < 0 ? "against" : "";
-    return s > 0 ? "+ supports it" : s < 0 ? "\xe2\x88\x92 contradicts it" : "for context";
-}
+static const char *const supports_words[PP_PRINTERS][3] = {
+    [PP_IN_TEXT] = {"-", "", "+"},
+    [PP_IN_MD] = {"against", "", "supports"},
+    [PP_IN_HTML] = {"\xe2\x88\x92 contradicts it", "for context", "+ supports it"},
+};
+WORDS_OF(supports, struct pp_report_evidence,
+         supports_words[in][1 + (row->supports > 0) - (row->supports < 0)])
 
-static const char *change_words(const void *row, enum pp_printer in, char *buf)
-{
-    const struct pp_report_fix *f = row;
-    if (f->change)
-        return f->change;
-    snprintf(buf, PP_CELL_TEXT, "%s to %s", f->knob, f->to);
-    return buf;
-}
-
+WORDS_OF(change_words, struct pp_report_fix,
+         row->change ? row->change : PRINTED("%s to %s", row->knob, row->to))
 WORDS_OF(gain_words, struct pp_report_fix, pp_text_gain(buf, PP_CELL_TEXT, row->gain, row->low, row->high))
 
 /* The change, its rate, and how, without the change's name where that begins with it. */
@@ -83,13 +63,7 @@ static const char *fix_words(const void *row, enum pp_printer in, char *buf)
 }
 
 /* Of "storage: 25 % less of it gains ...". */
-static const char *ruled_out_name(const void *row, enum pp_printer in, char *buf)
-{
-    const char *text = *(const char *const *)row;
-    snprintf(buf, PP_CELL_TEXT, "%.*s", (int)strcspn(text, ":"), text);
-    return buf;
-}
-
+WORDS_OF(ruled_out_name, char *const, PRINTED("%.*s", (int)strcspn(*row, ":"), *row))
 WORDS_OF(found_mark, void, "!")
 
 /* " (5 visits)"; one visit needs no word. */
@@ -133,14 +107,7 @@ WORDS_OF(finding_state, struct pp_report_finding,
          : row->state == PP_FINDING_NOT_FOUND ? "not there"
                                               : "not measured")
 
-static const char *leg_name(const void *row, enum pp_printer in, char *buf)
-{
-    const struct pp_report_leg *leg = row;
-    if (!leg->other)
-        return leg->what;
-    snprintf(buf, PP_CELL_TEXT, "%s, for other batches", leg->what);
-    return buf;
-}
+WORDS_OF(leg_name, struct pp_report_leg, row->other ? PRINTED("%s, for other batches", row->what) : row->what)
 
 /* The end of a text: all of it but in a table of a terminal. */
 static const char *end_of(const char *text, enum pp_printer in, size_t most, char *buf)
@@ -159,19 +126,11 @@ WORDS_OF(loader_name, struct pp_report_loader,
 WORDS_OF(loader_place, struct pp_report_loader, end_of(row->place ? row->place : "-", in, 15, buf))
 
 /* Of several DataLoaders with the one that it works for. */
-static const char *worker_name(const void *row, enum pp_printer in, char *buf)
-{
-    const struct pp_report_worker *w = row;
-    snprintf(buf, PP_CELL_TEXT, in == PP_IN_TEXT || !w->loader ? "%s" : "%s, %s", w->name, w->loader);
-    return buf;
-}
-
-static const char *slow_worker(const void *row, enum pp_printer in, char *buf)
-{
-    const struct pp_report_slow_sample *s = row;
-    snprintf(buf, PP_CELL_TEXT, "%s%s", in == PP_IN_TEXT ? "  " : "", s->worker ? s->worker : "-");
-    return buf;
-}
+WORDS_OF(worker_name, struct pp_report_worker,
+         in == PP_IN_TEXT || !row->loader ? PRINTED("%s", row->name)
+                                          : PRINTED("%s, %s", row->name, row->loader))
+WORDS_OF(slow_worker, struct pp_report_slow_sample,
+         PRINTED("%s%s", in == PP_IN_TEXT ? "  " : "", row->worker ? row->worker : "-"))
 
 /* ---- which rows ---- */
 

@@ -142,3 +142,14 @@ int pp_section_is_internal(const struct pp_report_pair *pair);
                                                  .title = {__VA_ARGS__}}
 enum { FOLDED = 0 };
 #define OPEN SIZE_MAX
+
+/* The words of a cell (struct pp_section_column) as one expression of its row; PRINTED: as printf has them.
+ */
+#define WORDS_OF(name, type, words) \
+    static const char *name(const void *any, enum pp_printer in, char *buf) \
+    { \
+        const type *row = any; \
+        (void)row; \
+        return words; \
+    }
+#define PRINTED(...) (snprintf(buf, PP_CELL_TEXT, __VA_ARGS__), buf)

@@ -18,29 +18,17 @@ static const char *op_name(const void *row, enum pp_printer in, char *buf)
     return buf;
 }
 
-static const char *op_place(const void *row, enum pp_printer in, char *buf)
-{
-    const struct pp_report_op *op = row;
-    return op->place ? op->place : op->path ? op->path : "";
-}
+WORDS_OF(op_place, struct pp_report_op, row->place ? row->place : row->path ? row->path : "")
 
 /* With its interval, but for text, which has no room. */
-static const char *op_gain(const void *row, enum pp_printer in, char *buf)
-{
-    const struct pp_report_op *op = row;
-    int wide = in != PP_IN_TEXT;
-    return isnan(op->gain) ? "-"
-                           : pp_text_gain(buf, PP_CELL_TEXT, op->gain, wide ? op->gain_low : NAN,
-                                          wide ? op->gain_high : NAN);
-}
+WORDS_OF(op_gain, struct pp_report_op,
+         isnan(row->gain) ? "-"
+                          : pp_text_gain(buf, PP_CELL_TEXT, row->gain, in != PP_IN_TEXT ? row->gain_low : NAN,
+                                         in != PP_IN_TEXT ? row->gain_high : NAN))
 
 /* "27 (24-30) %" */
-static const char *op_share(const void *row, enum pp_printer in, char *buf)
-{
-    const struct pp_report_op *op = row;
-    snprintf(buf, PP_CELL_TEXT, "%.0f (%.0f-%.0f) %%", 100 * op->share, 100 * op->low, 100 * op->high);
-    return buf;
-}
+WORDS_OF(op_share, struct pp_report_op,
+         PRINTED("%.0f (%.0f-%.0f) %%", 100 * row->share, 100 * row->low, 100 * row->high))
 
 /* What else there is to know: whose it is, what it calls, where the data set holds it. */
 static const char *op_more(const void *row, enum pp_printer in, char *buf)

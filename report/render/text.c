@@ -410,22 +410,6 @@ static void put_setup(const struct pp_page *p, const struct pp_report *r)
         pp_page_text(p, PP_TONE_PLAIN, "Made        ", 12, 0, r->made);
 }
 
-static void put_certainty(const struct pp_page *p, const struct pp_report_verdict *v)
-{
-    char share[CELL];
-    struct line l = {.text = ""};
-    if (!isnan(v->confidence))
-        add(&l, "confidence %s", pp_text_percent(share, CELL, v->confidence));
-    if (!isnan(v->explained))
-        add(&l, "%sthe cause explains %s of the wait", l.text[0] ? "; " : "",
-            pp_text_percent(share, CELL, v->explained));
-    if (!isnan(v->replay_error))
-        add(&l, "%sthe replay of the unchanged run is off by %s", l.text[0] ? "; " : "",
-            pp_text_percent(share, CELL, v->replay_error));
-    if (l.text[0])
-        put_line(p, "    ", 4, &l);
-}
-
 int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
 {
     const struct pp_report_verdict *v = &r->verdict;
@@ -437,7 +421,18 @@ int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
         laws |= v->evidence[i].kind == PP_EVIDENCE_LAW && v->evidence[i].supports == 0;
     if (laws) /* rows that check the recording itself are one line while they hold */
         pp_page_text(&p, PP_TONE_PLAIN, "    ", 4, 0, "the measurements agree with each other");
-    put_certainty(&p, v);
+    char share[CELL];
+    struct line certainty = {.text = ""};
+    if (!isnan(v->confidence))
+        add(&certainty, "confidence %s", pp_text_percent(share, CELL, v->confidence));
+    if (!isnan(v->explained))
+        add(&certainty, "%sthe cause explains %s of the wait", certainty.text[0] ? "; " : "",
+            pp_text_percent(share, CELL, v->explained));
+    if (!isnan(v->replay_error))
+        add(&certainty, "%sthe replay of the unchanged run is off by %s", certainty.text[0] ? "; " : "",
+            pp_text_percent(share, CELL, v->replay_error));
+    if (certainty.text[0])
+        put_line(&p, "    ", 4, &certainty);
     put_section(&p, r, &pp_section_fixes, "verdict.fixes");
     put_section(&p, r, &pp_section_ops, "ops");
     if (r->why_no_ops) {

@@ -37,7 +37,7 @@ void pp_html_steps(FILE *out, const struct pp_report *r)
     for (size_t i = 0; i < v.n; i++) {
         const struct pp_report_slice *s = &v.slice[i];
         fputs("<rect class=\"hover\"", out);
-        pp_svg_attr(out, "x", pp_html_view_x(&v, i));
+        pp_svg_attr(out, "x", PP_HTML_WIDTH * (double)i / (double)v.n);
         pp_svg_attr(out, "width", PP_HTML_WIDTH / (double)v.n);
         pp_svg_attr(out, "height", 100);
         fprintf(out, "><title>%s to %s: waits %s, step %s, %s samples/s</title></rect>",
@@ -57,7 +57,7 @@ void pp_html_steps(FILE *out, const struct pp_report *r)
         pp_svg_end(out);
         fputs("</div>\n", out);
     }
-    pp_html_time_axis(out, 0, pp_html_view_end_s(&v));
+    pp_html_time_axis(out, 0, r->slices[r->n_slices - 1].end_s);
     pp_html_ruler(out, r);
     fputs("<p class=\"legend\">", out);
     pp_html_stack_keys(out, &r, 1);
@@ -217,7 +217,6 @@ void pp_html_workers(FILE *out, const struct pp_report *r)
 void pp_html_errors(FILE *out, const struct pp_report *r)
 {
     uint64_t most = 0; /* in a slice */
-    struct pp_html_view v = {r->slices, r->n_slices};
     char top[32];
     if (r->n_error_kinds == 0 && r->errors == 0 && r->retries == 0)
         return;
@@ -231,12 +230,12 @@ void pp_html_errors(FILE *out, const struct pp_report *r)
         for (size_t i = 0; i < r->n_slices; i++)
             if (r->slices[i].errors) {
                 double h = 40 * (double)r->slices[i].errors / (double)most;
-                pp_svg_rect(out, "fault", pp_html_view_x(&v, i), 40 - h, PP_HTML_WIDTH / (double)r->n_slices,
-                            h);
+                pp_svg_rect(out, "fault", PP_HTML_WIDTH * (double)i / (double)r->n_slices, 40 - h,
+                            PP_HTML_WIDTH / (double)r->n_slices, h);
             }
         pp_svg_end(out);
         fputs("</div>\n", out);
-        pp_html_time_axis(out, 0, pp_html_view_end_s(&v));
+        pp_html_time_axis(out, 0, r->slices[r->n_slices - 1].end_s);
     }
     if (r->n_coarse)
         pp_html_section_at(out, &pp_section_errors_over_time, r, "series.coarse");

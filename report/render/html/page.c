@@ -189,7 +189,6 @@ int pp_render_html(const struct pp_report *r, FILE *out)
     pp_html_evidence(out, r);
     pp_html_phases(out, r);
     pp_html_gpu(out, r);
-    pp_html_environment(out, r);
     pp_html_recording(out, r);
     return pp_html_page_end(
         out,

@@ -24,8 +24,8 @@ void pp_html_waterfalls(FILE *out, const struct pp_report *r);
 void pp_html_evidence(FILE *out, const struct pp_report *r);
 void pp_html_phases(FILE *out, const struct pp_report *r);
 void pp_html_gpu(FILE *out, const struct pp_report *r);
-void pp_html_environment(FILE *out, const struct pp_report *r);
-void pp_html_recording(FILE *out, const struct pp_report *r); /* and what produced the file */
+/* With configuration and environment before it, and what produced the file behind. */
+void pp_html_recording(FILE *out, const struct pp_report *r);
 
 /* The third printer of report/render/sections.h: a table inside a <details>, or a list, and each number in it
  * with its exact value and its path in the JSON document. */
@@ -40,8 +40,6 @@ struct pp_html_view {
     const struct pp_report_slice *slice;
     size_t n; /* not 0 */
 };
-double pp_html_view_end_s(const struct pp_html_view *v);
-double pp_html_view_x(const struct pp_html_view *v, size_t i); /* where a slice begins */
 /* As steps: from 0 to top[i] of the height in slice i. */
 void pp_html_area(FILE *out, const char *class, const struct pp_html_view *v, const double *top,
                   double height);

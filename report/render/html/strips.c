@@ -5,16 +5,6 @@
 
 enum { MOST_SLICES = PP_SERIES_SLICES * PP_SERIES_ZOOM };
 
-double pp_html_view_end_s(const struct pp_html_view *v)
-{
-    return v->slice[v->n - 1].end_s;
-}
-
-double pp_html_view_x(const struct pp_html_view *v, size_t i)
-{
-    return PP_HTML_WIDTH * (double)i / (double)v->n;
-}
-
 void pp_html_area(FILE *out, const char *class, const struct pp_html_view *v, const double *top,
                   double height)
 {
@@ -27,7 +17,7 @@ void pp_html_area(FILE *out, const char *class, const struct pp_html_view *v, co
             continue;
         if (i) {
             fputc('H', out);
-            pp_svg_num(out, pp_html_view_x(v, i));
+            pp_svg_num(out, PP_HTML_WIDTH * (double)i / (double)v->n);
         }
         fputc('V', out);
         pp_svg_num(out, height - y);
@@ -81,7 +71,7 @@ void pp_html_stack_keys(FILE *out, const struct pp_report *const *runs, size_t n
 /* The steady-state window: what is outside is veiled. */
 void pp_html_window(FILE *out, const struct pp_report *r, const struct pp_html_view *v, double height)
 {
-    double start = v->slice[0].start_s, range = pp_html_view_end_s(v) - start,
+    double start = v->slice[0].start_s, range = v->slice[v->n - 1].end_s - start,
            from = PP_HTML_WIDTH * pp_html_percent(r->window_start_s - start, range) / 100,
            to = PP_HTML_WIDTH * pp_html_percent(r->window_end_s - start, range) / 100;
     if (!r->has_steady_state)
@@ -127,7 +117,7 @@ static void put_part(FILE *out, const struct pp_report *r, size_t k)
     struct closer c = {r, p->from, 0};
     for (size_t i = 0; i < r->n_fine; i++)
         c.most = fmax(c.most, r->fine[i].ready_batches);
-    double start = v.slice[0].start_s, end = pp_html_view_end_s(&v);
+    double start = v.slice[0].start_s, end = v.slice[v.n - 1].end_s;
     fputs("<details>", out);
     char text[64];
     if (isnan(p->epoch))

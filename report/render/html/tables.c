@@ -243,13 +243,13 @@ void pp_html_gpu(FILE *out, const struct pp_report *r)
 
 /* ---- environment, configuration ---- */
 
-static void put_pairs(FILE *out, const char *summary, const char *section, int open,
-                      const struct pp_report_pair *pairs, size_t n)
+static void put_pairs(FILE *out, const char *summary, const char *section, const struct pp_report_pair *pairs,
+                      size_t n)
 {
     static const char *const heads[] = {"name", "value", NULL};
     if (n == 0)
         return;
-    pp_html_table_begin(out, summary, open, heads);
+    pp_html_table_begin(out, summary, 0, heads);
     for (size_t i = 0; i < n; i++) {
         const struct pp_report_pair *p = &pairs[i];
         if (pp_section_is_internal(p))
@@ -268,22 +268,18 @@ static void put_pairs(FILE *out, const char *summary, const char *section, int o
     pp_html_table_end(out);
 }
 
-void pp_html_environment(FILE *out, const struct pp_report *r)
-{
-    if (r->n_config + r->n_environment == 0)
-        return;
-    pp_html_figure_begin(out, "setup", "Configuration and environment",
-                         "The configuration, with the reason for automatic choices, and the machine.");
-    put_pairs(out, "Configuration", "config", 0, r->config, r->n_config);
-    put_pairs(out, "Machine", "environment", 0, r->environment, r->n_environment);
-    pp_html_figure_end(out);
-}
-
 /* ---- the recording ---- */
 
 void pp_html_recording(FILE *out, const struct pp_report *r)
 {
     static const char *const keys[] = {"cpu_model", "usable_cpus", "hostname"};
+    if (r->n_config + r->n_environment) {
+        pp_html_figure_begin(out, "setup", "Configuration and environment",
+                             "The configuration, with the reason for automatic choices, and the machine.");
+        put_pairs(out, "Configuration", "config", r->config, r->n_config);
+        put_pairs(out, "Machine", "environment", r->environment, r->n_environment);
+        pp_html_figure_end(out);
+    }
     pp_html_figure_begin(out, "recording", "Recording",
                          "Cost of the recording, and what is missing from it.");
     fputs("<p>", out);

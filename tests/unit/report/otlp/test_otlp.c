@@ -207,15 +207,15 @@ static void test_answers(void **state)
     };
     struct pp_otlp_answer a;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        pp_otlp_answer_read(rows[i].body, rows[i].n, 10, &a);
+        pp_otlp_answer_read(rows[i].body, rows[i].n, PP_OTLP_TAKEN, 10, &a);
         if (a.rejected != rows[i].rejected || strcmp(a.message, rows[i].message) != 0)
             fail_msg("row %zu: %llu '%s'", i, (unsigned long long)a.rejected, a.message);
     }
-    pp_otlp_refusal_read(ANSWER("\x08\x03\x12\x03"
-                                "bad"),
-                         &a);
+    pp_otlp_answer_read(ANSWER("\x08\x03\x12\x03"
+                               "bad"),
+                        PP_OTLP_REFUSED, 0, &a);
     assert_string_equal(a.message, "bad");
-    pp_otlp_refusal_read(ANSWER("{\"code\":3,\"message\":\"bad \\u202e\"}"), &a);
+    pp_otlp_answer_read(ANSWER("{\"code\":3,\"message\":\"bad \\u202e\"}"), PP_OTLP_REFUSED, 0, &a);
     assert_non_null(strstr(a.message, "bad \\x"));
     assert_int_equal(a.rejected, 0);
 }
