@@ -198,13 +198,13 @@ static void set_totals(struct build *b)
     r->bytes_per_s = timed && reads ? (double)bytes / r->window_s : NAN;
     r->cache_hit_share = cached_of ? (double)cached / (double)cached_of : NAN;
     r->step_mean_ns = r->has_step && t->judged_batches ? (double)t->step_ns / (double)t->judged_batches : NAN;
-    r->data_wait_share = r->has_step ? pp_timeline_data_wait_share(t) : NAN;
+    r->data_wait_share = r->has_step ? pp_timeline_share(t, t->wait_ns + t->sync_ns) : NAN;
     /* pipeprobe's own step stands for an accelerator; a job without one has none to use */
     r->accelerator_utilization_share = r->has_step && t->has_steady_state &&
                                                (r->gpu || r->subject_kind != PP_SUBJECT_JOB)
                                            ? pp_timeline_accelerator_utilization(t)
                                            : NAN;
-    r->collective_share = r->has_step && t->collective_ns ? pp_timeline_collective_share(t) : NAN;
+    r->collective_share = r->has_step && t->collective_ns ? pp_timeline_share(t, t->collective_ns) : NAN;
 }
 
 /* Exposed time is the trainer's waits for data and for other ranks, and the time that its steps waited for a

@@ -225,8 +225,10 @@ static void add_wait(const struct pp_facts_from *from, struct pp_facts *f)
     struct pp_owner owner;
     double *m = f->metric;
     f->data_wait_se = pp_timeline_wait_share_se(t);
-    m[PP_METRIC_DATA_WAIT] = from->report->has_step || !t->window_batches ? pp_timeline_wait_share(t) : 1;
-    m[PP_METRIC_WAIT_ITSELF] = pp_timeline_data_wait_share(t);
+    m[PP_METRIC_DATA_WAIT] = from->report->has_step || !t->window_batches
+                                 ? pp_timeline_share(t, pp_timeline_exposed_ns(t))
+                                 : 1;
+    m[PP_METRIC_WAIT_ITSELF] = pp_timeline_share(t, t->wait_ns + t->sync_ns);
     m[PP_METRIC_COLLECTIVE] = from->report->collective_share;
     pp_attribute(t, &from->gathered->tally, &owner);
     m[PP_METRIC_OWNER] = owner.known ? owner.phase : NAN;

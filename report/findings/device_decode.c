@@ -206,7 +206,7 @@ void pp_measure_device_decode(const struct pp_findings_from *from, struct pp_fin
                                           : "the GPU's decoder is busy";
     m[PP_FINDING_ENGINE_BUSY] = u->busy_ns / window_ns;
     m[PP_FINDING_ENGINE_RATE] = u->images / (window_ns / 1e9);
-    m[PP_FINDING_ENGINE_WAIT] = pp_timeline_wait_share(tl);
+    m[PP_FINDING_ENGINE_WAIT] = pp_timeline_share(tl, pp_timeline_exposed_ns(tl));
     measure_steps(source, u, f);
     if (!(copied / pixels >= 0))
         f->text[PP_FINDING_COPIES_UNKNOWN] = u->copies ? "the size of a sample was not recorded"

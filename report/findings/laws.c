@@ -199,7 +199,7 @@ static void check_service(const struct pp_laws_pass *p, const struct pp_tally *t
     if (!p->tl->has_steady_state || rolled_up)
         return; /* which samples were made in the window is not known */
     bound(out, "the trainer's step", trainer);
-    if (pp_timeline_collective_share(p->tl) >=
+    if (pp_timeline_share(p->tl, p->tl->collective_ns) >=
         ALLOWED) /* its own steps and the wait for another's: what the slowest rank takes */
         bound(out, "the slowest rank",
               trainer + (double)p->tl->collective_ns / (double)p->tl->judged_batches *

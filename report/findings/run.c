@@ -151,6 +151,6 @@ void pp_measure_run(const struct pp_findings_from *from, struct pp_finding_value
     m[PP_FINDING_LATE_OWN] = k->rank;
     m[PP_FINDING_LATE_OWN_SHARE] = k->own_share;
     m[PP_FINDING_LATE_STEPS] = (double)k->meetings;
-    m[PP_FINDING_LATE_WAIT] = pp_timeline_collective_share(tl);
+    m[PP_FINDING_LATE_WAIT] = pp_timeline_share(tl, tl->collective_ns);
     f->text[PP_FINDING_LATE_IS_THIS] = k->rank == k->last_rank ? "this rank" : NULL;
 }

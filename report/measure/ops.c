@@ -69,11 +69,6 @@ static unsigned depth_of(const struct grouping *g)
 
 /* ---- sums ---- */
 
-static int is_dense(const struct pp_stack_sample *x)
-{
-    return (x->flags & PP_STACK_DENSE) != 0;
-}
-
 static void add_up(struct grouping *g, size_t loader)
 {
     struct pp_ops *o = g->out;
@@ -84,7 +79,7 @@ static void add_up(struct grouping *g, size_t loader)
         if (!pp_phase_is_work(j->phase) || j->loader != loader)
             continue;
         struct frame_sum *sum = &g->sum[x->frame];
-        double each = g->each[is_dense(x)];
+        double each = g->each[(x->flags & PP_STACK_DENSE) != 0];
         int cpu = x->state == 'R' || !x->state, of_batch = g->v[x->frame].collates;
         sum->n += each;
         sum->cpu += cpu * each;
@@ -107,24 +102,6 @@ static void sum_up(struct pp_op *op, const struct frame_sum *s)
     op->weight += s->weight;
     op->weight2 += s->weight2;
     op->waited_for += s->waited_for;
-}
-
-/* Lines that call one function, whose own line names them, are one operation. */
-static void merge_same(struct pp_ops *o, size_t first)
-{
-    for (size_t i = first, k; i < o->n_ops; i++) {
-        struct pp_op *op = &o->ops[i], *to = &o->ops[first];
-        for (k = first;
-             k < i && !(op->place && to->place && !op->path && !to->path && op->of_batch == to->of_batch &&
-                        strcmp(op->place, to->place) == 0 && strcmp(op->name, to->name) == 0);
-             k++)
-            to++;
-        if (k == i)
-            continue;
-        sum_up(to, &(struct frame_sum){op->n, op->cpu, op->weight, op->weight2, op->waited_for});
-        *op = o->ops[--o->n_ops];
-        i--;
-    }
 }
 
 static int group_loader(struct grouping *g, size_t loader)
@@ -160,8 +137,20 @@ static int group_loader(struct grouping *g, size_t loader)
     for (size_t k = 0; op_of && k < n; k++)
         pp_ops_describe(g, first, op_of, k, &keys[k]);
     int fine = op_of && !pp_arena_failed(&o->arena);
-    if (fine)
-        merge_same(o, first);
+    /* Lines that call one function, whose own line names them, are one operation. */
+    for (size_t i = first, k; fine && i < o->n_ops; i++) {
+        struct pp_op *op = &o->ops[i], *to = &o->ops[first];
+        for (k = first;
+             k < i && !(op->place && to->place && !op->path && !to->path && op->of_batch == to->of_batch &&
+                        strcmp(op->place, to->place) == 0 && strcmp(op->name, to->name) == 0);
+             k++)
+            to++;
+        if (k == i)
+            continue;
+        sum_up(to, &(struct frame_sum){op->n, op->cpu, op->weight, op->weight2, op->waited_for});
+        *op = o->ops[--o->n_ops];
+        i--;
+    }
     free(op_of);
     return fine;
 }
@@ -227,7 +216,7 @@ static void add_steps(struct grouping *g)
         uint32_t user = g->s->samples[i].frame, lib = PP_STACK_NONE;
         if (g->joined[i].phase != PP_PHASE_STEP)
             continue;
-        const double each = g->each[is_dense(&g->s->samples[i])];
+        const double each = g->each[(g->s->samples[i].flags & PP_STACK_DENSE) != 0];
         o->step_n += each;
         for (;
              user != PP_STACK_NONE && (g->v[user].kind != PP_CODE_USER ||
@@ -297,7 +286,7 @@ static void add_between(struct grouping *g)
         }
         at = at != PP_STACK_NONE ? at : user;
         uint32_t line = at;
-        const double each = g->each[is_dense(&g->s->samples[i])];
+        const double each = g->each[(g->s->samples[i].flags & PP_STACK_DENSE) != 0];
         n += each;
         while (line != PP_STACK_NONE && g->v[line].kind != PP_CODE_USER)
             line = frames[line].parent;
@@ -341,7 +330,7 @@ void pp_ops_find_draws(struct pp_ops *o, const char *sampler)
                (g.v[at].kind != PP_CODE_USER ||
                 strcmp(pp_function_short(s->functions[s->frames[at].function].name), iter) != 0))
             at = s->frames[at].parent;
-        const double each = is_dense(&s->samples[i]) ? 1.0 / PP_STACKS_DENSER : 1;
+        const double each = s->samples[i].flags & PP_STACK_DENSE ? 1.0 / PP_STACKS_DENSER : 1;
         all += at != PP_STACK_NONE ? each : 0;
         if (at != PP_STACK_NONE)
             pp_ops_vote(&lines, s->frames[at].function, s->frames[at].line, each);
@@ -368,7 +357,7 @@ pp_status pp_ops_group(struct pp_ops *out, const struct pp_ops_joined *joined, d
     /* Samples of the dense seconds stand for less. */
     double dense = 0, all = (double)g.s->n_samples;
     for (size_t i = 0; i < g.s->n_samples; i++)
-        dense += is_dense(&g.s->samples[i]);
+        dense += (g.s->samples[i].flags & PP_STACK_DENSE) != 0;
     double later = all - dense + dense / PP_STACKS_DENSER; /* in samples of later seconds */
     double pace = dense < all ? later / all : 1; /* how much of that at which samples came goes on */
     g.each[0] = all / later;
@@ -382,8 +371,18 @@ pp_status pp_ops_group(struct pp_ops *out, const struct pp_ops_joined *joined, d
             fine = group_loader(&g, i);
         set_shares(out, window_s, pace);
     }
+    /* One word for each: the first of its names that no other operation has. */
+    for (size_t i = 0; fine && i < out->n_ops; i++) {
+        const char *tries[] = {out->ops[i].word, out->ops[i].path, out->ops[i].place}, *word = NULL;
+        for (size_t k = 0; k < 3 && !word; k++) {
+            int fits = tries[k] && !strpbrk(tries[k], " =");
+            for (size_t m = 0; fits && m < i; m++)
+                fits = strcmp(out->ops[m].word, tries[k]) != 0;
+            word = fits ? pp_arena_copy(&out->arena, tries[k]) : NULL;
+        }
+        out->ops[i].word = word ? word : pp_arena_printf(&out->arena, "op-%zu", i + 1);
+    }
     if (fine) {
-        pp_ops_set_words(out);
         add_steps(&g);
         add_between(&g);
     }

@@ -55,5 +55,3 @@ void pp_ops_describe(const struct grouping *g, size_t first_op, const uint32_t *
                      const struct op_key *key);
 /* draws of ops, whose samples are whole: what is in __iter__ of the class, "module.Class". */
 void pp_ops_find_draws(struct pp_ops *ops, const char *sampler);
-/* One word for each: the first of its names that no other operation has. */
-void pp_ops_set_words(struct pp_ops *ops);

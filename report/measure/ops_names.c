@@ -202,19 +202,3 @@ void pp_ops_describe(const struct grouping *g, size_t first_op, const uint32_t *
         to->callee = name;
     to->code = code_of(g, first_op, op_of, op);
 }
-
-void pp_ops_set_words(struct pp_ops *o)
-{
-    for (size_t i = 0; i < o->n_ops; i++) {
-        struct pp_op *op = &o->ops[i];
-        const char *tries[] = {op->word, op->path, op->place};
-        char *word = NULL;
-        for (size_t k = 0; k < 3 && !word; k++) {
-            int fits = tries[k] && !strpbrk(tries[k], " =");
-            for (size_t m = 0; fits && m < i; m++)
-                fits = strcmp(o->ops[m].word, tries[k]) != 0;
-            word = fits ? pp_arena_copy(&o->arena, tries[k]) : NULL;
-        }
-        op->word = word ? word : pp_arena_printf(&o->arena, "op-%zu", i + 1);
-    }
-}

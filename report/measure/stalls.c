@@ -169,27 +169,6 @@ static void take_look(void *ctx, const struct pp_thread_look_row *row)
     }
 }
 
-/* Threads of a pool often share a name. */
-static void name_workers(struct walk *w)
-{
-    double all = pp_thread_work_all(w->out);
-    for (size_t i = 0; i < PP_LOOKED_THREADS; i++)
-        for (size_t k = 0; k < i && w->thread[i].works > 0; k++)
-            if (strcmp(w->thread[k].name, w->thread[i].name) == 0) {
-                w->thread[k].works += w->thread[i].works;
-                w->thread[i].works = 0;
-            }
-    for (int n = 0; n < NAMED; n++) {
-        struct thread *most = &w->thread[0];
-        for (size_t i = 1; i < PP_LOOKED_THREADS; i++)
-            most = w->thread[i].works > most->works ? &w->thread[i] : most;
-        if (!(most->works > WORTH_A_NAME * all))
-            break;
-        pp_text_add(w->out->names, sizeof(w->out->names), "%s%s", n ? ", " : "", most->name);
-        most->works = 0;
-    }
-}
-
 pp_status pp_thread_work_read(const struct pp_source *source, const struct pp_timeline *all,
                               struct pp_thread_work *out, struct pp_err *err)
 {
@@ -211,8 +190,24 @@ pp_status pp_thread_work_read(const struct pp_source *source, const struct pp_ti
                        ? source->each_thread_look(source->ctx,
                                                   &(struct pp_thread_walk){w, take_thread, take_look}, err)
                        : PP_OK;
-    if (st == PP_OK && out->looks > 0) {
-        name_workers(w);
+    int seen = st == PP_OK && out->looks > 0;
+    double work = pp_thread_work_all(out);
+    for (size_t i = 0; seen && i < PP_LOOKED_THREADS; i++) /* threads of a pool often share a name */
+        for (size_t k = 0; k < i && w->thread[i].works > 0; k++)
+            if (strcmp(w->thread[k].name, w->thread[i].name) == 0) {
+                w->thread[k].works += w->thread[i].works;
+                w->thread[i].works = 0;
+            }
+    for (int n = 0; seen && n < NAMED; n++) {
+        struct thread *most = &w->thread[0];
+        for (size_t i = 1; i < PP_LOOKED_THREADS; i++)
+            most = w->thread[i].works > most->works ? &w->thread[i] : most;
+        if (!(most->works > WORTH_A_NAME * work))
+            break;
+        pp_text_add(out->names, sizeof(out->names), "%s%s", n ? ", " : "", most->name);
+        most->works = 0;
+    }
+    if (seen) {
         out->computes /= out->looks, out->ready /= out->looks, out->reads /= out->looks;
         out->network /= out->looks, out->locked /= out->looks;
     }

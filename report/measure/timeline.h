@@ -179,13 +179,12 @@ static inline uint64_t pp_timeline_exposed_ns(const struct pp_timeline *t)
  * time is that of the trainer's steps; the running time includes epoch boundaries and checkpoints. NAN
  * without a step. */
 double pp_timeline_accelerator_utilization(const struct pp_timeline *t);
-/* Exposed wait as a share of step time: exposed / (exposed + step); NAN with nothing to divide by. */
-double pp_timeline_wait_share(const struct pp_timeline *t);
-/* Of the same: its own data and device alone, and the other ranks alone. */
-double pp_timeline_data_wait_share(const struct pp_timeline *t);
-double pp_timeline_collective_share(const struct pp_timeline *t);
-/* Its standard error over batches, as a ratio estimator (Cochran, Sampling Techniques, eq. 6.13); NAN below
- * two batches. Batches that follow each other are not independent, so this is a lower bound. */
+/* What the trainer waited, or a part of it, as a share of step time: ns / (exposed + step); NAN with nothing
+ * to divide by. */
+double pp_timeline_share(const struct pp_timeline *t, uint64_t ns);
+/* The standard error of the whole exposed wait's share over batches, as a ratio estimator (Cochran, Sampling
+ * Techniques, eq. 6.13); NAN below two batches. Batches that follow each other are not independent, so this
+ * is a lower bound. */
 double pp_timeline_wait_share_se(const struct pp_timeline *t);
 
 /* Half of the mean gap or more: what an epoch's boundary is, and no call beside it. */

@@ -14,19 +14,9 @@ double pp_timeline_program_s(const struct pp_timeline *t, double first_batch_s)
     return fmax(first_batch_s - (double)(t->first_wait_ns + pipeline) / 1e9, 0);
 }
 
-double pp_timeline_wait_share(const struct pp_timeline *t)
+double pp_timeline_share(const struct pp_timeline *t, uint64_t ns)
 {
-    return pp_share_of_step_time(pp_timeline_exposed_ns(t), pp_timeline_exposed_ns(t) + t->step_ns);
-}
-
-double pp_timeline_data_wait_share(const struct pp_timeline *t)
-{
-    return pp_share_of_step_time(t->wait_ns + t->sync_ns, pp_timeline_exposed_ns(t) + t->step_ns);
-}
-
-double pp_timeline_collective_share(const struct pp_timeline *t)
-{
-    return pp_share_of_step_time(t->collective_ns, pp_timeline_exposed_ns(t) + t->step_ns);
+    return pp_share_of_step_time(ns, pp_timeline_exposed_ns(t) + t->step_ns);
 }
 
 double pp_timeline_accelerator_utilization(const struct pp_timeline *t)
@@ -38,7 +28,7 @@ double pp_timeline_accelerator_utilization(const struct pp_timeline *t)
 
 double pp_timeline_wait_share_se(const struct pp_timeline *t)
 {
-    double n = (double)t->judged_batches, r = pp_timeline_wait_share(t);
+    double n = (double)t->judged_batches, r = pp_timeline_share(t, pp_timeline_exposed_ns(t));
     double mean_t = ((double)(pp_timeline_exposed_ns(t) + t->step_ns)) / n;
     if (n < 2)
         return NAN;

@@ -227,12 +227,9 @@ static const struct pp_field proof_fields[] = {
 #define ROW struct pp_report_phase
 PP_VALUE_OF(phase_name, ROW, pp_value_text(pp_name_of_phase(r->phase)))
 PP_VALUE_OF(phase_lane, ROW, pp_value_text(pp_lane_name(r->lane)))
-
-static struct pp_value phase_kind(const void *row, const void *root)
-{
-    const struct pp_phase_info *info = pp_phase_info(((const ROW *)row)->phase);
-    return pp_value_text(info && info->kind == PP_KIND_WORK ? "work" : "wait");
-}
+PP_VALUE_OF(phase_kind, ROW,
+            pp_value_text(pp_phase_info(r->phase) && pp_phase_info(r->phase)->kind == PP_KIND_WORK ? "work"
+                                                                                                   : "wait"))
 
 static const char *const kind_values[] = {"work", "wait", NULL};
 

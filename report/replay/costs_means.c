@@ -64,7 +64,8 @@ static double number_to(const struct pp_source *s, const char *key, double most,
 
 enum { MOST_WORKERS = 65536, MOST_INFLIGHT = 256 };
 
-static void read_config(const struct pp_source *s, struct pp_costs *c)
+pp_status pp_costs_facts(const struct pp_source *s, struct pp_costs *c, const struct pp_timeline *tl,
+                         struct pp_err *err)
 {
     c->workers = (int)number_to(s, "workers", MOST_WORKERS, s->stated.workers);
     c->in_trainer = pp_source_number(s, "config", "num_workers", c->workers) == 0;
@@ -99,18 +100,12 @@ static void read_config(const struct pp_source *s, struct pp_costs *c)
     c->image_pixels = c->images.n > 0 ? pp_source_number(s, "result", "image_pixels", 0) / c->images.n : 0;
     const char *gpu = s->meta(s->ctx, "environment", "gpu");
     snprintf(c->gpu, sizeof(c->gpu), "%s", gpu ? gpu : "");
-}
-
-pp_status pp_costs_facts(const struct pp_source *source, struct pp_costs *c, const struct pp_timeline *tl,
-                         struct pp_err *err)
-{
-    read_config(source, c);
     struct counted k = {.from_ns = tl->start_ns, .to_ns = tl->end_ns};
     c->outside_cpus = c->subprocess_cpus = c->process_cpus = c->throttled_share = c->major_faults_per_s = NAN;
     c->disk_bytes_per_s = c->disk_reads_per_s = c->refault_bytes_per_s = NAN;
-    if (!source->each_counter)
+    if (!s->each_counter)
         return PP_OK;
-    pp_status st = source->each_counter(source->ctx, on_counter, &k, err);
+    pp_status st = s->each_counter(s->ctx, on_counter, &k, err);
     c->process_cpus = growth(&k, PROCESS);
     double nice = growth(&k, NICE); /* older recordings have none */
     c->outside_cpus = fmax(growth(&k, USER) + (isnan(nice) ? 0 : nice) + growth(&k, SYSTEM) - c->process_cpus,
@@ -434,7 +429,8 @@ static void average(struct pp_costs_pass *p)
     charge_quota(p);
     c->trainer_rest_ns = trainer_rest_ns(c, p->whole);
     leave_others_out(p);
-    double waits = c->others_part > 0 || p->whole->sync_ns ? 0 : pp_timeline_data_wait_share(p->whole);
+    double waits = c->others_part > 0 || p->whole->sync_ns ? 0
+                                                           : pp_timeline_share(p->whole, p->whole->wait_ns);
     c->data_wait_share = waits > 0 ? waits : 0;
     /* what the trainer did beside its spans, and new workers before theirs, is not of threads with no lane */
     double unseen_ns = c->trainer_rest_ns * p->steps + (double)p->whole->restart_ns;

@@ -17,55 +17,6 @@ static int mostly_blocked(const struct pp_cost_sample *r)
     return r->read_blocked >= 0.5 * (double)(r->read_end_ns - r->read_start_ns);
 }
 
-/* ---- one by one: whole reads queue for the link ---- */
-
-/* Reads on one link finish one by one, each as long after the one before as its own bytes take; for reads
- * that are slow by themselves, the gap has nothing to do with the bytes. The serial index is the rank
- * correlation of gap and bytes, over reads that overlapped the one before: where others use the CPUs a few
- * threads are late to notice that their read has ended, which makes one gap long and the next one short, by
- * more than all bytes make them differ. */
-static double one_by_one(const struct pp_costs *c, const struct pp_cost_sample *const *order,
-                         double *bytes_per_s)
-{
-    double n = 0, sx = 0, sy = 0, sxx = 0, serial = NAN;
-    size_t stride = c->n / MOST_PAIRS + 1, pairs = 0;
-    double *bytes = malloc(2 * (c->n / stride + 1) * sizeof(*bytes)),
-           *gap = bytes ? bytes + c->n / stride + 1 : NULL;
-    for (size_t i = 1; bytes && i < c->n; i++) {
-        const struct pp_cost_sample *r = order[i], *before = order[i - 1];
-        if (!(r->read_start_ns < before->read_end_ns && r->worker != before->worker && mostly_blocked(r)))
-            continue;
-        double x = r->bytes, y = (double)(r->read_end_ns - before->read_end_ns);
-        if (i % stride == 0)
-            bytes[pairs] = x, gap[pairs++] = y;
-        n++, sx += x, sy += y, sxx += x * x;
-    }
-    *bytes_per_s = sy > 0 ? sx * 1e9 / sy : 0;
-    if (bytes && n >= 20 && n > 0.3 * (double)c->n && sizes_differ(sx, sxx, n))
-        serial = pp_stats_spearman(bytes, gap, pairs);
-    free(bytes);
-    return fmax(serial, 0); /* unknown: not claimed */
-}
-
-/* ---- with one worker ---- */
-
-/* With one worker nothing overlaps: the time of a read is then its bytes over a rate, if it is proportional
- * to them (correlation over 0.9, no intercept). */
-static double proportional(const struct pp_costs *c, double *bytes_per_s)
-{
-    double sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0, n = (double)c->n;
-    for (size_t i = 0; i < c->n; i++) {
-        double x = c->samples[i].bytes, y = c->samples[i].read_blocked;
-        sx += x, sy += y, sxx += x * x, syy += y * y, sxy += x * y;
-    }
-    double vx = sxx - sx * sx / n, vy = syy - sy * sy / n, cov = sxy - sx * sy / n;
-    if (!sizes_differ(sx, sxx, n) || !(vy > 0) || !(cov > 0))
-        return 0;
-    double slope = cov / vx, intercept = (sy - slope * sx) / n;
-    *bytes_per_s = 1e9 / slope;
-    return fabs(intercept) < 0.3 * sy / n ? cov / sqrt(vx * vy) : 0;
-}
-
 /* ---- in turns: the reads of several workers are served piece by piece ----
  *
  * A file is read in requests of its read-ahead, and those of several files take turns on the link: no read
@@ -309,12 +260,47 @@ out:
     return rate;
 }
 
+/* One by one: whole reads queue for the link. They finish each as long after the one before as its own bytes
+ * take; for reads that are slow by themselves, the gap has nothing to do with the bytes. The serial index is
+ * the rank correlation of gap and bytes, over reads that overlapped the one before: where others use the CPUs
+ * a few threads are late to notice that their read has ended, which makes one gap long and the next one
+ * short, by more than all bytes make them differ. */
 void pp_link_find(const struct pp_costs *c, const struct pp_cost_sample *const *order, struct pp_link *out)
 {
-    out->serial = one_by_one(c, order, &out->bytes_per_s);
+    double n = 0, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0, serial = NAN, all = (double)c->n;
+    size_t stride = c->n / MOST_PAIRS + 1, pairs = 0;
+    double *bytes = malloc(2 * (c->n / stride + 1) * sizeof(*bytes)),
+           *gap = bytes ? bytes + c->n / stride + 1 : NULL;
+    for (size_t i = 1; bytes && i < c->n; i++) {
+        const struct pp_cost_sample *r = order[i], *before = order[i - 1];
+        if (!(r->read_start_ns < before->read_end_ns && r->worker != before->worker && mostly_blocked(r)))
+            continue;
+        double x = r->bytes, y = (double)(r->read_end_ns - before->read_end_ns);
+        if (i % stride == 0)
+            bytes[pairs] = x, gap[pairs++] = y;
+        n++, sx += x, sy += y, sxx += x * x;
+    }
+    out->bytes_per_s = sy > 0 ? sx * 1e9 / sy : 0;
+    if (bytes && n >= 20 && n > 0.3 * all && sizes_differ(sx, sxx, n))
+        serial = pp_stats_spearman(bytes, gap, pairs);
+    free(bytes);
+    out->serial = fmax(serial, 0); /* unknown: not claimed */
     if (out->serial >= PP_SERIAL)
         return;
-    double rate = 0, other = c->workers == 1 ? proportional(c, &rate) : in_turns(c, order, &rate);
+    double rate = 0, other = c->workers == 1 ? 0 : in_turns(c, order, &rate);
+    /* With one worker nothing overlaps: the time of a read is then its bytes over a rate, if it is
+     * proportional to them (correlation over 0.9, no intercept). */
+    sx = sy = sxx = 0;
+    for (size_t i = 0; c->workers == 1 && i < c->n; i++) {
+        double x = c->samples[i].bytes, y = c->samples[i].read_blocked;
+        sx += x, sy += y, sxx += x * x, syy += y * y, sxy += x * y;
+    }
+    double vx = sxx - sx * sx / all, vy = syy - sy * sy / all, cov = sxy - sx * sy / all;
+    if (c->workers == 1 && sizes_differ(sx, sxx, all) && vy > 0 && cov > 0) {
+        double slope = cov / vx, intercept = (sy - slope * sx) / all;
+        rate = 1e9 / slope;
+        other = fabs(intercept) < 0.3 * sy / all ? cov / sqrt(vx * vy) : 0;
+    }
     if (other >= PP_SERIAL)
         *out = (struct pp_link){other, rate};
 }

@@ -298,29 +298,23 @@ void pp_sim_read_on(struct sim *m, int who)
 
 /* ---- the reader of a stream: samples in their order, as long as there is room for them ---- */
 
-/* On to the next stage that takes time, of this sample or of a later one. */
-static void reader_stages(struct sim *m)
-{
-    while (m->reader_stage != W_NO_SAMPLE &&
-           !begin_read(m, m->reader_stage, m->reader, m->s->workers, &m->samples[m->read % m->n])) {
-        m->reader_stage = m->reader_stage == W_READ_CPU ? W_NO_SAMPLE : m->reader_stage + 1;
-        m->read += m->reader_stage == W_NO_SAMPLE;
-    }
-}
-
 int pp_sim_try_read(struct sim *m)
 {
     if (m->reader_stage != W_NO_SAMPLE || m->items >= (size_t)m->s->stream_items)
         return 0;
     m->items++;
     m->reader_stage = W_READ_LATENCY;
-    reader_stages(m);
+    if (!begin_read(m, W_READ_LATENCY, m->reader, m->s->workers, &m->samples[m->read % m->n]))
+        pp_sim_reader_on(m);
     return 1;
 }
 
+/* On to the next stage that takes time, of this sample or of a later one. */
 void pp_sim_reader_on(struct sim *m)
 {
-    m->reader_stage = m->reader_stage == W_READ_CPU ? W_NO_SAMPLE : m->reader_stage + 1;
-    m->read += m->reader_stage == W_NO_SAMPLE;
-    reader_stages(m);
+    do {
+        m->reader_stage = m->reader_stage == W_READ_CPU ? W_NO_SAMPLE : m->reader_stage + 1;
+        m->read += m->reader_stage == W_NO_SAMPLE;
+    } while (m->reader_stage != W_NO_SAMPLE &&
+             !begin_read(m, m->reader_stage, m->reader, m->s->workers, &m->samples[m->read % m->n]));
 }

@@ -63,14 +63,6 @@ static int by_read(const void *a, const void *b, void *samples)
     return (x->read_start_ns > y->read_start_ns) - (x->read_start_ns < y->read_start_ns);
 }
 
-/* The sample that a stream's reader was at; NULL: none, as while it waits for room. */
-static struct pp_cost_sample *find_read(const struct walk *w, uint64_t t)
-{
-    size_t begun = PP_BEFORE(w->c->n, i, w->c->samples[w->order[i]].read_start_ns <= t);
-    struct pp_cost_sample *x = begun ? &w->c->samples[w->order[begun - 1]] : NULL;
-    return x && t <= x->read_end_ns ? x : NULL;
-}
-
 /* The table of samples: at most a quarter of it is used, and each sample stands within so many slots from
  * where it belongs. Numbers that were made to stand in one place get no table. */
 enum { SLOTS_EACH = 4, MOST_STEPS = 128 };
@@ -104,8 +96,16 @@ static int make_table(struct walk *w)
     return sound;
 }
 
-static struct pp_cost_sample *find(const struct walk *w, uint64_t sample, uint32_t epoch)
+/* Of a stream, the sample that its reader was at; NULL: none, as while it waits for room. */
+static struct pp_cost_sample *sample_of(const struct walk *w, const struct pp_request_row *r)
 {
+    uint64_t sample = r->sample;
+    uint32_t epoch = r->epoch;
+    if (w->c->streaming && sample == PP_NO_SAMPLE) {
+        size_t begun = PP_BEFORE(w->c->n, i, w->c->samples[w->order[i]].read_start_ns <= r->start_ns);
+        struct pp_cost_sample *at = begun ? &w->c->samples[w->order[begun - 1]] : NULL;
+        return at && r->start_ns <= at->read_end_ns ? at : NULL;
+    }
     if (w->slot) {
         size_t at = slot_of(w, sample, epoch);
         for (int i = 0; i < MOST_STEPS && w->slot[at]; i++, at = (at + 1) & (w->slots - 1)) {
@@ -167,10 +167,9 @@ static void on_request(void *ctx, const struct pp_request_row *r)
 {
     struct walk *w = ctx;
     struct pp_requests *q = &w->c->requests;
-    struct pp_cost_sample *x;
+    struct pp_cost_sample *x = sample_of(w, r);
     int refused = r->status == 429 || r->status == 503,
         streams = w->c->streaming && r->sample == PP_NO_SAMPLE;
-    x = streams ? find_read(w, r->start_ns) : find(w, r->sample, r->epoch);
     /* Of a sample whose number is not known (a job's stream, __getitems__) it is known that it was for one.
      */
     if ((r->sample == PP_NO_SAMPLE && (w->c->streaming || r->status || r->epoch == UINT32_MAX) && !x) ||

@@ -422,19 +422,6 @@ static pp_status fit_restart(struct pp_costs *c, struct pp_err *err)
 }
 
 #define MUCH_FASTER 0.15 /* what a change has to gain */
-/* Workers that rest as long as it trains are ahead of the trainer, or are asked for a batch when it wants
- * one: what comes nearer to the rate that was recorded. */
-static pp_status find_demand(struct pp_costs *c, struct pp_err *err)
-{
-    double ahead = 0, asked = 0;
-    pp_status st = c->rests ? pp_whatif_error(c, &ahead, err) : PP_OK;
-    c->on_demand = st == PP_OK && ahead >= MUCH_FASTER;
-    if (c->on_demand)
-        st = pp_whatif_error(c, &asked, err);
-    c->on_demand = c->on_demand && fabs(asked) < ahead / 2;
-    return st;
-}
-
 #define ENOUGH_IDLE 0.1
 
 pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
@@ -455,8 +442,16 @@ pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
     c->others_as_threads = c->others;
     if (c->others > 0)
         c->wake_part = c->others / (c->others + c->runnable);
-    if (st == PP_OK)
-        st = find_demand(c, err);
+    /* Workers that rest as long as it trains are ahead of the trainer, or are asked for a batch when it wants
+     * one: what comes nearer to the rate that was recorded. */
+    double ahead = 0, asked = 0;
+    if (st == PP_OK) {
+        st = c->rests ? pp_whatif_error(c, &ahead, err) : PP_OK;
+        c->on_demand = st == PP_OK && ahead >= MUCH_FASTER;
+        if (c->on_demand)
+            st = pp_whatif_error(c, &asked, err);
+        c->on_demand = c->on_demand && fabs(asked) < ahead / 2;
+    }
     if (st == PP_OK && c->locked &&
         c->lock_wait > 0) /* so much that they come to the recorded rate together */
         st = fit(c, &c->lock_held, 1, BY_THROUGHPUT, rate_within(c), err);

@@ -408,7 +408,8 @@ static pp_status answer(struct asked *a, const char *path, struct pp_err *err)
     if (a->costs.n_others) /* a rank of a data-parallel run: what it saves it waits */
         printf(
             "  This rank waits %s of its step time for other ranks; their steps are assumed to last as recorded; collective=0 removes them.\n",
-            pp_text_percent(share, sizeof(share), pp_timeline_collective_share(&a->timeline)));
+            pp_text_percent(share, sizeof(share),
+                            pp_timeline_share(&a->timeline, a->timeline.collective_ns)));
     return PP_OK;
 }
 
