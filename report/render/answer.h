@@ -47,10 +47,3 @@ size_t pp_answer_evidence(const struct pp_report *r, const struct pp_report_evid
 /* "workers -> 8: predicted 380, measured 400 samples/s, off by -5.0 %" */
 const char *pp_answer_proof(const struct pp_report_proof *p, char buf[PP_ANSWER_TEXT]);
 const char *pp_answer_change(const struct pp_report_fix *f, char buf[PP_ANSWER_TEXT]);
-
-/* All of it on a page of text; no sentence is cut. FULL: what the sections below show is left to them. The
- * others end in numbers, errors and where more is, and have each fewer lines than the one before: ROOMY lacks
- * what PyTorch is expected to do, CLOSE the sentences of findings but the first, and blank lines, TIGHT flags
- * and numbers. */
-enum pp_answer_room { PP_ANSWER_FULL, PP_ANSWER_WIDE, PP_ANSWER_ROOMY, PP_ANSWER_CLOSE, PP_ANSWER_TIGHT };
-void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_answer_room room);

@@ -62,25 +62,6 @@ static void write_set(struct answer *a, const char *set)
 
 /* ---- parts ---- */
 
-/* A recording may say anything; this is one of four words. */
-static const char *outcome_of(const struct pp_report *r)
-{
-    static const char *const known[] = {"finished", "failed", "interrupted"};
-    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-        if (r->outcome && strcmp(r->outcome, known[i]) == 0)
-            return known[i];
-    return "unfinished";
-}
-
-static void trust(struct answer *a, const char *code, double value, double limit)
-{
-    pp_json_object(&a->j);
-    pp_json_put_str(&a->j, "code", code);
-    write_number(a, "value", value);
-    write_number(a, "limit", limit);
-    pp_json_object_end(&a->j);
-}
-
 #define FEW_BATCHES 30      /* an interval of a mean of fewer is wide */
 #define MOST_REPLAY_OFF 0.1 /* its predictions are as far off */
 
@@ -88,12 +69,16 @@ static void write_verdict(struct answer *a)
 {
     const struct pp_report *r = a->r;
     const struct pp_report_verdict *v = &r->verdict;
+    static const char *const known[] = {"finished", "failed", "interrupted"};
+    const char *outcome = "unfinished"; /* a recording may say anything; this is one of four words */
     double best = r->samples_per_s, lost = 0;
     size_t used = 0;
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        outcome = r->outcome && strcmp(r->outcome, known[i]) == 0 ? known[i] : outcome;
     pp_json_put_object(&a->j, "recording");
     write_strange(a, "id", r->session);
     write_strange(a, "subject", r->subject);
-    pp_json_put_str(&a->j, "outcome", outcome_of(r));
+    pp_json_put_str(&a->j, "outcome", outcome);
     write_number(a, "steady_s", r->window_s);
     write_number(a, "batches", (double)r->window_batches);
     pp_json_object_end(&a->j);
@@ -116,19 +101,27 @@ static void write_verdict(struct answer *a)
         lost += (double)r->losses[i].count;
     for (size_t i = 0; i < r->n_loaders; i++)
         used += r->loaders[i].batches > 0;
+    const struct {
+        const char *code;
+        int holds;
+        double value, limit;
+    } trust[] = {
+        {"not-finished", strcmp(outcome, "finished") != 0, r->exit_status, 0},
+        {"few-batches", r->window_batches < FEW_BATCHES, (double)r->window_batches, FEW_BATCHES},
+        {"no-steady-state", !r->has_steady_state, 0, 1},
+        {"lost-spans", lost > 0, lost, 0},
+        {"replay-off", fabs(v->replay_error) > MOST_REPLAY_OFF, v->replay_error, MOST_REPLAY_OFF},
+        {"other-loaders", used > 1, (double)used - 1, 0},
+    };
     pp_json_put_array(&a->j, "trust");
-    if (strcmp(outcome_of(r), "finished") != 0)
-        trust(a, "not-finished", r->exit_status, 0);
-    if (r->window_batches < FEW_BATCHES)
-        trust(a, "few-batches", (double)r->window_batches, FEW_BATCHES);
-    if (!r->has_steady_state)
-        trust(a, "no-steady-state", 0, 1);
-    if (lost > 0)
-        trust(a, "lost-spans", lost, 0);
-    if (fabs(v->replay_error) > MOST_REPLAY_OFF)
-        trust(a, "replay-off", v->replay_error, MOST_REPLAY_OFF);
-    if (used > 1)
-        trust(a, "other-loaders", (double)used - 1, 0);
+    for (size_t i = 0; i < sizeof(trust) / sizeof(*trust); i++)
+        if (trust[i].holds) {
+            pp_json_object(&a->j);
+            pp_json_put_str(&a->j, "code", trust[i].code);
+            write_number(a, "value", trust[i].value);
+            write_number(a, "limit", trust[i].limit);
+            pp_json_object_end(&a->j);
+        }
     pp_json_array_end(&a->j);
     pp_json_put_str(&a->j, "doubt", v->doubt);
 }

@@ -67,7 +67,8 @@ struct pp_value pp_section_value(const struct pp_section_rows *rows, const struc
     return line->value;
 }
 
-void pp_section_cell(const struct pp_section_rows *rows, const struct pp_section_column *c, const void *row,
+/* The texts of a cell, one after the other; is_stranger: from the recording. */
+static void put_cell(const struct pp_section_rows *rows, const struct pp_section_column *c, const void *row,
                      void (*put)(void *ctx, const char *text, int is_stranger), void *ctx)
 {
     char part[CELL], between[CELL] = "", number[CELL];
@@ -160,7 +161,7 @@ static const char *text_cell(const struct pp_section_rows *rows, const struct pp
         snprintf(buf, PP_CELL_TEXT, "  %.*s%.*s", full, "################", LENGTH - full,
                  "................");
     } else {
-        pp_section_cell(rows, c, row, append_text, buf);
+        put_cell(rows, c, row, append_text, buf);
     }
     return buf;
 }
@@ -325,7 +326,7 @@ static void md_cell(FILE *out, const struct pp_section_rows *rows, const struct 
     if (c->words)
         fputs(c->words(row, PP_IN_MD, words), out); /* ours: nothing in them is markup */
     else
-        pp_section_cell(rows, c, row, md_part, out);
+        put_cell(rows, c, row, md_part, out);
 }
 
 /* "- **name:** a sentence. What to do" */

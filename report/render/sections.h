@@ -90,9 +90,6 @@ int pp_section_part(const struct pp_section_column *c, const struct pp_field *fi
 /* The value of a part's field in a row; *field becomes the line's own for PP_CELL_OF_LINE. */
 struct pp_value pp_section_value(const struct pp_section_rows *rows, const struct pp_section_column *c,
                                  const void *row, const struct pp_field **field);
-/* The texts of a cell, one after the other; is_stranger: from the recording. */
-void pp_section_cell(const struct pp_section_rows *rows, const struct pp_section_column *c, const void *row,
-                     void (*put)(void *ctx, const char *text, int is_stranger), void *ctx);
 /* Of a column of one field. */
 int pp_section_is_null(const struct pp_section_rows *rows, const struct pp_section_column *c,
                        const void *row);
@@ -143,8 +140,7 @@ int pp_section_is_internal(const struct pp_report_pair *pair);
 enum { FOLDED = 0 };
 #define OPEN SIZE_MAX
 
-/* The words of a cell (struct pp_section_column) as one expression of its row; PRINTED: as printf has them.
- */
+/* The words of a cell (struct pp_section_column) as one expression of its row. PRINTED: by printf. */
 #define WORDS_OF(name, type, words) \
     static const char *name(const void *any, enum pp_printer in, char *buf) \
     { \

@@ -57,12 +57,18 @@ static enum pp_tone tone_of(const struct pp_report_verdict *v)
     return !v->level ? PP_TONE_STRONG : strcmp(v->level, "not") == 0 ? PP_TONE_GOOD : PP_TONE_BAD;
 }
 
+/* All of it on a page of text; no sentence is cut. FULL: what the sections below show is left to them. The
+ * others end in numbers, errors and where more is, and have each fewer lines than the one before: ROOMY lacks
+ * what PyTorch is expected to do, CLOSE the sentences of findings but the first, and blank lines, TIGHT flags
+ * and numbers. */
+enum room { FULL, WIDE, ROOMY, CLOSE, TIGHT };
+
 /* What was done in the wait, and numbers, each with its threshold, but not with where that comes from. */
-static void put_numbers(const struct pp_page *p, const struct pp_report *r, enum pp_answer_room room)
+static void put_numbers(const struct pp_page *p, const struct pp_report *r, enum room room)
 {
     const struct pp_report_evidence *e[PP_ANSWER_EVIDENCE];
     char text[PP_ANSWER_TEXT];
-    size_t n = room >= PP_ANSWER_TIGHT ? 0 : pp_answer_evidence(r, e);
+    size_t n = room >= TIGHT ? 0 : pp_answer_evidence(r, e);
     if (r->verdict.parts || r->verdict.ceiling)
         n = n > 2 ? 2 : n;
     put_sentence(p, PP_TONE_PLAIN, "In wait:", r->verdict.parts);
@@ -74,29 +80,29 @@ static void put_numbers(const struct pp_page *p, const struct pp_report *r, enum
     }
 }
 
-void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_answer_room room)
+static void put_answer(const struct pp_page *p, const struct pp_report *r, enum room room)
 {
     static const struct {
         enum pp_answer_part part;
         const char *label;
         enum pp_tone tone;
-        enum pp_answer_room most; /* it is left out of those after this one */
+        enum room most; /* it is left out of those after this one */
     } told[] = {
-        {PP_ANSWER_OUTCOME, "", PP_TONE_BAD, PP_ANSWER_TIGHT},
-        {PP_ANSWER_GPU_GONE, "GPU:", PP_TONE_BAD, PP_ANSWER_TIGHT},
-        {PP_ANSWER_HEAD, "", PP_TONE_PLAIN, PP_ANSWER_TIGHT},
-        {PP_ANSWER_COST, "Costs:", PP_TONE_PLAIN, PP_ANSWER_TIGHT},
-        {PP_ANSWER_FIRST, "First:", PP_TONE_BAD, PP_ANSWER_TIGHT},
-        {PP_ANSWER_CAUSE, "Cause:", PP_TONE_PLAIN, PP_ANSWER_TIGHT},
-        {PP_ANSWER_DO, "Do:", PP_TONE_STRONG, PP_ANSWER_TIGHT},
-        {PP_ANSWER_PREDICTED, "Gain:", PP_TONE_PLAIN, PP_ANSWER_TIGHT},
-        {PP_ANSWER_ASSUMES, "Assumes:", PP_TONE_PLAIN, PP_ANSWER_TIGHT},
-        {PP_ANSWER_CODE, "", PP_TONE_PLAIN, PP_ANSWER_TIGHT},
-        {PP_ANSWER_WORDS, "How:", PP_TONE_PLAIN, PP_ANSWER_TIGHT},
-        {PP_ANSWER_COMMAND, "Flags:", PP_TONE_PLAIN, PP_ANSWER_CLOSE},
-        {PP_ANSWER_PYTORCH, "PyTorch:", PP_TONE_PLAIN, PP_ANSWER_WIDE},
-        {PP_ANSWER_OTHER, "Or:", PP_TONE_PLAIN, PP_ANSWER_TIGHT},
-        {PP_ANSWER_THEN, "Then:", PP_TONE_STRONG, PP_ANSWER_TIGHT},
+        {PP_ANSWER_OUTCOME, "", PP_TONE_BAD, TIGHT},
+        {PP_ANSWER_GPU_GONE, "GPU:", PP_TONE_BAD, TIGHT},
+        {PP_ANSWER_HEAD, "", PP_TONE_PLAIN, TIGHT},
+        {PP_ANSWER_COST, "Costs:", PP_TONE_PLAIN, TIGHT},
+        {PP_ANSWER_FIRST, "First:", PP_TONE_BAD, TIGHT},
+        {PP_ANSWER_CAUSE, "Cause:", PP_TONE_PLAIN, TIGHT},
+        {PP_ANSWER_DO, "Do:", PP_TONE_STRONG, TIGHT},
+        {PP_ANSWER_PREDICTED, "Gain:", PP_TONE_PLAIN, TIGHT},
+        {PP_ANSWER_ASSUMES, "Assumes:", PP_TONE_PLAIN, TIGHT},
+        {PP_ANSWER_CODE, "", PP_TONE_PLAIN, TIGHT},
+        {PP_ANSWER_WORDS, "How:", PP_TONE_PLAIN, TIGHT},
+        {PP_ANSWER_COMMAND, "Flags:", PP_TONE_PLAIN, CLOSE},
+        {PP_ANSWER_PYTORCH, "PyTorch:", PP_TONE_PLAIN, WIDE},
+        {PP_ANSWER_OTHER, "Or:", PP_TONE_PLAIN, TIGHT},
+        {PP_ANSWER_THEN, "Then:", PP_TONE_STRONG, TIGHT},
     };
     const struct pp_report_verdict *v = &r->verdict;
     char text[PP_ANSWER_TEXT];
@@ -108,25 +114,24 @@ void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_a
             (told[i].part == PP_ANSWER_WORDS && v->action.python))
             continue; /* what was measured needs no assumption; there is a line to paste */
         if (told[i].part == PP_ANSWER_CODE) {
-            fputs(room <= PP_ANSWER_ROOMY ? "\n" : "", p->out);
+            fputs(room <= ROOMY ? "\n" : "", p->out);
             put_code(p, sentence);
-            fputs(room <= PP_ANSWER_ROOMY ? "\n" : "", p->out);
+            fputs(room <= ROOMY ? "\n" : "", p->out);
             continue;
         }
         put_sentence(p, tone, told[i].part == PP_ANSWER_WORDS && v->action.dali ? "DALI:" : label, sentence);
     }
-    if (room == PP_ANSWER_FULL)
+    if (room == FULL)
         return;
-    for (size_t i = 0; i < r->n_proofs && i < (room == PP_ANSWER_TIGHT ? 1 : 2); i++)
+    for (size_t i = 0; i < r->n_proofs && i < (room == TIGHT ? 1 : 2); i++)
         put_sentence(p, PP_TONE_PLAIN, i ? " " : "Proved:", pp_answer_proof(&r->proofs[i], text));
     put_numbers(p, r, room);
-    if (room < PP_ANSWER_TIGHT || !v->other) /* another way is worth more room than another finding */
+    if (room < TIGHT || !v->other) /* another way is worth more room than another finding */
         put_sentence(p, PP_TONE_PLAIN, "Also:",
-                     pp_answer(r, room < PP_ANSWER_CLOSE ? PP_ANSWER_FINDINGS : PP_ANSWER_FIRST_FINDING,
-                               text));
+                     pp_answer(r, room < CLOSE ? PP_ANSWER_FINDINGS : PP_ANSWER_FIRST_FINDING, text));
     put_sentence(p, PP_TONE_PLAIN, "Errors:", pp_answer(r, PP_ANSWER_ERRORS, text));
     put_sentence(p, PP_TONE_PLAIN, "Lost:", pp_answer(r, PP_ANSWER_LOSSES, text));
-    int close = room >= PP_ANSWER_CLOSE;
+    int close = room >= CLOSE;
     const char *file = close ? "FILE" : pp_text_file(r->path);
     int n = snprintf(text, sizeof(text), "pipeprobe report %s --full%s", file,
                      close && v->l1 ? "" : " (or -o page.html)");
@@ -144,19 +149,19 @@ int pp_render_short(const struct pp_report *r, FILE *out, int color, int columns
 {
     struct pp_page p = page_of(out, color, columns);
     int failed = 0, done = 0;
-    for (int room = PP_ANSWER_WIDE; room <= PP_ANSWER_TIGHT && !done && !failed; room++) {
+    for (int room = WIDE; room <= TIGHT && !done && !failed; room++) {
         char *text = NULL;
         size_t size = 0;
         p.out = open_memstream(&text, &size);
         if (!p.out)
             return -1;
-        pp_answer_put(&p, r, (enum pp_answer_room)room);
+        put_answer(&p, r, (enum room)room);
         failed = fclose(p.out) != 0;
         if (!failed) {
             int lines = 0;
             for (const char *s = text; *s; s++)
                 lines += *s == '\n';
-            done = room == PP_ANSWER_TIGHT || lines <= MOST_LINES;
+            done = room == TIGHT || lines <= MOST_LINES;
         }
         if (done)
             failed = fputs(text, out) == EOF;
@@ -415,7 +420,7 @@ int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
     const struct pp_report_verdict *v = &r->verdict;
     struct pp_page p = page_of(out, color, columns);
     int laws = 0;
-    pp_answer_put(&p, r, PP_ANSWER_FULL);
+    put_answer(&p, r, FULL);
     put_section(&p, r, &pp_section_evidence, "verdict.evidence");
     for (size_t i = 0; i < v->evidences; i++)
         laws |= v->evidence[i].kind == PP_EVIDENCE_LAW && v->evidence[i].supports == 0;

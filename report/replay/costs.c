@@ -368,18 +368,51 @@ int pp_costs_chunk(void *pass, uint32_t thread, const struct pp_span *spans, siz
 
 /* ---- the pass ---- */
 
-/* Of the window, and not of another loader's batches. */
+static struct pp_copy_call *call_of(struct pp_copy_calls *k, uint32_t correlation)
+{
+    for (size_t i = 0; correlation != UINT32_MAX && i < k->n && i < PP_COPY_CALLS; i++)
+        if (k->call[i].correlation == correlation)
+            return &k->call[i];
+    return NULL;
+}
+
+/* Of the window, and not of another loader's batches. Rows come in the order of their starts. */
 static void on_gpu(void *ctx, const struct pp_gpu_row *row)
 {
     struct pp_costs_pass *p = ctx;
+    struct pp_copy_calls *k = &p->calls;
     if (row->start_ns < p->tl->start_ns || row->start_ns >= p->tl->end_ns ||
         row->dur_ns >= p->tl->end_ns - row->start_ns ||
         (row->batch != UINT32_MAX && pp_other_batches_has(&p->whole->other, row->batch)))
         return;
-    if (strcmp(row->kind, "kernel") == 0)
+    if (strcmp(row->kind, "kernel") == 0) {
         keep_stretch(p, &p->kernel, row->start_ns, row->start_ns + row->dur_ns);
-    else
-        pp_costs_copy_row(p, row);
+        return;
+    }
+    if (strcmp(row->kind, "api") == 0) {
+        if (!row->name || row->thread != p->trainer_tid)
+            return;
+        /* A call of the runtime has the driver's within it, which may be recorded as well. */
+        if (row->start_ns >= k->wait_end_ns &&
+            (strstr(row->name, "StreamSynchronize") || strstr(row->name, "DeviceSynchronize") ||
+             strstr(row->name, "CtxSynchronize"))) {
+            k->waits++;
+            k->wait_end_ns = row->start_ns + row->dur_ns;
+        }
+        if (strstr(row->name, "Memcpy") && !call_of(k, row->correlation))
+            k->call[k->n++ % PP_COPY_CALLS] = (struct pp_copy_call){row->correlation, (double)row->dur_ns};
+        return;
+    }
+    if (strcmp(row->kind, "memcpy") != 0 || !row->source || strcmp(row->source, "pageable") != 0)
+        return;
+    struct pp_copy_call *call = call_of(k, row->correlation);
+    k->matched += call != NULL;
+    k->unmatched += call == NULL;
+    if (!call)
+        return;
+    k->call_ns += call->ns;
+    k->copy_ns += (double)row->dur_ns;
+    call->ns = 0; /* it may make several copies */
 }
 
 #define NEARLY_MADE 0.4 /* workers are ahead, or the batches of two loops have two sizes */

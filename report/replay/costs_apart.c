@@ -13,44 +13,6 @@ static double recorded_part(const struct pp_costs_pass *p)
     return (fmin(until, (double)p->tl->end_ns) - fmax(from, (double)p->tl->start_ns)) / p->c->window_ns;
 }
 
-static struct pp_copy_call *call_of(struct pp_copy_calls *k, uint32_t correlation)
-{
-    for (size_t i = 0; correlation != UINT32_MAX && i < k->n && i < PP_COPY_CALLS; i++)
-        if (k->call[i].correlation == correlation)
-            return &k->call[i];
-    return NULL;
-}
-
-void pp_costs_copy_row(struct pp_costs_pass *p, const struct pp_gpu_row *row)
-{
-    struct pp_copy_calls *k = &p->calls;
-    if (strcmp(row->kind, "api") == 0) {
-        if (row->name && row->thread == p->trainer_tid) {
-            /* A call of the runtime has the driver's within it, which may be recorded as well. */
-            if (row->start_ns >= k->wait_end_ns &&
-                (strstr(row->name, "StreamSynchronize") || strstr(row->name, "DeviceSynchronize") ||
-                 strstr(row->name, "CtxSynchronize"))) {
-                k->waits++;
-                k->wait_end_ns = row->start_ns + row->dur_ns;
-            }
-            if (strstr(row->name, "Memcpy") && !call_of(k, row->correlation))
-                k->call[k->n++ % PP_COPY_CALLS] = (struct pp_copy_call){row->correlation,
-                                                                        (double)row->dur_ns};
-        }
-        return;
-    }
-    if (strcmp(row->kind, "memcpy") != 0 || !row->source || strcmp(row->source, "pageable") != 0)
-        return;
-    struct pp_copy_call *call = call_of(k, row->correlation);
-    k->matched += call != NULL;
-    k->unmatched += call == NULL;
-    if (!call)
-        return;
-    k->call_ns += call->ns;
-    k->copy_ns += (double)row->dur_ns;
-    call->ns = 0; /* it may make several copies */
-}
-
 /* Of what was recorded for most of the window, as much of all steps. */
 static void copies(struct pp_costs_pass *p)
 {

@@ -150,8 +150,5 @@ void pp_costs_cold(struct pp_costs_pass *p);
 /* The i-th of n samples that were recorded as one: an equal part, one after the other. */
 struct pp_cost_sample pp_costs_part(const struct pp_cost_sample *all, uint64_t i, uint64_t n);
 
-/* A row of the table gpu that began in the window, in the order of starts. */
-void pp_costs_copy_row(struct pp_costs_pass *p, const struct pp_gpu_row *row);
-
 /* Sums become means per batch, step and copy; samples stand by batch and read. Facts and spans are there. */
 void pp_costs_sum_up(struct pp_costs_pass *p);
