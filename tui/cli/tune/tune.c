@@ -144,6 +144,7 @@ static void add_candidate_run(struct tune_session *s, struct tune_candidate *c, 
 {
     struct tune_set applied = c->set;
     char left[sizeof(c->left)] = "";
+    struct pp_err ignored;
     int some = 0;
     size_t n = 0;
     for (int k = 0; k < PP_KNOBS_TUNED; k++) {
@@ -168,8 +169,10 @@ static void add_candidate_run(struct tune_session *s, struct tune_candidate *c, 
         if (left[0]) {
             memcpy(c->left, left, sizeof(left));
             c->set = applied;
-            tune_set_arguments(&c->set, c->words);
-            tune_predict_again(s, c);
+            tune_set_text(&c->set, TUNE_ARGUMENTS, c->words);
+            c->predicted = (struct tune_gain){NAN, NAN, NAN};
+            if (!s->is_other)
+                (void)tune_predict(s, c, 1, &ignored);
         }
     }
 }
@@ -204,7 +207,7 @@ static pp_status run_rounds(struct tune_session *s, const struct options *o, str
             if (c ? c->why[0] != 0 : !was_measured(s))
                 continue;
             if (c)
-                tune_set_words(&c->set, words);
+                tune_set_text(&c->set, TUNE_WORDS, words);
             for (char *p = words; *p; p++)
                 *p = *p == '=' ? '-' : *p == ',' ? '_' : *p;
             snprintf(name, sizeof(name), "%02d-%s", number, words);

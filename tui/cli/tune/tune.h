@@ -17,15 +17,13 @@ struct tune_set {
 };
 /* "workers=8,prefetch=4", "in_order=False". PP_E_USAGE: a key or a value that there is not. */
 pp_status tune_set_parse(const char *text, struct tune_set *set, struct pp_err *err);
-/* A change of the report as it is set ("num_workers=8"). 0: it is no argument that tune sets. */
-int tune_set_of_change(const char *change, struct tune_set *set);
-int tune_set_equal(const struct tune_set *a, const struct tune_set *b);
 
 enum { TUNE_TEXT = 192 };
-/* "num_workers=8,in_order=0" */
-char *tune_set_words(const struct tune_set *set, char text[TUNE_TEXT]);
-/* "num_workers=8, in_order=False" */
-char *tune_set_arguments(const struct tune_set *set, char text[TUNE_TEXT]);
+enum tune_set_form {
+    TUNE_WORDS,    /* "num_workers=8,in_order=0" */
+    TUNE_ARGUMENTS /* "num_workers=8, in_order=False" */
+};
+char *tune_set_text(const struct tune_set *set, enum tune_set_form form, char text[TUNE_TEXT]);
 /* "8", "True" */
 char *tune_value(int knob, int value, char *text, size_t size);
 
@@ -190,8 +188,8 @@ void tune_add_run(struct tune_sample *sample, const struct tune_run *r);
  * and said on notes (NULL: nowhere). Of a loader that the report is not about nothing is predicted. */
 pp_status tune_plan(struct tune_session *s, const struct pp_opt_list *tries, FILE *notes, struct pp_err *err);
 
-/* The prediction of a candidate of which a part was not applied. */
-void tune_predict_again(struct tune_session *s, struct tune_candidate *c);
+/* The predictions of n candidates, from the baseline; of a change that no replay knows it stays as it is. */
+pp_status tune_predict(const struct tune_session *s, struct tune_candidate *c, int n, struct pp_err *err);
 
 /* ---- tune_result.c ---- */
 

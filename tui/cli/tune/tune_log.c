@@ -216,17 +216,6 @@ pp_status tune_set_parse(const char *text, struct tune_set *set, struct pp_err *
     }
 }
 
-int tune_set_of_change(const char *change, struct tune_set *set)
-{
-    struct pp_err err;
-    return change && tune_set_parse(change, set, &err) == PP_OK;
-}
-
-int tune_set_equal(const struct tune_set *a, const struct tune_set *b)
-{
-    return memcmp(a->value, b->value, sizeof(a->value)) == 0;
-}
-
 char *tune_value(int knob, int value, char *text, size_t size)
 {
     if (pp_knob_rows[knob].kind == PP_KNOB_SWITCH)
@@ -236,7 +225,7 @@ char *tune_value(int knob, int value, char *text, size_t size)
     return text;
 }
 
-static char *join(const struct tune_set *set, char text[TUNE_TEXT], int as_arguments)
+char *tune_set_text(const struct tune_set *set, enum tune_set_form form, char text[TUNE_TEXT])
 {
     char value[16];
     size_t n = 0;
@@ -244,22 +233,12 @@ static char *join(const struct tune_set *set, char text[TUNE_TEXT], int as_argum
     for (int k = 0; k < PP_KNOBS_TUNED && n < TUNE_TEXT; k++) {
         if (set->value[k] < 0)
             continue;
-        if (as_arguments)
+        if (form == TUNE_ARGUMENTS)
             tune_value(k, set->value[k], value, sizeof(value));
         else
             snprintf(value, sizeof(value), "%d", set->value[k]);
-        n += (size_t)snprintf(text + n, TUNE_TEXT - n, "%s%s=%s", n ? (as_arguments ? ", " : ",") : "",
-                              pp_knob_rows[k].name, value);
+        n += (size_t)snprintf(text + n, TUNE_TEXT - n, "%s%s=%s",
+                              n ? (form == TUNE_ARGUMENTS ? ", " : ",") : "", pp_knob_rows[k].name, value);
     }
     return text;
-}
-
-char *tune_set_words(const struct tune_set *set, char text[TUNE_TEXT])
-{
-    return join(set, text, 0);
-}
-
-char *tune_set_arguments(const struct tune_set *set, char text[TUNE_TEXT])
-{
-    return join(set, text, 1);
 }

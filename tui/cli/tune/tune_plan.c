@@ -42,18 +42,17 @@ static struct tune_candidate *add_candidate(struct tune_session *s, struct tune_
     if (!left)
         return NULL;
     for (int i = 0; i < s->candidates; i++)
-        if (tune_set_equal(&s->candidate[i].set, &set))
+        if (memcmp(&s->candidate[i].set, &set, sizeof(set)) == 0)
             return NULL;
     struct tune_candidate *c = &s->candidate[s->candidates++];
     *c = (struct tune_candidate){.set = set, .predicted = {NAN, NAN, NAN}, .measured = {NAN, NAN, NAN}};
-    tune_set_arguments(&set, c->words);
+    tune_set_text(&set, TUNE_ARGUMENTS, c->words);
     return c;
 }
 
 /* ---- as asked ---- */
 
-/* Of n candidates. */
-static pp_status predict(const struct tune_session *s, struct tune_candidate *c, int n, struct pp_err *err)
+pp_status tune_predict(const struct tune_session *s, struct tune_candidate *c, int n, struct pp_err *err)
 {
     struct pp_source source;
     struct pp_timeline timeline = {0};
@@ -91,14 +90,6 @@ static pp_status predict(const struct tune_session *s, struct tune_candidate *c,
     return st;
 }
 
-void tune_predict_again(struct tune_session *s, struct tune_candidate *c)
-{
-    struct pp_err err;
-    c->predicted = (struct tune_gain){NAN, NAN, NAN};
-    if (!s->is_other)
-        (void)predict(s, c, 1, &err);
-}
-
 pp_status tune_plan(struct tune_session *s, const struct pp_opt_list *tries, FILE *notes, struct pp_err *err)
 {
     struct pp_report *report = NULL;
@@ -119,7 +110,7 @@ pp_status tune_plan(struct tune_session *s, const struct pp_opt_list *tries, FIL
     size_t n = st == PP_OK && !tries->n && !s->is_other ? report->verdict.n_fixes : 0;
     for (size_t i = 0; i < n && s->candidates < TUNE_FIXES_MAX; i++) {
         const struct pp_report_fix *f = &report->verdict.fixes[i];
-        if (!(f->gain >= WORTH_A_RUN) || !tune_set_of_change(f->set, &set))
+        if (!(f->gain >= WORTH_A_RUN) || !f->set || tune_set_parse(f->set, &set, NULL) != PP_OK)
             continue;
         struct tune_gain gain = {f->gain, f->low, f->high};
         struct tune_candidate *c = add_candidate(s, set, notes, &refused);
@@ -127,8 +118,8 @@ pp_status tune_plan(struct tune_session *s, const struct pp_opt_list *tries, FIL
             c->predicted = gain;
         else if (refused && !s->left_out[0])
             snprintf(s->left_out, sizeof(s->left_out), "%s is predicted to gain %s, but %s",
-                     tune_set_arguments(&set, words), tune_percent(&gain, predicted, sizeof(predicted)),
-                     refused);
+                     tune_set_text(&set, TUNE_ARGUMENTS, words),
+                     tune_percent(&gain, predicted, sizeof(predicted)), refused);
     }
     for (int i = 0; i < tries->n && st == PP_OK; i++) {
         st = tune_set_parse(tries->item[i], &set, err);
@@ -137,7 +128,7 @@ pp_status tune_plan(struct tune_session *s, const struct pp_opt_list *tries, FIL
     }
     if (st == PP_OK && tries->n && s->candidates && !s->is_other) {
         struct pp_err why; /* a recording that cannot be replayed is measured all the same */
-        if (predict(s, s->candidate, s->candidates, &why) != PP_OK && notes)
+        if (tune_predict(s, s->candidate, s->candidates, &why) != PP_OK && notes)
             fprintf(notes, "predicted  nothing: %s\n", why.text);
     }
     pp_report_free(report);

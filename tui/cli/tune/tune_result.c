@@ -83,7 +83,7 @@ static char *line_of(const struct tune_session *s, const struct tune_candidate *
     for (int k = 0; k < PP_KNOBS_TUNED; k++)
         if (set.value[k] < 0 && s->loader->value[k] != pp_knob_rows[k].usual)
             set.value[k] = s->loader->value[k];
-    snprintf(text, 2 * TUNE_TEXT, "DataLoader(..., %s)", tune_set_arguments(&set, arguments));
+    snprintf(text, 2 * TUNE_TEXT, "DataLoader(..., %s)", tune_set_text(&set, TUNE_ARGUMENTS, arguments));
     return text;
 }
 
@@ -313,15 +313,6 @@ double tune_spread(const struct tune_sample *samples, size_t n, size_t *freedom)
     return *freedom ? sqrt(squares / (double)*freedom) : NAN;
 }
 
-/* The variance of mean_log, as far as the runs know it themselves. */
-static double within(const struct tune_sample *s)
-{
-    double sum = 0;
-    for (size_t i = 0; i < s->n; i++)
-        sum += isnan(s->noise[i]) ? 0 : s->noise[i] * s->noise[i];
-    return sum / (double)(s->n * s->n);
-}
-
 struct tune_gain tune_gain_of(const struct tune_sample *base, const struct tune_sample *changed,
                               double spread, size_t freedom)
 {
@@ -332,7 +323,15 @@ struct tune_gain tune_gain_of(const struct tune_sample *base, const struct tune_
     double between = freedom ? (freedom < T_ROWS ? t90[freedom] : z90) * spread *
                                    sqrt(1.0 / (double)base->n + 1.0 / (double)changed->n)
                              : 0;
-    double half = fmax(between, z90 * sqrt(within(base) + within(changed)));
+    double within = 0; /* the variance of both means, as far as the runs know it themselves */
+    for (int side = 0; side < 2; side++) {
+        const struct tune_sample *s = side ? changed : base;
+        double sum = 0;
+        for (size_t i = 0; i < s->n; i++)
+            sum += isnan(s->noise[i]) ? 0 : s->noise[i] * s->noise[i];
+        within += sum / (double)(s->n * s->n);
+    }
+    double half = fmax(between, z90 * sqrt(within));
     g.gain = exp(estimate) - 1;
     if (half > 0) {
         g.low = exp(estimate - half) - 1;

@@ -13,8 +13,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+static const struct timespec tick = {.tv_nsec = 100000000};
 enum {
-    TICK_MS = 100,
     LOOK_TICKS = 5,  /* the recording is looked into so often */
     GONE_TICKS = 20, /* after SIGKILL */
     BATCHES_LEAST = 10
@@ -68,11 +68,6 @@ static void end_further(struct ending *e, const struct tune_job *job, struct tun
     e->next_ns = now + (e->sent == SIGNALS ? EXEC_ENDS_NS : job->grace_ns);
 }
 
-static void wait_a_tick(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = TICK_MS * 1000000L}, NULL);
-}
-
 /* A rank's recording has a name of its own beside that of the run. */
 static int has_ranks(const struct tune_job *job, const char *name)
 {
@@ -113,7 +108,7 @@ static int watch_over(const struct tune_job *job, const struct tune_ask *ask, st
         }
         if (ends)
             end_further(&ending, job, r, notes);
-        wait_a_tick();
+        nanosleep(&tick, NULL);
     }
     /* exec has ended. What the program left running would slow the next run down, and has its grace as well:
      * a child that still saves its checkpoint, what still uploads to a tracker. */
@@ -125,10 +120,10 @@ static int watch_over(const struct tune_job *job, const struct tune_ask *ask, st
             job_group_visit(&e->group, JOB_ALL, signals[e->sent++], NULL);
             e->next_ns = pp_now_ns() + job->grace_ns;
         }
-        wait_a_tick();
+        nanosleep(&tick, NULL);
     }
     for (int i = 0; i < GONE_TICKS && job_group_visit(&e->group, JOB_ALL, 0, NULL); i++)
-        wait_a_tick();
+        nanosleep(&tick, NULL);
     if (r->end == TUNE_END_ITSELF && has_ranks(job, ask->name))
         r->end = TUNE_END_RANKS;
     return status;
@@ -217,7 +212,7 @@ static void write_notes(const struct tune_run *r, const struct tune_set *set, co
     if (r->signal)
         notes[n++] = (struct pp_note){"signal", sent};
     if (set) {
-        notes[n++] = (struct pp_note){"override", tune_set_words(set, words)};
+        notes[n++] = (struct pp_note){"override", tune_set_text(set, TUNE_WORDS, words)};
         notes[n++] = (struct pp_note){"loader", of->dataset};
     }
     for (int k = 0; set && k < PP_KNOBS_TUNED; k++) {
@@ -246,7 +241,7 @@ pp_status tune_run_make(const struct tune_job *job, const struct tune_ask *ask, 
     snprintf(r->log, sizeof(r->log), "%s/%s.log", job->dir, ask->name);
     snprintf(notes, sizeof(notes), "%s/%s.loaders", job->dir, ask->name);
     int n = ask->set ? asprintf(&override, "log=%s\nset=%s\nmade=%u\nlike=%s", notes,
-                                tune_set_words(ask->set, set), ask->of->made, ask->of->like)
+                                tune_set_text(ask->set, TUNE_WORDS, set), ask->of->made, ask->of->like)
                      : asprintf(&override, "log=%s", notes);
     if (n < 0)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory");

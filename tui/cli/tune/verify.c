@@ -77,9 +77,9 @@ struct verify {
     struct tune_set put_back;        /* arguments of FILE that the edited job has not */
     struct tune_loader loader;       /* of the edited job */
     struct tune_sample before, after;
-    struct tune_gain measured;
-    double stall_before, stall_after; /* NAN: not known */
-    int bound_after;                  /* the edited job's report: it still waits for its input */
+    struct tune_gain measured, predicted; /* predicted: of fix */
+    double stall_before, stall_after;     /* NAN: not known */
+    int bound_after;                      /* the edited job's report: it still waits for its input */
     struct verify_check check[VERIFY_CHECKS];
     int differ;
     char why[400];
@@ -197,7 +197,8 @@ static pp_status run_all(struct verify *v, struct pp_err *err)
         for (int k = 0; k < PP_KNOBS_TUNED; k++)
             made.value[k] = v->put_back.value[k] < 0 ? -1 : v->loader.value[k];
         for (size_t i = 0; i < verdict->n_fixes && !v->fix; i++)
-            if (tune_set_of_change(verdict->fixes[i].set, &set) && tune_set_equal(&set, &made))
+            if (verdict->fixes[i].set && tune_set_parse(verdict->fixes[i].set, &set, NULL) == PP_OK &&
+                memcmp(&set, &made, sizeof(set)) == 0)
                 v->fix = &verdict->fixes[i];
     }
     for (int i = 1;
@@ -233,13 +234,6 @@ static void print_rates(const char *label, const struct tune_sample *s, double s
     fputc('\n', out);
 }
 
-static const char *predicted_text(const struct verify *v, char *text, size_t size)
-{
-    const struct pp_report_fix *f = v->fix;
-    return tune_percent(&(struct tune_gain){f ? f->gain : NAN, f ? f->low : NAN, f ? f->high : NAN}, text,
-                        size);
-}
-
 static void print_text(const struct verify *v, FILE *out)
 {
     char gain[64], predicted[64], set[TUNE_TEXT], *dir = pp_text_plain(v->job.dir);
@@ -247,12 +241,12 @@ static void print_text(const struct verify *v, FILE *out)
         fputs("Before:    is what --before runs\n", out);
     else if (v->before.n)
         fprintf(out, "Put back:  %s, for the runs of the job as it was\n",
-                tune_set_arguments(&v->put_back, set));
+                tune_set_text(&v->put_back, TUNE_ARGUMENTS, set));
     print_rates("As it was:", &v->before, v->stall_before, out);
     print_rates("Edited:", &v->after, v->stall_after, out);
     if (!isnan(v->measured.gain))
         fprintf(out, "Gain:      %s measured, %s predicted\n", tune_percent(&v->measured, gain, sizeof(gain)),
-                predicted_text(v, predicted, sizeof(predicted)));
+                tune_percent(&v->predicted, predicted, sizeof(predicted)));
     for (int i = 0; v->after.n && i < VERIFY_CHECKS; i++)
         if (!v->check[i].same)
             fprintf(out, "Work:      %s was %s and is %s\n", v->check[i].name, v->check[i].before,
@@ -280,8 +274,8 @@ static void print_md(const struct verify *v, FILE *out)
         if (!v->check[i].same && i > 0) /* the data set's name is a stranger's */
             fprintf(out, "| %s | %s | %s |\n", v->check[i].name, v->check[i].before, v->check[i].after);
     fprintf(out, "\nGain: %s measured, %s predicted; %zu and %zu runs.\n",
-            tune_percent(&v->measured, gain, sizeof(gain)), predicted_text(v, predicted, sizeof(predicted)),
-            v->before.n, v->after.n);
+            tune_percent(&v->measured, gain, sizeof(gain)),
+            tune_percent(&v->predicted, predicted, sizeof(predicted)), v->before.n, v->after.n);
 }
 
 static void put_side(struct pp_json *j, const char *key, const struct tune_sample *s, double stall)
@@ -295,17 +289,14 @@ static void put_side(struct pp_json *j, const char *key, const struct tune_sampl
 
 static void print_json(const struct verify *v, FILE *out)
 {
-    const struct pp_report_fix *f = v->fix;
     struct pp_json j;
     pp_json_begin(&j, out, 2);
     pp_json_object(&j);
     pp_json_put_str(&j, "schema", "pipeprobe.verify/1");
     pp_json_put_str(&j, "outcome", outcomes[v->outcome].code);
     pp_json_put_str(&j, "why", v->why[0] ? v->why : NULL);
-    const struct tune_gain predicted = f ? (struct tune_gain){f->gain, f->low, f->high}
-                                         : (struct tune_gain){NAN, NAN, NAN};
     tune_put_gain(&j, "measured", &v->measured);
-    tune_put_gain(&j, "predicted", &predicted);
+    tune_put_gain(&j, "predicted", &v->predicted);
     put_side(&j, "before", &v->before, v->stall_before);
     put_side(&j, "after", &v->after, v->stall_after);
     pp_json_put_array(&j, "same_work");
@@ -387,7 +378,7 @@ static int verify_main(int argc, char **argv)
     v->o = &o;
     v->recording = argv[0];
     v->outcome = INCONCLUSIVE;
-    v->measured = (struct tune_gain){NAN, NAN, NAN};
+    v->measured = v->predicted = (struct tune_gain){NAN, NAN, NAN};
     v->stall_before = v->stall_after = NAN;
     for (int k = 0; k < PP_KNOBS_TUNED; k++)
         v->put_back.value[k] = -1;
@@ -396,6 +387,8 @@ static int verify_main(int argc, char **argv)
         interrupt_catch(INTERRUPT_WAKES, NULL);
         st = run_all(v, &err);
     }
+    if (v->fix)
+        v->predicted = (struct tune_gain){v->fix->gain, v->fix->low, v->fix->high};
     if (st == PP_OK)
         (o.json ? print_json : o.md ? print_md : print_text)(v, stdout);
     code = st == PP_OK ? outcomes[v->outcome].exit : pp_cli_fail(&pp_cmd_verify, &err);

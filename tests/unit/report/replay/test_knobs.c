@@ -113,7 +113,7 @@ static void is_tried(const struct pp_knob *knob, const char *name)
     snprintf(text, sizeof(text), "%s=%s", name, value_of(knob));
     assert_int_equal(tune_set_parse(text, &set, &err), PP_OK);
     snprintf(text, sizeof(text), "%s=%s", knob->name, value_of(knob));
-    assert_string_equal(tune_set_arguments(&set, arguments), text);
+    assert_string_equal(tune_set_text(&set, TUNE_ARGUMENTS, arguments), text);
 }
 
 static int has_option(const struct pp_command *cmd, const char *name)
@@ -301,7 +301,7 @@ static void num_workers_may_be_none(void **state)
     assert_non_null(strstr(err.text, "a whole number from 0 to 1024"));
     assert_int_equal(pp_knobs_set(&k, &costs, "prefetch=0", &err), PP_E_USAGE);
     assert_int_equal(tune_set_parse("num_workers=0", &set, &err), PP_OK);
-    assert_string_equal(tune_set_arguments(&set, text), "num_workers=0");
+    assert_string_equal(tune_set_text(&set, TUNE_ARGUMENTS, text), "num_workers=0");
     assert_int_equal(tune_set_parse("prefetch_factor=0", &set, &err), PP_E_USAGE);
 }
 
