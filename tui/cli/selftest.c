@@ -150,15 +150,6 @@ static void put_line(const struct stall *s, const struct result *r)
     fflush(stdout);
 }
 
-static void put_levels(struct pp_json *j, const char *key, const char *l0, const char *l1, const char *l2)
-{
-    pp_json_put_object(j, key);
-    pp_json_put_str(j, "l0", l0 && *l0 ? l0 : NULL);
-    pp_json_put_str(j, "l1", l1 && *l1 ? l1 : NULL);
-    pp_json_put_str(j, "l2", l2 && *l2 ? l2 : NULL);
-    pp_json_object_end(j);
-}
-
 static int is_judged(const struct result *r)
 {
     return r->err.code == PP_OK && !r->others;
@@ -167,6 +158,7 @@ static int is_judged(const struct result *r)
 static void put_json(const struct result *results, const struct options *o, double busy, const char *largest,
                      int right, int wrong, int not_run)
 {
+    static const char *const names[] = {"l0", "l1", "l2"};
     struct pp_json j;
     pp_json_begin(&j, stdout, 2);
     pp_json_object(&j);
@@ -186,8 +178,13 @@ static void put_json(const struct result *results, const struct options *o, doub
         pp_json_object(&j);
         pp_json_put_str(&j, "name", stalls[i].name);
         pp_json_put_str(&j, "options", stalls[i].options);
-        put_levels(&j, "expected", stalls[i].l0, stalls[i].l1, stalls[i].l2);
-        put_levels(&j, "found", r->l0, r->l1, r->l2);
+        const char *const levels[2][3] = {{stalls[i].l0, stalls[i].l1, stalls[i].l2}, {r->l0, r->l1, r->l2}};
+        for (int side = 0; side < 2; side++) {
+            pp_json_put_object(&j, side ? "found" : "expected");
+            for (int k = 0; k < 3; k++)
+                pp_json_put_str(&j, names[k], levels[side][k] && *levels[side][k] ? levels[side][k] : NULL);
+            pp_json_object_end(&j);
+        }
         pp_json_key(&j, "right");
         is_judged(r) ? pp_json_bool(&j, r->right) : pp_json_null(&j);
         pp_json_put_num(&j, "data_wait_share", judged ? r->wait : NAN);

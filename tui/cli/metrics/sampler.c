@@ -4,7 +4,6 @@
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "probe/base/pace.h"
-#include "probe/base/text.h"
 #include "report/build/build.h"
 #include "report/render/render.h"
 #include "tui/dash/verdict.h"

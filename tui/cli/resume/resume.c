@@ -118,7 +118,8 @@ static pp_status judge_recordings(const struct options *o, const char *const *op
                     start[i].rank[k].hashed ? start[0].rank[0].path : start[i].rank[k].path);
     uint32_t lag = st == PP_OK ? pp_resume_lag(&start[0].rank[0]) : 0;
     for (int i = 0; i < n && st == PP_OK; i++)
-        resume_start_finish(&start[i], lag);
+        for (size_t k = 0; k < start[i].ranks; k++)
+            pp_resume_finish(&start[i].rank[k], lag);
     const struct pp_resume_chain chain = {.name = "k1", .start = start + 1, .starts = (size_t)n - 1};
     if (st == PP_OK)
         st = answer(o, &(struct pp_resume_input){start, 1, &chain, 1, NULL}, code, err);
@@ -184,7 +185,8 @@ static pp_status run_control(struct session *s, const char *name, struct pp_err 
         return st;
     if (!s->controls)
         s->lag = pp_resume_lag(&to->rank[0]);
-    resume_start_finish(to, s->lag);
+    for (size_t i = 0; i < to->ranks; i++)
+        pp_resume_finish(&to->rank[i], s->lag);
     s->controls++;
     if (!s->o->keep)
         resume_run_remove_out(&s->job, name);
@@ -224,7 +226,8 @@ static pp_status run_start(struct session *s, size_t i, struct resume_ask ask, s
     }
     if (st != PP_OK && !unread)
         return st;
-    resume_start_finish(to, s->lag);
+    for (size_t k = 0; k < to->ranks; k++)
+        pp_resume_finish(&to->rank[k], s->lag);
     if (failed)
         snprintf(s->failed[i], sizeof(s->failed[i]), "failed with exit status %d: %s (its output: %s)",
                  d->status, d->words, d->log);

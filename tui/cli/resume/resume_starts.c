@@ -70,12 +70,6 @@ pp_status resume_start_read(const char *path, struct pp_resume_start *out, struc
     return PP_OK;
 }
 
-void resume_start_finish(struct pp_resume_start *s, uint32_t lag)
-{
-    for (size_t i = 0; i < s->ranks; i++)
-        pp_resume_finish(&s->rank[i], lag);
-}
-
 void resume_start_free(struct pp_resume_start *s)
 {
     for (size_t i = 0; i < s->ranks; i++) {

@@ -218,22 +218,6 @@ static pp_status run_all(struct verify *v, struct pp_err *err)
 
 /* ---- output ---- */
 
-static void print_rates(const char *label, const struct tune_sample *s, double stall, FILE *out)
-{
-    char rate[32], share[32], least_text[32], most_text[32];
-    double least, most;
-    if (!s->n)
-        return;
-    tune_range(s, &least, &most);
-    fprintf(out, "%-11s%s samples/s", label, pp_text_rate(rate, sizeof(rate), tune_median(s)));
-    if (s->n > 1)
-        fprintf(out, " (%zu runs, %s to %s)", s->n, pp_text_rate(least_text, sizeof(least_text), least),
-                pp_text_rate(most_text, sizeof(most_text), most));
-    if (!isnan(stall))
-        fprintf(out, ", waits %s of the time", pp_text_share(share, sizeof(share), stall));
-    fputc('\n', out);
-}
-
 static void print_text(const struct verify *v, FILE *out)
 {
     char gain[64], predicted[64], set[TUNE_TEXT], *dir = pp_text_plain(v->job.dir);
@@ -242,8 +226,22 @@ static void print_text(const struct verify *v, FILE *out)
     else if (v->before.n)
         fprintf(out, "Put back:  %s, for the runs of the job as it was\n",
                 tune_set_text(&v->put_back, TUNE_ARGUMENTS, set));
-    print_rates("As it was:", &v->before, v->stall_before, out);
-    print_rates("Edited:", &v->after, v->stall_after, out);
+    for (int is_after = 0; is_after < 2; is_after++) {
+        char rate[32], share[32], least_text[32], most_text[32];
+        const struct tune_sample *s = is_after ? &v->after : &v->before;
+        double least, most, stall = is_after ? v->stall_after : v->stall_before;
+        if (!s->n)
+            continue;
+        tune_range(s, &least, &most);
+        fprintf(out, "%-11s%s samples/s",
+                is_after ? "Edited:" : "As it was:", pp_text_rate(rate, sizeof(rate), tune_median(s)));
+        if (s->n > 1)
+            fprintf(out, " (%zu runs, %s to %s)", s->n, pp_text_rate(least_text, sizeof(least_text), least),
+                    pp_text_rate(most_text, sizeof(most_text), most));
+        if (!isnan(stall))
+            fprintf(out, ", waits %s of the time", pp_text_share(share, sizeof(share), stall));
+        fputc('\n', out);
+    }
     if (!isnan(v->measured.gain))
         fprintf(out, "Gain:      %s measured, %s predicted\n", tune_percent(&v->measured, gain, sizeof(gain)),
                 tune_percent(&v->predicted, predicted, sizeof(predicted)));
@@ -278,15 +276,6 @@ static void print_md(const struct verify *v, FILE *out)
             tune_percent(&v->predicted, predicted, sizeof(predicted)), v->before.n, v->after.n);
 }
 
-static void put_side(struct pp_json *j, const char *key, const struct tune_sample *s, double stall)
-{
-    pp_json_put_object(j, key);
-    pp_json_put_num(j, "samples_per_s", s->n ? tune_median(s) : NAN);
-    pp_json_put_uint(j, "runs", s->n);
-    pp_json_put_num(j, "stall_share", stall);
-    pp_json_object_end(j);
-}
-
 static void print_json(const struct verify *v, FILE *out)
 {
     struct pp_json j;
@@ -297,8 +286,14 @@ static void print_json(const struct verify *v, FILE *out)
     pp_json_put_str(&j, "why", v->why[0] ? v->why : NULL);
     tune_put_gain(&j, "measured", &v->measured);
     tune_put_gain(&j, "predicted", &v->predicted);
-    put_side(&j, "before", &v->before, v->stall_before);
-    put_side(&j, "after", &v->after, v->stall_after);
+    for (int is_after = 0; is_after < 2; is_after++) {
+        const struct tune_sample *s = is_after ? &v->after : &v->before;
+        pp_json_put_object(&j, is_after ? "after" : "before");
+        pp_json_put_num(&j, "samples_per_s", s->n ? tune_median(s) : NAN);
+        pp_json_put_uint(&j, "runs", s->n);
+        pp_json_put_num(&j, "stall_share", is_after ? v->stall_after : v->stall_before);
+        pp_json_object_end(&j);
+    }
     pp_json_put_array(&j, "same_work");
     for (int i = 0; v->after.n && i < VERIFY_CHECKS; i++) {
         pp_json_object(&j);
