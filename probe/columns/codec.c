@@ -116,7 +116,7 @@ pp_status pp_codec_ready(enum pp_codec codec, struct pp_err *err)
 
 int pp_codec_unpack(enum pp_codec codec, const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size)
 {
-    if (codecs[codec].unpack)
+    if (codec != PP_CODEC_NONE)
         return codecs[codec].unpack(in, in_size, out, out_size);
     if (in_size != out_size)
         return -1;

@@ -5,7 +5,8 @@
 
 void pp_value_release(struct pp_value *v)
 {
-    pp_pages_put(v->pages, v->page);
+    if (v->page)
+        pp_pages_put(v->pages, v->page);
     free(v->hold);
     v->page = NULL;
     v->hold = NULL;

@@ -104,11 +104,12 @@ CHECKED(ssize_t, __recvfrom_chk,
 
 SHOWN size_t fread(void *buf, size_t size, size_t n, FILE *f)
 {
-    int counts = is_counting();
-    uint64_t from = counts ? pp_now_ns() : 0;
-    size_t out = real.fread ? real.fread(buf, size, n, f) : fread_unlocked(buf, size, n, f);
-    if (!counts)
-        return out;
+#define FORWARD (real.fread ? real.fread(buf, size, n, f) : fread_unlocked(buf, size, n, f))
+    if (!is_counting())
+        return FORWARD;
+    uint64_t from = pp_now_ns();
+    size_t out = FORWARD;
+#undef FORWARD
     int before = errno, fd = fileno(f);
     errno = before;
     enum fd_kind kind = fd < 0 ? FD_FILE : fds_kind(fd);

@@ -149,7 +149,7 @@ timed_call iterator_index;    /* _next_index, which draws: what the next batch i
 timed_call iterator_received; /* _get_data: (number of a batch, the batch) */
 timed_call iterator_loads;    /* what came from another process becomes objects: time of the wait it ends */
 /* __next__ counts the batches that are made: pipeprobe_hooks.py has looked. */
-extern int iterator_depths_are_known;
+extern int iterator_depths_are_known __attribute__((visibility("hidden")));
 
 /* ---- queues.c ---- */
 
@@ -203,7 +203,7 @@ timed_call handover_resolve; /* a Future's set_result: as put */
 timed_call steps_save; /* torch.save: a span of the thread that takes the batches */
 /* The waits for other ranks are on the host, and all of them are seen: the job's collectives end when their
  * calls do, until one does not. Under the interpreter's lock. */
-extern int steps_waits_are_seen;
+extern int steps_waits_are_seen __attribute__((visibility("hidden")));
 timed_call steps_collective; /* a call that waits for the other ranks */
 timed_call steps_state;      /* state is saved or restored: the callback gives its number */
 /* Its thread is the trainer; the end of it waits for other ranks. The callback is called with the arguments

@@ -185,11 +185,11 @@ int record_order_batch(const struct record_iteration *it, uint64_t n)
 void record_order_sample(uint64_t sample)
 {
     order.used = (size_t)(pp_sample_list_put(order.buf + order.used, sample, &order.last) - order.buf);
-    if (--order.left)
-        return;
-    order.head.batches++;
-    order.head.samples += order.n;
-    put_head();
+    if (order.left && --order.left == 0) {
+        order.head.batches++;
+        order.head.samples += order.n;
+        put_head();
+    }
 }
 
 void record_order_unknown(const struct record_iteration *it, int begun)
