@@ -338,7 +338,7 @@ pp_status pp_rows_read(const struct pp_source *s, struct pp_arena *arena, struct
         status = s->each_meta(s->ctx, "chosen", on_note, &g, err);
     if (status == PP_OK)
         status = pp_rows_loaders(s, arena, r, err);
-    if (status == PP_OK)
+    if (status == PP_OK && s->each_queue)
         status = s->each_queue(s->ctx, on_queue, &g, err);
     if (status == PP_OK)
         status = s->each_error(s->ctx, on_error, &g, err);

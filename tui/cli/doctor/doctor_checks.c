@@ -338,13 +338,14 @@ const size_t pp_checks_n = sizeof(pp_checks) / sizeof(pp_checks[0]);
 int pp_check_run(const struct pp_check *c, const char *only, struct pp_finding *f)
 {
     const struct pp_collector *row = c->collector;
-    const char *missing = c->sink ? c->sink->missing() : NULL, *name = row ? row->name : c->name;
+    const char *name = row ? row->name : c->name;
     size_t n = strlen(name);
     int wanted = !only;
     for (const char *at = only; at && !wanted; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
         wanted = strncmp(at, name, n) == 0 && (at[n] == '\0' || at[n] == ',');
     if (!wanted)
         return 0;
+    const char *missing = c->sink ? c->sink->missing() : NULL;
     *f = (struct pp_finding){.name = name};
     if (row && !row->available)
         snprintf(f->value, sizeof(f->value), "%s", row->found);

@@ -35,7 +35,6 @@ void run_record_follow(struct run_record *r, struct pp_loader *loader);
  * file stays readable whatever fails; err says what is missing. */
 pp_status run_record_end(struct run_record *r, const struct pp_loader_result *result, const char *outcome,
                          struct pp_err *err);
-/* The run never began: nothing of its recording is left. */
 /* The names of the slowest samples that the report of a finished recording lists, into the recording, before
  * anybody makes a page of it. Nothing is said where that fails: they have numbers. */
 struct pp_dataset;
