@@ -325,8 +325,10 @@ static enum pp_sent mlflow_send(void *self, const char *text, size_t n, struct p
         char path[400];
         size_t size = 0;
         char *html = p->run.artifacts[0] ? p->fetch(p->ctx, PP_SINK_PAGE, &size) : NULL;
-        struct pp_client_request put = {
-            .method = "PUT", .headers = {"Content-Type: text/html; charset=utf-8"}, .body = html, .n = size};
+        struct pp_client_request put = {.method = "PUT",
+                                        .headers = {"Content-Type: text/html; charset=utf-8"},
+                                        .body = html,
+                                        .n = size};
         page = PP_SENT_NOT;
         snprintf(path, sizeof(path), "mlflow-artifacts/artifacts/%s/pipeprobe/report.html", p->run.artifacts);
         if (html)
