@@ -85,7 +85,7 @@ static pp_status make_stall(const struct stall *s, const struct options *o, stru
     for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
         again_add(&a, word, NULL);
     again_add(&a, r->file, NULL);
-    snprintf(said, sizeof(said), "%s.said", r->file);
+    snprintf(said, sizeof(said), "%.*s.said", PATH_MAX, r->file);
     a.errors = pp_io_open(said, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     int words = a.errors, status = 0;
     a.failed = words < 0 ? errno : 0;
