@@ -205,7 +205,7 @@ enum { OWN = sizeof(own) / sizeof(*own), WORDS = sizeof(words) / sizeof(*words) 
 
 static const char *replace_all(const char *text, const char *from, const char *to, struct pp_arena *arena)
 {
-    const char *at = text ? strstr(text, from) : NULL;
+    const char *at = text && to ? strstr(text, from) : NULL; /* to NULL: there was no memory for it */
     while (at) {
         size_t before = (size_t)(at - text) + strlen(to);
         text = pp_arena_printf(arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
