@@ -127,7 +127,7 @@ static pp_status read_head(const struct place *at, uint64_t offset, struct pp_pa
 static pp_status make_dictionary(void *ctx, struct pp_page **out, struct pp_err *err)
 {
     struct place at = *(const struct place *)ctx;
-    struct pp_parquet_page_head head;
+    struct pp_parquet_page_head head = {0};
     struct pp_parquet_dictionary *d = NULL;
     uint64_t began_ns = pp_now_ns();
     uint8_t *buf = NULL;

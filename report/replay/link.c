@@ -345,7 +345,10 @@ double pp_request_link(const struct pp_transfer *t, size_t n)
     double link = share && alone && v && e ? 0 : NAN, off_link, off_alone;
     for (size_t i = 0; i < n && link == 0; i++) {
         e[2 * i] = (struct event){t[i].start_ns, i, 1};
-        e[2 * i + 1] = (struct event){fmax(t[i].end_ns, t[i].start_ns + 1), i, 0};
+        /* Its end comes behind its beginning, however large both are. */
+        e[2 * i + 1] = (struct event){fmax(t[i].end_ns,
+                                           fmax(t[i].start_ns + 1, nextafter(t[i].start_ns, INFINITY))),
+                                      i, 0};
         alone[i] = fmax(t[i].end_ns - t[i].start_ns, 1);
     }
     if (link == 0 && n >= FEWEST) {
