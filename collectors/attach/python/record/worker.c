@@ -169,8 +169,8 @@ void record_sample_begin(struct record_local *l)
     /* Also where the library was left out on purpose: then the report says so once. */
     if (s->reads == &s->own_reads && !__atomic_exchange_n(&noted, 1, __ATOMIC_RELAXED))
         record_note("reads are not timed"); /* the words that report/findings/hooks.c knows */
-    int follows = l->slot >= 0 || (l->consumer.taking && w->place); /* the one before, and has what that
-                                                                     * waited when it was done */
+    /* the one before, or a wait, and has what that waited when it was done */
+    int follows = l->slot >= 0 || (l->consumer.taking && w->place) || l->loop.making;
     if (!follows || !w->worth_cpu || !w->at.cpu_ns)
         w->at = record_now(&w->lane, w->worth_cpu);
     /* Of a pool's thread the others are no helpers: they make samples of their own. */
