@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.." || exit 1
 # Limits go down, but for what a user can see or do anew: causes and records of PyTorch jobs (network, threads, memory, bytes, the sampler, failures, order,
 # time between epochs, the line of a slow step), predictions for other loaders.
 # 6,600 functions were 6,610: their rate rose where lines went that are of no function (includes, the heads of commands).
-most_lines=142357
+most_lines=142361
 most_functions_per_1000=41.8
 most_lines_of_a_file=600
 sources() { find include probe collectors report tui -name '*.c' -o -name '*.h' -o -name '*.def' | sort; }

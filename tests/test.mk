@@ -127,6 +127,12 @@ bench-lines: deps-test
 	$(Q)python3 tests/bench/lines/planted.py $(B)/pipeprobe $(or $(JOBS_N),60) $(or $(SECONDS),30)
 	$(Q)python3 tests/bench/lines/throughput.py $(B)/pipeprobe 12 30
 
+# What attach says of 20 running field jobs from outside, beside what exec records of the same runs (17 min). ONLY, FIELD_PYTHON.
+.PHONY: bench-outside
+bench-outside: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all
+	$(Q)SCRIPT=tests/bench/lines/outside.py $(if $(FIELD_PYTHON),FIELD_PYTHON='$(FIELD_PYTHON)') bash tests/field/field.sh $(ONLY)
+
 # Changes of a DataLoader that is being iterated (exec --tune): order, contents and random numbers of 12 cases and SEED plans each are those of a run
 # without. PYTHONS are those to try.
 .PHONY: bench-live

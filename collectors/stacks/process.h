@@ -75,6 +75,11 @@ struct pp_pace {
     uint64_t measured_ns, measured_cpu_ns;
 };
 
+/* Of the thread that looks. Where the job uses all CPUs, a thread that wakes may wait for one that is free:
+ * then a worker sleeps, and more looks would be at its sleep than are. From Linux 6.12 on, one that asks for
+ * short turns has the next one at once (sched(7), sched_setattr(2)); before, this changes nothing. */
+void pp_take_short_turns(void);
+/* Takes short turns. */
 struct pp_pace pp_pace_begin(double hz, double share, uint64_t now_ns);
 /* After a look; cpu_ns: what the thread has used since it began. */
 void pp_pace_adapt(struct pp_pace *p, uint64_t now_ns, uint64_t cpu_ns);

@@ -19,8 +19,6 @@
 #include <pipeprobe/ring.h>
 
 #include <fcntl.h>
-#include <sched.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define PROCESSES 512
@@ -28,7 +26,6 @@
 #define HELD_POLLS 3   /* until a process that has recorded nothing is taken for none of the job's */
 #define DENSE_NS UINT64_C(30000000000)
 #define LATE_NS UINT64_C(5000000)
-#define SHORT_TURN_NS 100000u             /* the shortest that Linux gives */
 #define LOOK_NS UINT64_C(400000000)       /* for new processes: workers may live for one epoch */
 #define CHILDLESS_NS UINT64_C(2000000000) /* between looks for children of a process that had none */
 #define HELPER_WAKES \
@@ -148,30 +145,10 @@ static void sample_all(struct stacks *s, int is_late)
     }
 }
 
-/* Where the job uses all CPUs, a thread that wakes may wait for one that is free: then a worker sleeps, and
- * more samples would be of its sleep than are. From Linux 6.12 on, one that asks for short turns has the next
- * one at once (sched(7), sched_setattr(2)); before, this changes nothing. */
-static void take_short_turns(void)
-{
-    struct {
-        uint32_t size, policy;
-        uint64_t flags;
-        int32_t nice;
-        uint32_t priority;
-        uint64_t turn_ns, deadline, period;
-        uint32_t clamp[2];
-    } a = {.size = sizeof(a)};
-    if (syscall(SYS_sched_getattr, 0, &a, sizeof(a), 0) == 0 && a.policy == SCHED_OTHER) {
-        a.turn_ns = SHORT_TURN_NS;
-        syscall(SYS_sched_setattr, 0, &a, 0);
-    }
-}
-
 /* The lock is held but for the waits: the one that polls takes it for a moment only. */
 static void *sampler_main(void *arg)
 {
     struct stacks *s = arg;
-    take_short_turns();
     uint64_t begin = pp_now_ns(), looked = 0;
     const uint64_t dense_until = begin + DENSE_NS;
     struct pp_pace pace = pp_pace_begin(PP_STACKS_DENSER * s->hz, PP_STACKS_DENSER * PP_STACKS_SHARE, begin);

@@ -186,10 +186,12 @@ static void on_counter(void *ctx, const char *name, double value)
 static void look_until(uint64_t ns, struct attach_stacks *s, const struct attach_rows *r,
                        const struct attach_enter *e)
 {
+    if (e->state == ATTACH_OUTSIDE) /* else threads that record may be begun from this one */
+        pp_take_short_turns();
     while (s && e->state != ATTACH_INSIDE && !interrupt_asked() && s->due_ns < ns) {
         sleep_until(s->due_ns);
-        /* One look at the job and at the workers that rows know. */
-        /* At a random moment of each period, so that no look keeps step with the job. */
+        /* One look at the job and at the workers that rows know, at a random moment of each period, so that
+         * no look keeps step with the job. */
         const uint64_t period = UINT64_C(1000000000) / ATTACH_STACKS_HZ, now = pp_now_ns();
         s->period_begins += period;
         if (s->period_begins + period < now)
