@@ -14,8 +14,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Runs of half a millisecond, so that some of them are left alone also on a busy machine, and a rest between
- * them: where the core's other hardware thread is someone else's, spells of some ten milliseconds go at half
+/* A run takes half a millisecond: on a busy machine, too, some runs are not interrupted. A rest is between
+ * them: where someone else has the core's other hardware thread, spells of some ten milliseconds go at half
  * the speed. A thread's ring is the one a program gets, 64 Ki spans. */
 enum { LAPS = 40000, RUNS = 50, REST_NS = 4000000, STREAM_SPANS = 40000000 };
 

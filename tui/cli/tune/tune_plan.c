@@ -5,8 +5,8 @@
 
 #define WORTH_A_RUN 0.03
 
-/* Takes out of set what the loader does not take or has already; *refused: why. NULL: nothing is left, or it
- * is there already. */
+/* Takes out of set what the loader does not take, or has already; *refused says why. NULL: nothing is left,
+ * or the candidate was added before. */
 static struct tune_candidate *add_candidate(struct tune_session *s, struct tune_set set, FILE *notes,
                                             const char **refused)
 {

@@ -199,7 +199,7 @@ void record_make_goes_on(struct record_local *l, pp_phase phase)
         record_put_since(&w->lane, phase, &w->at, PP_NO_BATCH, 0);
     else {
         w->batch = PP_NO_BATCH;
-        w->at.cpu_ns = 0;
+        w->at.cpu_ns = 0; /* there is no moment to go on from */
         l->before_end = l->before_end ? l->before_end : end_maker;
     }
     l->loop.making = l->sample.depth = 1;

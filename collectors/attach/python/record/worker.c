@@ -169,7 +169,7 @@ void record_sample_begin(struct record_local *l)
     /* Also where the library was left out on purpose: then the report says so once. */
     if (s->reads == &s->own_reads && !__atomic_exchange_n(&noted, 1, __ATOMIC_RELAXED))
         record_note("reads are not timed"); /* the words that report/findings/hooks.c knows */
-    /* the one before, or a wait, and has what that waited when it was done */
+    /* It begins where the one before, or a wait, ended: that moment was looked at. */
     int follows = l->slot >= 0 || (l->consumer.taking && w->place) || l->loop.making;
     if (!follows || !w->worth_cpu || !w->at.cpu_ns)
         w->at = record_now(&w->lane, w->worth_cpu);
